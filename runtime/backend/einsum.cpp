@@ -21,7 +21,7 @@ bool has(const std::string &letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// Returns the elements to the next of a letter, 0 if the tensor lacks it.
+// Returns the stride of a letter in elements, or 0 if the tensor lacks it.
 std::int64_t stepOf(char letter, const std::string &letters,
                     const std::vector<std::int64_t> &shape) {
   const std::size_t position = letters.find(letter);
@@ -84,7 +84,7 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   if (out.empty())
     return std::nullopt;
   ProductShape shape;
-  // The result's columns are b's.
+  // The result's last letter is n, a column of b.
   if (!has(equation.rhs, out.back()))
     std::swap(shape.lhs, shape.rhs);
   const std::string &a = shape.lhs == 0 ? equation.lhs : equation.rhs;
@@ -102,8 +102,8 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   };
 
   shape.n = step(out.back());
-  // Samples are never rows of one matrix, because the number of rows decides
-  // how its sums are blocked.
+  // Samples are never rows of a matrix, because a library's order of summation
+  // may depend on the number of rows.
   char row = 0, inner = 0;
   for (char letter : out)
     if (letter != out.back() && letter != 'b' && has(a, letter) &&
@@ -129,8 +129,8 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
 
 ProductShape ProductShape::joined() const {
   ProductShape whole = *this;
-  // Returns whether `loop` continues where `part` ends, in each tensor that has
-  // it.
+  // Returns whether the two loops together are one contiguous loop in all
+  // tensors.
   auto continues = [](const LetterStep &part, const LetterStep &loop) {
     auto same = [&](std::int64_t own, std::int64_t next) {
       return next == own * part.size;
@@ -181,7 +181,8 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
 
 namespace {
 
-/// Returns the alignment that all places of the loops share.
+/// Returns the largest alignment in bytes that the tensor has in all
+/// iterations.
 std::uint32_t alignmentOf(const MatrixCalls &calls,
                           std::int64_t LetterStep::*side, ElementType type) {
   std::int64_t all = kAlignment;
@@ -200,7 +201,7 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
     refuse(spec, "its result's last letter is no column of a matrix");
   ProductShape shape = whole->joined();
   MatrixCalls calls;
-  // One loop runs within the library: the longest.
+  // The longest loop becomes the library's batch.
   LetterStep batch;
   auto longest = std::ranges::max_element(shape.outer, {}, &LetterStep::size);
   if (longest != shape.outer.end()) {
@@ -213,8 +214,8 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   calls.summed = shape.summed;
   calls.biased = spec.inputs.size() == 3;
 
-  // Both inputs have one type. The result has the same, or f32 for inputs of 16
-  // bits.
+  // A library needs one type for both inputs, and for the result the same type,
+  // or f32 for inputs of 16 bits.
   const ElementType left = spec.inputs[shape.lhs].type,
                     right = spec.inputs[shape.rhs].type,
                     out = spec.outputs[0].type;
@@ -224,7 +225,7 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   calls.made = out == calls.in || calls.in == ElementType::f64
                    ? calls.in
                    : ElementType::f32;
-  // Sums of several products are rounded once.
+  // A sum of several products accumulates in f32 and is rounded once.
   if (!shape.summed.empty() && calls.in != ElementType::f64)
     calls.made = ElementType::f32;
 

@@ -16,7 +16,7 @@ namespace mtplan::runtime {
 // Loops over letters
 //===----------------------------------------------------------------------===//
 
-/// The letters of an einsum.
+/// The letters of an einsum's operands and result.
 struct Equation {
   std::string lhs, rhs, result;
 
@@ -24,13 +24,14 @@ struct Equation {
   explicit Equation(const KernelSpec &spec);
 };
 
-/// Nested loops, the last one innermost, with the elements by which the
-/// operands advance in each.
+/// Nested loops, the last innermost, with the operands' strides in elements for
+/// each loop.
 struct LetterLoops {
   std::vector<std::int64_t> sizes, left, right;
 };
 
-/// The loops over the result's letters, and within them the summed ones.
+/// The loops over the result's letters, and those over the summed letters
+/// inside them.
 struct LetterSums {
   LetterLoops kept, summed;
 
@@ -40,57 +41,59 @@ struct LetterSums {
 //===----------------------------------------------------------------------===//
 // Loops around matrices
 //
-// Describes c[m, n] = sum over k of a[m, k] b[k, n] for every step of some
-// loops. One letter each becomes m, n and k; the other letters are loops. Loops
-// over letters of the result are independent. Loops over summed letters,
-// samples among them, run in order, and each step is added to the previous
-// ones.
+// An einsum becomes matrix products c[m, n] = sum over k of a[m, k] b[k, n]
+// inside loops. One letter each becomes m, n and k, and all other letters
+// become loops. Loops over letters of the result are independent. Loops over
+// summed letters, such as the samples, run in order, and each iteration adds to
+// c.
 //===----------------------------------------------------------------------===//
 
-/// Elements by which the tensors advance when a letter grows by one.
+/// A letter's size, and its strides in elements in the three tensors (0 where
+/// the tensor lacks the letter).
 struct LetterStep {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
 };
 
 struct ProductShape {
-  LetterStep m, n, k;             ///< steps of m and n in c; that of n is 1
-  std::vector<LetterStep> outer;  ///< letters of the result, major first
+  LetterStep m, n, k;             ///< n.c is 1
+  std::vector<LetterStep> outer;  ///< letters of the result, outermost first
   std::vector<LetterStep> summed; ///< summed letters except k
-  std::size_t lhs = 0, rhs = 1;   ///< which operand is a, and b
+  std::size_t lhs = 0, rhs = 1;   ///< operand indices of a and b
 
-  /// Returns none if the result's last letter is no column of a matrix. Samples
-  /// are a loop.
+  /// Returns the products of an einsum, with samples as a loop, or none if the
+  /// result is a scalar or both operands have its last letter.
   static std::optional<ProductShape> of(const KernelSpec &spec);
-  /// Returns the same with every loop merged into m, n or k that is contiguous
-  /// with it: the fewest products. Samples are merged, too, so that the bits of
-  /// one sample may depend on the number of samples.
+  /// Merges every loop that is contiguous with m, n or k into it, which yields
+  /// the fewest products. Samples are merged too, so the bits of one sample may
+  /// depend on the number of samples.
   ProductShape joined() const;
 };
 
-/// Offsets of the tensors in one step of all loops.
+/// The tensors' offsets in elements in one iteration of all loops.
 struct Place {
   std::int64_t a = 0, b = 0, c = 0;
 };
+/// Returns the offsets of all iterations, the last loop innermost.
 std::vector<Place> placesOf(const std::vector<LetterStep> &loops);
 
 //===----------------------------------------------------------------------===//
 // Matrix products
 //
-// Uses as few matrix products as the shapes allow. Samples are rows of one of
-// them or terms of a sum, so the last bits of one sample may depend on the
-// number of samples. Where a library cannot multiply these types, it multiplies
-// to f32 (or f64), and the result is rounded once.
+// An einsum becomes as few library calls as its shapes allow. Samples may be
+// rows of a matrix or terms of its sums, so the last bits of one sample may
+// depend on the number of samples. If the library does not support the types,
+// the product is in f32 (or f64), and the result is rounded once.
 //===----------------------------------------------------------------------===//
 
 struct MatrixCalls {
-  MatrixShape first;   ///< the first term of a sum, or the only product
-  MatrixShape further; ///< further terms, which add
-  std::size_t lhs = 0, rhs = 1;          ///< which operand is a, and b
+  MatrixShape first;            ///< the only product, or a sum's first term
+  MatrixShape further;          ///< further terms of a sum, which accumulate
+  std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
   std::vector<LetterStep> outer, summed; ///< loops around the products
   ElementType in = ElementType::f32;     ///< type of a and b
   ElementType made = ElementType::f32;   ///< type of c before rounding
-  bool biased = false;                   ///< operand 2, of type `made`
+  bool biased = false;                   ///< operand 2 has type `made`
 
   /// \throws std::runtime_error like Backend::prepare
   static MatrixCalls of(const KernelSpec &spec);

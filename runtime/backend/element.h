@@ -1,8 +1,9 @@
-//===- element.h - Numbers in memory ----------------------------*- C++ -*-===//
+//===- element.h - Floating-point numbers in memory -------------*- C++ -*-===//
 //
-// The two 16-bit formats, and rounding to them: to nearest, ties to even, once.
-// A double is first rounded to a float, with its last bit set if bits were
-// lost, so that the second rounding sees a tie only where there is one.
+// Defines the two 16-bit formats and conversions to them, which round once, to
+// nearest, ties to even. A double is first rounded to odd in float (its last
+// bit is set if bits were lost), so that the second rounding sees a tie only if
+// the double is one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@
 
 namespace mtplan::runtime {
 
-/// The upper half of a float.
+/// The upper 16 bits of a float.
 struct Bf16 {
   std::uint16_t bits = 0;
 };
@@ -68,8 +69,8 @@ inline F16 toF16(float value) {
   return {static_cast<std::uint16_t>(((bits >> 16) & 0x8000) | half)};
 }
 
-/// Rounds to odd: a value that is not a float becomes the neighbour whose last
-/// bit is set.
+/// Rounds to odd: a value that no float represents becomes the neighbouring
+/// float whose last bit is set.
 inline float toFloatSticky(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value))
@@ -98,7 +99,7 @@ inline double readElement(ElementType type, const void *data,
   return 0.0;
 }
 
-/// Stores a value, rounded once.
+/// Stores a value, rounded once to `type`.
 inline void writeElement(ElementType type, void *data, std::int64_t index,
                          double value) {
   switch (type) {

@@ -12,7 +12,7 @@
 namespace mtplan::runtime {
 
 //===----------------------------------------------------------------------===//
-// Any kernel
+// Pairs of kernels
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -48,8 +48,8 @@ private:
 /// A kernel that may have a fused consumer.
 struct Followable {
   std::string_view kernel;
-  std::size_t leastInputs, mostInputs, outputs; ///< of its own
-  std::vector<std::string_view> then;           ///< its possible consumers
+  std::size_t leastInputs, mostInputs, outputs; ///< without a consumer's
+  std::vector<std::string_view> then;           ///< kernels that can be fused
 };
 
 const std::vector<Followable> &followables() {
@@ -72,7 +72,7 @@ std::size_t operandsBefore(std::string_view then) {
   return then == "activation" || then == "accumulate" ? 0 : 1;
 }
 
-/// Returns the pairing of an einsum and the sum beside it.
+/// Returns the pairing of an einsum and its bias gradient.
 Pairing besides(const KernelSpec &spec) {
   const std::size_t results = spec.find(kThen) ? 4 : 2;
   if (spec.kernel != "einsum")
@@ -159,10 +159,10 @@ MadeKernel inTurn(Backend &backend, const KernelSpec &spec) {
 
 namespace {
 
-// Returns whether cuBLASLt has an epilogue for the activation. It knows no
-// other function, and takes rows of whole 16 bytes. Its tanh is the device's
-// approximate one, right to about 2^-11 (PTX ISA, tanh.approx.f32), which is
-// enough for results of 16 bits alone.
+// Returns whether cuBLASLt has an epilogue for the activation. Its only such
+// activation is gelu by tanh, on rows of a multiple of 16 bytes. Its tanh has
+// an error of about 2^-11 (PTX ISA, tanh.approx.f32), which suffices only for
+// results of 16 bits.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
   constexpr std::int64_t kUnit = 8;
   return activationOf(second) == Activation::geluTanh && shape.batches == 1 &&
@@ -178,7 +178,7 @@ FollowedProduct productOf(const MatrixCalls &calls) {
   return all;
 }
 
-/// Returns whether one call of a library is the product, without rounding.
+/// Returns whether one library call computes the product without conversions.
 bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
   return product.inputs[0].type == calls.in &&
          product.inputs[1].type == calls.in && calls.outer.empty() &&
@@ -186,8 +186,9 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
          (!calls.biased || product.inputs[2].type == calls.made);
 }
 
-/// Returns an einsum with the sum beside it. Both sum over the same letters if
-/// the sum keeps those letters of its operand that the einsum's result has.
+/// Returns the product of an einsum with `bias_gradient`, or none if the two do
+/// not sum over the same letters: the bias gradient must keep exactly the
+/// letters of its operand that the einsum's result has.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;
@@ -220,7 +221,7 @@ std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   return all;
 }
 
-/// Returns an einsum without a consumer.
+/// Returns the product of an einsum without a consumer.
 std::optional<FollowedProduct> alone(const KernelSpec &spec) {
   if (spec.kernel != "einsum" || !ProductShape::of(spec))
     return std::nullopt;
@@ -243,8 +244,8 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   auto [first, second] = halvesOf(spec);
   if (first.kernel != "einsum")
     return std::nullopt;
-  // Nothing is rounded between the two: all tensors have one type, except for
-  // the sums of an accumulator.
+  // The value between the two kernels is never rounded, so all tensors must
+  // have one type; only an accumulator may have another.
   const TensorView between = first.outputs[0];
   const bool accumulates = second.kernel == "accumulate";
   if (!accumulates)
@@ -269,12 +270,12 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
     return std::nullopt;
   all.takesKept = second.kernel == "activation_grad";
   all.shape.epilogue = all.takesKept ? Epilogue::geluGrad : Epilogue::gelu;
-  // The derivative's epilogue takes no bias.
+  // cuBLASLt's epilogue for the derivative of gelu has no bias.
   return all.takesKept && calls.biased ? std::nullopt : std::optional(all);
 }
 
-// A value that a gelu keeps could also lie at even distances, but no model has
-// such products yet.
+// A product with a gelu epilogue is rejected: no model has a batch of those
+// yet.
 std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
                                                    const EvenRuns &runs) {
   std::optional<FollowedProduct> all = of(spec);
@@ -286,7 +287,7 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
         return std::nullopt;
   MatrixShape &shape = all->shape;
   const std::int64_t toResult = runs.outputs[all->result];
-  // The library takes the addend and the result in one layout.
+  // cuBLASLt requires the same layout for the addend and the result.
   if (all->takesAddend && runs.inputs[all->operands] != toResult)
     return std::nullopt;
   shape.batches = runs.count;

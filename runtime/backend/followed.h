@@ -1,12 +1,12 @@
 //===- followed.h - Kernels with a fused consumer ---------------*- C++ -*-===//
 //
-// With the setting `then` a kernel is a pair: an einsum and `activation`,
+// A kernel with the setting `then` is a pair: an einsum and `activation`,
 // `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or a
-// dropout or the gradient of a norm and `add`. The second kernel takes the
-// result of the first as its last operand. With `bias_gradient` an einsum is a
-// pair: itself, and the `sum` of its second operand, each with the consumer
-// that `then` names. A device may run both at once (cuBLASLt's epilogues), and
-// then need not write the values between them.
+// dropout or the gradient of a norm and `add`. The last operand of the second
+// kernel is the result of the first. An einsum with `bias_gradient` is a pair
+// too: itself, and the `sum` of its second operand, each with the consumer that
+// `then` names. A device may fuse both kernels (cuBLASLt's epilogues), and then
+// need not write the values between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +27,19 @@ namespace mtplan::runtime {
 /// Returns whether a kernel is a pair.
 bool isOfTwo(const KernelSpec &spec);
 
-/// Divides operands and results between the two kernels.
+/// Assigns the operands and results of a pair to its two kernels.
 struct Pairing {
-  /// The first kernel has this many of the first operands and results.
+  /// The numbers of leading operands and results that belong to the first
+  /// kernel.
   std::size_t firstInputs = 0, firstOutputs = 1;
   /// Indices of the second kernel's operands among all operands.
   std::vector<std::size_t> secondInputs;
-  /// Whether the second kernel's last operand is the first one's first result.
+  /// Whether the last operand of the second kernel is the first result of the
+  /// first.
   bool takesResult = true;
 };
 
+/// Returns the pairing of a kernel for which isOfTwo is true.
 /// \throws std::runtime_error like Backend::prepare
 Pairing pairingOf(const KernelSpec &spec);
 
@@ -46,6 +49,7 @@ template <typename T> struct Halves {
 };
 
 template <typename T>
+/// Returns the operands and results of each kernel, in its own order.
 Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
                    const std::vector<T> &outputs) {
   const auto own = static_cast<std::ptrdiff_t>(pairing.firstInputs),
@@ -65,31 +69,32 @@ Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
 /// \throws std::runtime_error like Backend::prepare
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 
-/// Returns whether both kernels compute in single precision, or both in double.
+/// Returns whether both kernels compute in the same precision, single or
+/// double.
 bool isOfOnePrecision(const KernelSpec &spec);
 
-/// Prepares both kernels to run one after the other.
+/// Prepares a pair as two kernels that run one after the other.
 MadeKernel inTurn(Backend &backend, const KernelSpec &spec);
 
-/// An einsum and its fused consumer, if it has one, as one matrix product
-/// without loops or conversions. The product's result is that of the consumer.
-/// The einsum's own result is written only if a gelu keeps it. The same holds
-/// for a sum beside the einsum.
+/// An einsum, with its fused consumer and bias gradient if it has them, as one
+/// matrix product without loops or conversions. The product writes the results
+/// of the consumers; it writes the einsum's own result only if a gelu saves it
+/// for backward.
 struct FollowedProduct {
   MatrixShape shape;
-  std::size_t lhs = 0, rhs = 1; ///< which operand is a, and b
-  std::size_t operands = 2;     ///< of the einsum; a third is the bias
-  std::size_t result = 1;       ///< which of the results is c
-  std::size_t biasGradient = 0; ///< which of them is the sum, if shape.sums
+  std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
+  std::size_t operands = 2;     ///< of the einsum; the third is a bias
+  std::size_t result = 1;       ///< index of c among the results
+  std::size_t biasGradient = 0; ///< that of the sum, if shape.sums
   /// Whether the operand after the einsum's own is an addend, or the input of a
-  /// gelu that forward kept for backward.
+  /// gelu that the forward pass saved.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 
-  /// Returns none if the kernel is not one such product.
+  /// Returns none if the kernel is not one product.
   static std::optional<FollowedProduct> of(const KernelSpec &spec);
-  /// Returns the batched product of runs at equal distances. Returns none if
-  /// one call cannot compute them, or if a distance is no multiple of
+  /// Returns the batched product of runs at constant strides. Returns none if
+  /// one library call cannot compute it, or if a stride is no multiple of
   /// kAlignment.
   static std::optional<FollowedProduct> of(const KernelSpec &spec,
                                            const EvenRuns &runs);

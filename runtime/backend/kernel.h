@@ -1,15 +1,15 @@
 //===- kernel.h - The interface of a backend --------------------*- C++ -*-===//
 //
 // Kernels are named after the operators of the IR (ir/*_ops.td define what each
-// computes). They take the operators' attributes as settings, and operands and
-// results in the operators' order; runtime/backend/kernels.md lists the kernels
-// that only the runtime has. A kernel is prepared once, when a plan is loaded,
-// and then runs many times. Preparation looks up, chooses and allocates
-// everything, so that a step does none of that.
+// computes). Their settings are the operators' attributes, and their operands
+// and results have the operators' order; runtime/backend/kernels.md lists the
+// kernels that only the runtime has. A kernel is prepared once, when a plan is
+// loaded, and then runs many times. All lookups, choices of algorithms and
+// allocations are part of the preparation.
 //
-// The order of sums depends on shapes and not on threads. Sums over samples
-// (gradients of weights, the loss) are taken sample by sample. The sample is
-// the first dimension, in an einsum the letter b.
+// The order of summation depends on shapes, not on the number of threads. Sums
+// over samples (gradients of weights, the loss) add one sample after another.
+// Samples are the first dimension, in an einsum the letter b.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,33 +31,35 @@
 
 namespace mtplan::runtime {
 
-/// Describes a call as far as it is known before it runs.
+/// Describes a kernel before it runs: its name, settings and tensor shapes.
 struct KernelSpec {
-  std::string kernel; ///< "einsum"
+  std::string kernel; ///< for example "einsum"
   std::string label;  ///< label of the operator, for messages
-  /// By name; missing ones have the defaults of the IR.
+  /// The attributes by name; a missing one has the default of the IR.
   std::vector<Setting> settings;
   std::vector<TensorView> inputs, outputs;
 
   /// Returns null if there is no such setting.
   const Setting *find(const std::string &name) const;
+  /// Return the value of a setting, or `otherwise` if there is no such setting.
+  /// \throws std::runtime_error if the setting has another type
   std::int64_t integer(const std::string &name, std::int64_t otherwise) const;
   double number(const std::string &name, double otherwise) const;
   std::string text(const std::string &name, const std::string &otherwise) const;
 };
 
 /// The arguments of one run. Pointers are aligned to kAlignment unless they
-/// point into a tensor; outputs do not overlap inputs.
+/// point into the middle of a tensor. Outputs do not overlap inputs.
 struct Invocation {
   const void *const *inputs = nullptr;
   void *const *outputs = nullptr;
-  /// In the backend's memory. Only dropout and update kernels read it.
+  /// Points into the backend's memory. Only dropout and update kernels read it.
   const StepNumbers *step = nullptr;
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
 
-  /// Returns the numbers that dropout depends on. Only kernels on the host may
-  /// call this, because it reads `step`.
+  /// Returns the numbers that determine a dropout mask. Only kernels on the
+  /// host may call this, because it reads `step`.
   Moment moment() const {
     return {step->seed, step->step, microBatch, copy, step->drops};
   }
@@ -66,15 +68,16 @@ struct Invocation {
 class Kernel {
 public:
   virtual ~Kernel() = default;
+  /// Runs the kernel, or queues it on a backend with a queue (queue.h).
   virtual void run(const Invocation &call) = 0;
-  /// Returns the floating-point operations of one run, or 0 if they do not
-  /// matter.
+  /// Returns the floating-point operations of one run, or 0 if they are not
+  /// counted.
   virtual double flops() const { return 0.0; }
-  /// Returns whether this is two kernels in sequence; see followed.h.
+  /// Returns whether run() runs two kernels in sequence (followed.h).
   virtual bool isInTurn() const { return false; }
 };
 
-/// A run that has the same operands and results every time.
+/// Describes a kernel whose tensors have the same addresses in every run.
 struct FixedRun {
   KernelSpec spec;
   std::vector<const void *> inputs;
@@ -85,73 +88,76 @@ struct FixedRun {
   }
 };
 
-/// Runs of one kernel whose operands and results lie at equal distances, like
-/// the matrices of a strided batch.
+/// Describes runs of one kernel whose tensors are at constant strides, like the
+/// matrices of a strided batch.
 struct EvenRuns {
   std::int64_t count = 1;
-  std::vector<std::int64_t> inputs, outputs; ///< bytes to those of the next run
+  std::vector<std::int64_t> inputs, outputs; ///< strides in bytes
 };
 
 /// Describes the device of a backend.
 struct DeviceFacts {
-  std::string name;        ///< "AMD EPYC"; "": unknown
+  std::string name;        ///< "AMD EPYC"; empty if unknown
   std::string libraries;   ///< "oneDNN 2.6.3"
-  std::int64_t memory = 0; ///< bytes; for a host, the memory of all ranks there
-  bool sharesHost = true;  ///< memory and units are the host's
+  std::int64_t memory = 0; ///< bytes; a host's ranks share them
+  bool sharesHost = true;  ///< memory and cores are the host's
 };
 
 /// Runs the kernels of one rank, one at a time.
 class Backend {
 public:
   virtual ~Backend() = default;
-  /// Throws std::runtime_error with the label, the kernel, and the setting,
-  /// type or shape that it cannot handle, or that the kernel does not exist.
+  /// Prepares a kernel for any number of runs.
+  /// \throws std::runtime_error with the label, the kernel and the setting,
+  /// type or shape that is not supported, or if the kernel does not exist
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
-  /// Prepares many runs of one kernel as one, of which only Invocation::step is
-  /// read. No run may read or write what another writes, but all may add to one
-  /// result. Returns null if that is no faster than single runs.
+  /// Prepares many runs of one kernel as one kernel, which reads only
+  /// Invocation::step. No run may read or write the outputs of another, but all
+  /// may accumulate into one result. Returns null if that is no faster than
+  /// single runs.
   virtual std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;
   }
-  /// Prepares runs at equal distances as one, which gets the operands and
-  /// results of the first. No run may read or write what another writes. A
-  /// value that only a fused kernel reads (followed.h) is not written. Returns
+  /// Prepares runs at constant strides as one kernel, whose invocation has the
+  /// tensors of the first run. No run may read or write the outputs of another.
+  /// A value between two fused kernels (followed.h) is not written. Returns
   /// null if that is no faster than single runs.
   virtual std::unique_ptr<Kernel> prepareEven(const KernelSpec & /*spec*/,
                                               const EvenRuns & /*runs*/) {
     return nullptr;
   }
-  /// Returns the memory that its kernels see.
+  /// Returns the memory that its kernels read and write.
   virtual Memory &memory() { return hostMemory(); }
-  /// Returns the backend that computes in memory().staging() when it is called;
-  /// null if there is none. A backend on the host's memory returns itself.
+  /// Returns the backend whose kernels compute in memory().staging() during the
+  /// call, or null if there is none. A backend in host memory returns itself.
   virtual Backend *host() { return this; }
-  /// Returns the queue that orders its kernels. The default one does nothing.
+  /// Returns the queue that orders its kernels. The default queue does nothing.
   virtual Queue &queue() {
     static Queue inOrder;
     return inOrder;
   }
-  /// Returns the world that transports its memory between ranks, in the order
-  /// of its queue. All ranks call this together. Null means that `host` itself
-  /// transports it.
+  /// Returns the World whose collectives transfer this backend's memory, in the
+  /// order of its queue, or null if `host` itself does. All ranks call this
+  /// together.
   /// \throws std::runtime_error if the ranks' devices cannot communicate
   virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
   virtual DeviceFacts facts() const { return {}; }
 };
 
-/// Makes a backend of plain loops in double precision over any element types,
-/// which is the specification of every other backend.
+/// Makes a backend of plain loops in double precision over any element types.
+/// Every other backend is tested against its results.
 std::unique_ptr<Backend> makeReferenceBackend();
 
-/// Makes a backend with oneDNN for products and own kernels for the rest.
-/// \param threads  of this rank, >= 1
+/// Makes a backend that computes matrix products with oneDNN and all else with
+/// its own kernels.
+/// \param threads  number of threads of this rank, >= 1
 std::unique_ptr<Backend> makeCpuBackend(int threads);
 
 using MadeKernel = std::unique_ptr<Kernel>;
 
-/// Returns whether an operand or a result is f64, in which case everything is
-/// computed in double.
+/// Returns whether an operand or a result is f64, in which case the kernel
+/// computes in double precision.
 bool usesDouble(const KernelSpec &spec);
 
 /// Makes `Class<float>` or `Class<double>`, depending on the tensors.
@@ -162,8 +168,8 @@ MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
   return std::make_unique<Class<float>>(spec, context);
 }
 
-/// Prepares runs by Backend::prepareTogether, or one after another if that
-/// returns null.
+/// Prepares runs with Backend::prepareTogether, or one by one if that returns
+/// null.
 /// \throws std::runtime_error like Backend::prepare
 MadeKernel prepareAll(Backend &backend, const std::vector<FixedRun> &runs);
 

@@ -1,13 +1,13 @@
 //===- long_sum.h - A sum in twice double precision -------------*- C++ -*-===//
 //
-// The norm of all gradients is a sum over elements that every layout
-// distributes differently. With about 106 bits it rounds to the same double in
-// any order, so that gradient clipping is the same in all layouts.
+// The global gradient norm is a sum whose order differs between sharding
+// layouts. A sum with about 106 bits rounds to the same double in any order, so
+// that gradient clipping is equal in all layouts.
 //
 // Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B: the
-// rounding error of a sum of two numbers is a number, and six operations
-// compute it. This code must not be compiled with contracted or reordered
-// operations.
+// rounding error of a sum of two floating-point numbers is a floating-point
+// number, and six operations compute it. The compiler must not contract or
+// reorder operations here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ struct LongSum {
     add(other.sum);
     lost += other.lost;
   }
-  /// Returns the plain sum if it is not finite.
+  /// Returns the corrected sum, or the plain sum if that is not finite.
   double value() const { return std::isfinite(sum) ? sum + lost : sum; }
 };
 

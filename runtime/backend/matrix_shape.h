@@ -1,7 +1,7 @@
 //===- matrix_shape.h - The shape of a matrix product -----------*- C++ -*-===//
 //
-// Describes c[m, n] = epilogue(a[m, k] b[k, n] + bias + previous c), for
-// `batches` matrices.
+// Describes the product c[m, n] = epilogue(a[m, k] b[k, n] + bias + previous c)
+// for a batch of `batches` matrices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,37 +14,37 @@
 
 namespace mtplan::runtime {
 
-/// Elements to the next row and column; one of them is 1.
+/// Strides in elements. The stride of rows or that of columns is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
-  std::int64_t batch = 0;             ///< to the next matrix
-  std::uint32_t aligned = kAlignment; ///< bytes, of every pointer
+  std::int64_t batch = 0;             ///< from matrix to matrix
+  std::uint32_t aligned = kAlignment; ///< bytes, for each pointer
 
   bool operator==(const MatrixSteps &) const = default;
 };
 
-/// The function applied to a product's sums before they are stored.
+/// The function that is applied to a product before its result is stored.
 enum class Epilogue {
   none,
-  gelu,     ///< by tanh; its argument is stored, too
-  geluGrad, ///< times the derivative of gelu at the stored argument
+  gelu,     ///< by tanh; also stores its argument
+  geluGrad, ///< multiplies by gelu' at the stored argument
 };
 
-/// Names the operand that is also summed over k: a to a vector of m, b to a
-/// vector of n.
+/// The operand that is also summed over k (a bias gradient): a into a vector of
+/// m elements, or b into a vector of n.
 enum class OperandSum { none, a, b };
 
 struct MatrixShape {
   std::int64_t m = 1, n = 1, k = 1, batches = 1;
-  MatrixSteps a, b, c; ///< c's column step is 1
+  MatrixSteps a, b, c; ///< c.column is 1
   ElementType inputs = ElementType::f32;
-  ElementType result = ElementType::f32; ///< type of the inputs, or f32
-  bool biased = false;                   ///< a vector of n of the result's type
-  bool adds = false;                     ///< adds to the previous contents
-  Epilogue epilogue = Epilogue::none;    ///< of a single product
-  /// The sums have the result's type and are stored, whatever `adds` says.
+  ElementType result = ElementType::f32; ///< that of the inputs, or f32
+  bool biased = false;                   ///< adds n elements of type `result`
+  bool adds = false;                     ///< accumulates into c
+  Epilogue epilogue = Epilogue::none;    ///< none in a batch
+  /// The sums have the type `result` and overwrite their vector even if `adds`.
   OperandSum sums = OperandSum::none;
-  /// Elements to the bias or sums of the next matrix.
+  /// The stride in elements from one matrix's bias or sums to the next.
   std::int64_t vectorStep = 0;
 
   bool operator==(const MatrixShape &) const = default;

@@ -12,47 +12,51 @@
 
 namespace mtplan::runtime {
 
-/// Bytes that allocations take beyond what a plan counts.
+/// The bytes that a plan asked for, and the bytes that allocations took after
+/// rounding up.
 struct Rounded {
   std::int64_t asked = 0, taken = 0;
 };
 
-/// Copies are queued like kernels (queue.h), and so follow everything queued
-/// before them.
+/// The memory of one backend. Copies are queued like kernels (queue.h), so they
+/// run after all work queued before them.
 class Memory {
 public:
   virtual ~Memory() = default;
-  /// Returns zeroed memory, aligned to kAlignment. Untouched pages of the host
-  /// take no memory.
-  /// \throws std::runtime_error with the bytes if there is not enough
+  /// Returns zeroed memory, aligned to kAlignment. Host pages that are never
+  /// written use no physical memory.
+  /// \throws std::runtime_error with the size if there is not enough memory
   virtual void *allocate(std::size_t bytes) = 0;
   virtual void release(void *data, std::size_t bytes) noexcept = 0;
 
-  /// Copies from the host; returns when `from` may be changed.
+  /// Copies from the host. `from` may be changed after the return.
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
-  /// Copies to the host; returns when the copy is complete.
+  /// Copies to the host, and blocks until the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
-  /// Copies to the host without a queue, in the state of the last
-  /// Queue::finish. Any thread may call it.
+  /// Copies to the host without the queue, so that only work before the last
+  /// Queue::finish is visible. Any thread may call this.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
-  /// Returns the best memory for the buffers of collectives: this one, unless
-  /// there is a better one. Copies from and to it may be made here, too.
+  /// Returns the memory in which buffers of collectives are allocated: this
+  /// memory, unless another is faster for them. This object can also copy to
+  /// and from it.
   virtual Memory &ofCollectives() { return *this; }
-  /// Returns the rounding of what ofCollectives() has allocated.
+  /// Returns the requested and the rounded bytes of all allocations of
+  /// ofCollectives().
   virtual Rounded roundedForCollectives() const { return {}; }
 
   /// Returns whether the host may read and write this memory.
   virtual bool isHosts() const { return false; }
-  /// Returns the host memory that the next two functions take.
+  /// Returns the host memory for the host's side of queueUpload and
+  /// queueDownload.
   virtual Memory &staging() = 0;
-  /// Returns at once: `from`, of staging(), must not change until the copy is
-  /// complete.
+  /// Queues a copy and returns at once. `from`, in staging(), must not change
+  /// until the copy is complete.
   virtual void queueUpload(void *to, const void *from, std::size_t bytes) = 0;
   virtual void queueDownload(void *to, const void *from, std::size_t bytes) = 0;
 };
 
-/// The host's own memory: copies are complete when they return.
+/// The host's own memory. Copies are complete when they return.
 class HostMemory : public Memory {
 public:
   void *allocate(std::size_t bytes) override;
@@ -103,14 +107,14 @@ private:
   void *data;
 };
 
-/// Fills tensors with small numbers of both signs, few of them zero; integers
-/// are 0 to 511. On zeros a device draws less power and is faster than in a
-/// real step. The numbers are uploaded in pieces that take long compared with
-/// the latency of an upload.
+/// Fills tensors for measurements with small numbers of both signs, few of them
+/// zero; integers are 0 to 511. A device draws less power on zeros, and runs
+/// faster than in a real step. Each upload is long enough to hide its latency.
 class Pattern {
 public:
-  /// \param theMemory  receives the numbers
-  /// \param bytes      of the longest tensor; a piece has this size or 8 MiB
+  /// \param theMemory  the memory to fill
+  /// \param bytes  of the longest tensor; an upload has at most this size and 8
+  /// MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
 
   void fill(void *to, std::int64_t bytes);

@@ -1,8 +1,8 @@
 //===- queue.h - The order of a device's work -------------------*- C++ -*-===//
 //
-// A device has streams: work on one stream runs in order, and streams run side
-// by side except for events. Where kernels run when they are called, everything
-// is in order already, and a queue does nothing.
+// A device has streams: work on one stream runs in order, and streams run
+// concurrently unless events order them. On the host kernels run when they are
+// called, and the queue does nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,18 +17,18 @@
 
 namespace mtplan::runtime {
 
-/// Measures when the streams of one queue have reached a point. Used from the
-/// same thread as the queue.
+/// Measures the times at which the streams of one queue reach given points.
+/// Only the thread of the queue may use it.
 class StreamClock {
 public:
   virtual ~StreamClock() = default;
-  /// Marks the moment at which the selected stream has done all its work so
+  /// Marks the moment at which the selected stream completes all its work so
   /// far. Returns the mark's number: 0, 1, ... Not allowed while recording.
   virtual int mark() = 0;
-  /// Returns the seconds between two marks, of any streams, that have happened,
-  /// for example after Queue::finish.
+  /// Returns the seconds between two marks of any streams. Both must have been
+  /// reached, for example because Queue::finish has returned.
   virtual double between(int from, int to) const = 0;
-  /// Forgets all marks, so that the next one is 0.
+  /// Removes all marks, so that the next mark is 0.
   virtual void clear() = 0;
 };
 
@@ -52,12 +52,12 @@ private:
   std::vector<Clock::time_point> marks;
 };
 
-/// Work that was queued once and may be queued again as a whole.
+/// A recorded sequence of work, like a CUDA graph, that can be queued
+/// repeatedly.
 class Recording {
 public:
   virtual ~Recording() = default;
-  /// Queues the work on stream 0, after everything before and before everything
-  /// after it.
+  /// Queues the work on stream 0, after all earlier and before all later work.
   virtual void replay() = 0;
 };
 
@@ -66,31 +66,32 @@ class Queue {
 public:
   virtual ~Queue() = default;
 
-  /// Creates streams 0 to streams - 1 and events 0 to events - 1. At first
-  /// there is one stream.
+  /// Creates streams 0 to streams - 1 and events 0 to events - 1. A new queue
+  /// has one stream.
   virtual void open(int /*streams*/, int /*events*/) {}
-  /// Selects the stream for everything queued or prepared from now on; at first
-  /// 0.
+  /// Selects the stream for all work queued or kernels prepared from now on. A
+  /// new queue has stream 0 selected.
   virtual void select(int /*stream*/) {}
   /// Records the event at the current end of the selected stream.
   virtual void record(int /*event*/) {}
-  /// Makes later work on the selected stream follow the event.
+  /// Makes later work on the selected stream wait for the event.
   virtual void wait(int /*event*/) {}
-  /// Returns when the event has happened. Not allowed while recording.
+  /// Blocks the host until the event has happened. Not allowed while recording.
   virtual void await(int /*event*/) {}
-  /// Returns when all queued work is complete.
-  /// \throws what went wrong since the last call
+  /// Blocks the host until all queued work is complete.
+  /// \throws the first failure of the work since the last call
   virtual void finish() {}
 
+  /// Returns a clock for the streams of this queue.
   virtual std::unique_ptr<StreamClock> clock() {
     return std::make_unique<HostClock>();
   }
 
-  /// Returns whether recorded() returns something.
+  /// Returns whether recorded() returns a recording instead of null.
   virtual bool records() const { return false; }
-  /// Records what `work` queues and does not run it. All other streams must
-  /// begin with an event of stream 0, and stream 0 must wait for them at the
-  /// end.
+  /// Records what `work` queues, without running it. All other streams must
+  /// begin by waiting for an event of stream 0, and stream 0 must wait for them
+  /// at the end.
   virtual std::unique_ptr<Recording>
   recorded(const std::function<void()> & /*work*/) {
     return nullptr;

@@ -1,7 +1,7 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// The backends' own version of runtime/reference/relative_position.h, which
-// says what a bucket is. A test holds the two together.
+// This is the backends' own version of runtime/reference/relative_position.h,
+// which defines the buckets. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,9 @@
 
 namespace mtplan::runtime {
 
-/// Returns the row, of `rows`, of the bias for a key that is `distance`
-/// positions after its query (Raffel et al. 2020, section 2.1, as T5 has it).
+/// Returns the row, below `rows`, of T5's relative attention bias (Raffel et
+/// al. 2020, section 2.1) for a key `distance` positions after its query.
+/// `both` means that keys after the query have rows of their own.
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
                                    std::int64_t maxDistance, bool both) {
   std::int64_t first = 0;
@@ -29,7 +30,7 @@ inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
   const std::int64_t exact = rows / 2;
   if (past < exact)
     return first + past;
-  // A table with more rows than distances has a row for each distance.
+  // A table that has a row for every distance needs no logarithmic buckets.
   if (maxDistance <= exact)
     return first + std::min(rows - 1, past);
   const double grown =

@@ -17,9 +17,8 @@ namespace {
 
 /// Returns the signatures by kernel. A letter is one dimension, of the same
 /// size wherever it occurs; a leading `*` is any number of dimensions. A tensor
-/// after
-/// `#` holds integers. A tensor after `?` may be absent, with all that follow
-/// on its side.
+/// after `#` holds integers. A tensor after `?`, and every later tensor on its
+/// side of the arrow, may be absent.
 const std::map<std::string, std::string> &signatures() {
   static const std::map<std::string, std::string> kTable = {
       {"accumulate", "*->*"},
@@ -80,12 +79,13 @@ const std::map<std::string, std::string> &signatures() {
   return kTable;
 }
 
-/// Binds letters to sizes, operand by operand.
+/// Matches tensors with the patterns of a signature. Each letter is bound to
+/// the size of its first dimension.
 class Binding {
 public:
   explicit Binding(const KernelSpec &theSpec) : spec(theSpec) {}
 
-  /// Checks one side.
+  /// Checks the tensors on one side of the arrow.
   /// \param what  "input" or "output"
   void match(const std::string &side, const std::vector<TensorView> &views,
              const char *what) {
@@ -104,7 +104,8 @@ public:
   }
 
 private:
-  /// A leading blank is kept so that a scalar's pattern is not empty.
+  /// Returns one pattern per tensor. A scalar's is a blank, so that it is not
+  /// empty.
   static std::vector<std::string> patternsOf(const std::string &side) {
     std::vector<std::string> patterns;
     if (side.empty())
@@ -162,7 +163,7 @@ private:
                        shapeWords(*leading) + " elsewhere");
   }
 
-  /// Returns whether the kernel moves elements of any type.
+  /// Returns whether the kernel copies elements of any type.
   bool takesAll() const {
     return spec.kernel == "copy" || spec.kernel == "cast" ||
            spec.kernel == "slice" || spec.kernel == "zeros" ||
@@ -244,7 +245,7 @@ void checkEinsum(const KernelSpec &spec) {
   }
   Binding binding(spec);
   binding.match(equation.lhs + ',' + equation.rhs + bias, spec.inputs, "input");
-  // A scalar's pattern has a blank.
+  // The pattern of a scalar is a blank (patternsOf).
   binding.match(equation.result.empty() ? " " : equation.result, spec.outputs,
                 "output");
 }

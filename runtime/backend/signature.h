@@ -1,8 +1,9 @@
 //===- signature.h - The shapes of kernels ----------------------*- C++ -*-===//
 //
-// One line per kernel, in letters: "*h,h->*h" takes rows of any number of
-// dimensions and a vector of their length. All backends check specs with it
-// when a kernel is prepared, so that no kernel has to check while it runs.
+// A signature states the shapes of a kernel in letters: "*h,h->*h" means rows
+// of length h in any number of dimensions, and a vector of length h. All
+// backends check specs when a kernel is prepared, so that no kernel has to
+// check while it runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,12 @@
 
 namespace mtplan::runtime {
 
-/// Throws what Backend::prepare promises if there is no such kernel, or if
-/// operands, results or settings do not fit it and each other.
+/// Checks that the kernel exists and that its operands, results and settings
+/// match its signature.
+/// \throws std::runtime_error like Backend::prepare
 void checkSpec(const KernelSpec &spec);
 
-/// Throws with the label and the kernel before `what`.
+/// Throws std::runtime_error with the label and the kernel before `what`.
 [[noreturn]] void refuse(const KernelSpec &spec, const std::string &what);
 
 /// Returns the local range of a dimension; a tensor that is not sharded has the
@@ -31,7 +33,7 @@ Span pieceOf(const TensorView &view, std::size_t dim);
 /// Returns the names of all kernels, sorted.
 std::vector<std::string> kernelNames();
 
-/// The words of the setting `kind`, in the order of Activation.
+/// The values of the setting `kind`, in the order of Activation.
 inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
                                                "relu", "tanh",      "sigmoid"};
 

@@ -8,34 +8,34 @@
 
 namespace mtplan::runtime {
 
-/// Inputs of an update beside the gradient; the same on all ranks.
+/// The scalar inputs of a parameter update, equal on all ranks.
 struct UpdateNumbers {
   double learningRate = 0.0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weightDecay = 0.0; ///< where the operator has `decay`
-  std::int64_t step = 1;    ///< from 1, for bias correction of the moments
-  /// Factor of the gradients: one over the loss scale, times the clip.
+  double weightDecay = 0.0; ///< for operators with `decay`
+  std::int64_t step = 1;    ///< from 1, for AdamW's bias correction
+  /// Multiplies the gradients: 1 / loss scale, times the clipping factor.
   double gradientFactor = 1.0;
-  /// 0 means that the step updates nothing after an overflow. Where a device
-  /// decides, `gradient_factor` writes both.
+  /// 0 if the gradients overflowed, so that the step is skipped; else 1. On a
+  /// device the kernel `gradient_factor` writes this and `gradientFactor`.
   double updates = 1.0;
 };
 static_assert(offsetof(UpdateNumbers, updates) ==
               offsetof(UpdateNumbers, gradientFactor) + sizeof(double));
 
-/// How the norm of the gradients determines these numbers.
+/// Determines `gradientFactor` and `updates` from the norm of the gradients.
 struct NormRule {
-  bool applies = false; ///< otherwise they are given
+  bool applies = false; ///< false: the caller sets both
   double lossScale = 1.0;
-  double clip = 0.0; ///< largest norm; 0: no limit
+  double clip = 0.0; ///< largest norm; 0: no clipping
 };
 
-/// Everything that differs from step to step. It lies in memory that kernels
-/// read, so that work queued for one step serves the next.
+/// All numbers that differ from step to step. Kernels read them from memory, so
+/// that work recorded for one step can be replayed for the next.
 struct StepNumbers {
   std::uint64_t seed = 1;
   std::int64_t step = 0;
-  bool drops = true; ///< false: dropout keeps all elements, as in validation
+  bool drops = true; ///< false: no dropout, for validation
   UpdateNumbers update;
   NormRule norm;
 };

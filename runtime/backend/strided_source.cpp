@@ -1,4 +1,4 @@
-//===- strided_source.cpp - Where moved elements come from ----------------===//
+//===- strided_source.cpp - Elements read by slice, piece ... -------------===//
 
 #include "runtime/backend/strided_source.h"
 

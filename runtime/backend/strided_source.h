@@ -1,4 +1,4 @@
-//===- strided_source.h - Where moved elements come from --------*- C++ -*-===//
+//===- strided_source.h - Elements read by slice, piece ... -----*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_STRIDED_SOURCE_H
 #define MTPLAN_RUNTIME_BACKEND_STRIDED_SOURCE_H
@@ -7,21 +7,22 @@
 
 namespace mtplan::runtime {
 
-/// States where the elements of a result lie in the operand, for the kernels
-/// slice, piece and transpose. A result consists of runs of `length`
-/// neighbours, one for each index of `sizes` in row-major order, which starts
-/// at `start` + the index times `steps` (elements). Runs are as long as
-/// possible.
+/// Maps the elements of a result to those of the operand, for the kernels
+/// slice, piece and transpose. The result is a sequence of contiguous runs of
+/// `length` elements, one for each index of `sizes` in row-major order. A run
+/// starts at operand element `start` + the sum of index * `steps`. Runs are as
+/// long as possible.
 struct StridedSource {
   std::int64_t start = 0;
   std::vector<std::int64_t> sizes, steps;
   std::int64_t length = 1;
 
-  /// \param spec  checkSpec has accepted it
+  /// \param spec  must have passed checkSpec
   explicit StridedSource(const KernelSpec &spec);
 
+  /// Returns the number of runs.
   std::int64_t runs() const;
-  /// Returns the start of a run.
+  /// Returns the operand element at which a run starts.
   std::int64_t at(std::int64_t run) const;
 };
 

@@ -1,4 +1,4 @@
-//===- tensor_view.h - What a rank has of a tensor --------------*- C++ -*-===//
+//===- tensor_view.h - A tensor on one rank, without its data ---*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_TENSOR_VIEW_H
 #define MTPLAN_RUNTIME_BACKEND_TENSOR_VIEW_H
@@ -10,17 +10,17 @@
 
 namespace mtplan::runtime {
 
-/// Which piece of a dimension a rank has.
+/// The range of one dimension that a rank holds.
 struct Span {
   std::int64_t offset = 0;
-  std::int64_t global = 1; ///< extent of the whole
+  std::int64_t global = 1; ///< extent before sharding
 };
 
 /// A dense row-major tensor of one rank, without its data.
 struct TensorView {
   ElementType type = ElementType::f32;
-  std::vector<std::int64_t> shape; ///< local
-  std::vector<Span> pieces;        ///< by dimension; empty: whole
+  std::vector<std::int64_t> shape; ///< local sizes
+  std::vector<Span> pieces;        ///< by dimension; empty: not sharded
 
   std::int64_t elements() const {
     std::int64_t product = 1;

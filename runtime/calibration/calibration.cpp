@@ -19,7 +19,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A sample is long compared with the time to begin and end it.
+// The duration of a sample, long compared with starting and ending it.
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
@@ -75,13 +75,13 @@ double Stopwatch::sampleOf(const std::function<void(std::int64_t)> &run,
 Timing Stopwatch::time(double seconds,
                        const std::function<void(std::int64_t number)> &run) {
   next = 0;
-  sampleOf(run, 1); // touches memory for the first time
+  sampleOf(run, 1); // warms up: the first access maps memory
   const double one = std::max(sampleOf(run, 1), 1e-9);
   const auto runs = static_cast<std::int64_t>(
       std::clamp(std::ceil(std::min(kSample, seconds / kFewestSamples) / one),
                  1.0, double(kMostRuns)));
-  // The duration of the first sample decides the number of samples, so that all
-  // ranks take equally many.
+  // The number of samples follows from the duration of the second run, on which
+  // ranks agree, so that all ranks take the same number.
   const int wanted = std::clamp(
       static_cast<int>(std::min(seconds / (one * static_cast<double>(runs)),
                                 static_cast<double>(kMostSamples))),
@@ -104,19 +104,19 @@ struct Prepared {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Adds the kernels that the backend has; a fused pair only if the backend
-// really fuses it.
+// Adds a kernel if the backend has it, and a fused pair only if the backend
+// does not run it as two kernels.
 void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   try {
     std::unique_ptr<Kernel> kernel = backend.prepare(run.spec);
     if (run.run.as != MeasuredAs::followed || !kernel->isInTurn())
       all.push_back({std::move(run), std::move(kernel)});
   } catch (const std::runtime_error &) {
-    // A backend need not have every kernel for every type.
+    // Backends need not support every kernel for every type.
   }
 }
 
-// Names the part of the calibration that a run belongs to, for progress
+// Returns the part of the calibration to which a run belongs, for progress
 // reports.
 std::string partOf(const MeasuredRun &run) {
   const std::string type = std::string(", ") + nameOf(run.type);
@@ -166,7 +166,7 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // World that transports the memory of kernels; clocks are compared through
+  // The transport of the kernels' memory. Clocks are compared over `world`, on
   // the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
@@ -184,7 +184,7 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
       Stopwatch::kEnough, options.seconds / static_cast<double>(runs.size()));
   std::size_t at = 0;
   std::string part;
-  // Times the next run, and reports it if it is the first of its part.
+  // Times the next run, and reports progress if it is the first of its part.
   const auto time = [&](const std::function<void(std::int64_t)> &once) {
     if (partOf(runs[at]) != part) {
       part = partOf(runs[at]);

@@ -1,9 +1,10 @@
 //===- calibration.h - Measures a machine -----------------------*- C++ -*-===//
 //
-// Measures through the interfaces that a step uses, so that what is measured is
-// what will run: kernels of a Backend while all ranks run them, collectives and
-// messages of a World. Shapes are fixed and not found by trying. Operands
-// alternate among copies, so that caches hold no more of them than in a step.
+// Calibration uses the interfaces that a step uses, so that it measures the
+// code that will run: kernels of a Backend while all ranks run them, and
+// collectives and messages of a World. Shapes are fixed, not searched. Operands
+// alternate among several copies, so that caches contain no more of them than
+// in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,38 +23,40 @@
 
 namespace mtplan::runtime {
 
-/// Returns seconds since an arbitrary moment.
+/// A clock; returns seconds since an arbitrary moment.
 using SecondsClock = std::function<double()>;
+/// Returns a monotonic clock.
 SecondsClock steadySeconds();
 
-/// Seconds of one run: the median of its samples, and the middle half.
+/// The time of one run, in seconds: the median and the quartiles of samples.
 struct Timing {
   double seconds = 0.0;
   double low = 0.0, high = 0.0;
   int samples = 0;
 };
 
-/// Summarises samples in any order. At least one is needed.
+/// Returns the summary of at least one sample, in any order.
 Timing timingOf(std::vector<double> samples);
 
-/// Times operations that all ranks run at once. Ranks share cores and memory,
-/// so a kernel that runs alone takes another time than in a step. Every rank
-/// makes the same calls, and all get the same answers: the mean over ranks.
+/// Times operations that all ranks run at the same time, as in a step, because
+/// ranks share cores and memory. Every rank makes the same calls and gets the
+/// same results: the mean over ranks.
 class Stopwatch {
 public:
-  static constexpr int kFewestSamples = 5;
-  /// Seconds after which a sample is long enough.
+  static constexpr int kFewestSamples = 5; ///< of one operation
+  /// The seconds that suffice for one operation.
   static constexpr double kEnough = 0.01;
 
+  /// Collective. `world` and `queue` must outlive the stopwatch.
   Stopwatch(World &world, Queue &queue, SecondsClock clock);
 
-  /// \param seconds  time limit beside the first run, the same on all ranks; at
-  /// least kFewestSamples are taken all the same
-  /// \param run      queues or runs the operation; gets the number of the run
+  /// Returns the time of an operation, in at least kFewestSamples samples.
+  /// \param seconds  time limit, without warm-up; the same on all ranks
+  /// \param run      queues or runs the operation; `number` counts the runs
   Timing time(double seconds,
               const std::function<void(std::int64_t number)> &run);
 
-  /// Returns the mean over ranks.
+  /// Returns the mean of `mine` over all ranks.
   double agreed(double mine);
 
 private:
@@ -67,35 +70,37 @@ private:
   std::int64_t next = 0; ///< number of the next run
 };
 
+/// The kind of a measurement, and the members of MeasuredRun that describe it.
 enum class MeasuredAs : std::uint8_t {
-  launches,   ///< `count` kernels that do almost nothing, one after another
-  pass,       ///< a kernel that moves `bytes`
+  launches,   ///< `count` consecutive kernels that do almost nothing
+  pass,       ///< a memory-bound kernel that moves `bytes`
   product,    ///< `batch` of m x k by k x n
-  followed,   ///< `kernel` fused into its producer `after`
+  followed,   ///< `kernel` as fused consumer of its producer `after`
   attention,  ///< `batch` heads of m queries over n keys of k features
-  collective, ///< of `bytes` over groups of `ranks` that are `stride` apart
-  message, ///< of `bytes` to the rank `stride` further, from all ranks at once
+  collective, ///< of `bytes`, over `ranks` ranks that are `stride` apart
+  message,    ///< of `bytes` from every rank r to r + `stride` at once
 };
 
-/// Only the members that `as` names are used.
+/// A measurement: the operation, and its time. Other members than those of `as`
+/// are unused.
 struct MeasuredRun {
   MeasuredAs as{};
   std::string kernel; ///< "einsum", "layer_norm"; "all_reduce", "send"
-  /// The variant, where a setting changes what is computed: the function of an
-  /// activation; "dropout" for attention with dropout.
+  /// The setting that changes the computation: the function of an activation;
+  /// "dropout" for attention with dropout.
   std::string variant;
-  /// For a fused pair: the pass that produces the input of `kernel`, and the
-  /// bytes that it moves alone. Empty stands for a product, described by m, n
-  /// and k.
+  /// For `followed`: the memory-bound producer, and the bytes that it moves
+  /// without `kernel`. Empty if the producer is a product, described by m, n,
+  /// k.
   std::string after;
   std::int64_t bytesAfter = 0;
-  std::string what; ///< for people: "1024 x 768 by 768 x 3072, forward"
+  std::string what; ///< description for reports, e.g. "a layer up"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
-  /// For a pass: operands read and results written, each once, except that a
-  /// table counts as much as is looked up in it, and a tensor updated in place
-  /// counts twice. For a collective: the whole tensor, the gathered one of a
-  /// gather. For a fused pair: the tensor between the two.
+  /// For `pass`: the size of operands and results, except that a table counts
+  /// as the rows that are looked up, and a tensor updated in place counts
+  /// twice. For `collective`: the whole tensor, in an all-gather the gathered
+  /// one. For `followed`: the tensor between producer and consumer.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool causal = false; ///< for attention
@@ -103,40 +108,43 @@ struct MeasuredRun {
   Timing timing;
 };
 
-/// The sizes at which kernels are measured.
+/// The sizes at which kernels and messages are measured.
 struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
-  std::int64_t square = 2048; ///< of the largest product
-  /// Total bytes of the copies that operands alternate among: more than any
-  /// cache holds.
+  std::int64_t square = 2048; ///< m, n and k of the largest product
+  /// Total bytes of the copies of operands, more than any cache.
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
+/// Returns the sizes for CPUs and for GPUs.
 CalibrationShapes shapesOfCpu();
 CalibrationShapes shapesOfGpu();
 
+/// The options of a calibration.
 struct CalibrationOptions {
   CalibrationShapes shapes;
-  std::vector<ElementType> types; ///< types that the backend lacks are left out
-  /// Time limit of the whole calibration. The rest is divided anew before each
-  /// run, so that fast runs pay for slow ones. A run has ten milliseconds, or
-  /// its even share if that is less, and at least five samples.
+  std::vector<ElementType> types; ///< those that the backend lacks are skipped
+  /// Time limit of the whole calibration, in seconds. The remaining time is
+  /// divided equally before each run, so that slow runs use the time that fast
+  /// ones leave. A run has at least ten milliseconds (or its equal share if
+  /// that is less), and at least five samples.
   double seconds = 60.0;
-  /// Number of consecutive ranks on a host. Groups are measured within a host,
-  /// and across hosts if there are several.
+  /// Number of consecutive ranks per host. Groups are measured within a host
+  /// and, if there are several, across hosts.
   int ranksOfHost = 1;
 };
 
-/// Consecutive runs that a progress report shows as one.
+/// Consecutive runs that progress reports combine.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
-  /// Number of the runs among all, from 1.
+  /// The first and last run, counted from 1, and the number of all runs.
   std::size_t first = 1, last = 1, runs = 1;
 };
 
-/// Every rank calls this with the same options, and all get the same result.
-/// \param said  called on every rank with the part that is measured next
+/// Measures all kernels, collectives and messages. Every rank calls it with the
+/// same options and gets the same result.
+/// \param said  called on every rank before a part is measured
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,
           const CalibrationOptions &options,

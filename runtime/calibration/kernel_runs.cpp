@@ -42,7 +42,8 @@ public:
     layer("a layer of few rows", 1, 16, h, 4 * h);
     layer("the vocabulary", b, s, h, shapes.words);
     layer("large", 1, shapes.square, shapes.square, shapes.square);
-    // The size is a multiple neither of 128 bytes nor of 16, for any type.
+    // For no type is a row of the first a multiple of 128 bytes, or one of the
+    // second a multiple of 16.
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
@@ -61,7 +62,7 @@ private:
     return {ElementType::f32, std::move(shape), {}};
   }
 
-  // Adds the three products of a weight [in, out].
+  // Adds the products of a weight [in, out]: forward and the two gradients.
   void layer(const std::string &name, std::int64_t b, std::int64_t s,
              std::int64_t in, std::int64_t out) {
     product(name, "bsi,io->bso", b, s, in, out);
@@ -105,7 +106,7 @@ private:
     add(std::move(made), "batched");
   }
 
-  // Adds the first product of an MLP with every fused consumer.
+  // Adds the first product of an MLP with each possible fused consumer.
   void followers() {
     follower("add", "");
     for (const char *function : kActivations)
@@ -123,8 +124,8 @@ private:
     runs.back().run.variant = function;
   }
 
-  // The consumer reads another tensor, or the producer's result is also
-  // written.
+  // Fuses a consumer into a product or pass. `activation` also writes the
+  // producer's result; others read a second tensor.
   static void follow(KernelRun &made, const std::string &kernel) {
     const TensorView y = made.spec.outputs[0];
     made.spec.settings.push_back({kThen, kernel});
@@ -139,7 +140,7 @@ private:
     run.bytes = bytesIn(y);
   }
 
-  // Adds the previous pass fused with an addition.
+  // Adds the previous pass again, with a fused addition.
   void andAdd() {
     KernelRun both = runs.back();
     follow(both, "add");
@@ -233,6 +234,7 @@ private:
   static constexpr int kNothing = -1;
   static constexpr double kRate = 0.1; ///< dropout rate
 
+  /// Adds a memory-bound kernel.
   /// \param lookedUp  index of the operand that is a table
   void pass(const std::string &kernel, std::vector<Setting> settings,
             std::vector<TensorView> inputs, std::vector<TensorView> outputs,
@@ -251,13 +253,13 @@ private:
     add(std::move(made), "");
   }
 
-  // Adds a kernel that reads what it writes.
+  // Adds a kernel that updates its outputs in place.
   void update(const std::string &kernel, std::vector<Setting> settings,
               std::vector<TensorView> inputs, std::vector<TensorView> outputs) {
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
-    // AdamW in single precision uses the weight as its own master; a 16-bit
-    // weight is only written.
+    // AdamW's first output, a 16-bit weight, is only written. In single
+    // precision the weight is its own master and counts once.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)
@@ -323,7 +325,7 @@ std::int64_t copiesOf(const KernelSpec &spec, std::int64_t spread) {
                                   kMostOperandCopies);
 }
 
-// Makes one pattern per type, as long as the longest input needs.
+// Returns one pattern per type, as long as the longest input of the type.
 std::map<ElementType, Pattern> patternsOf(Memory &memory,
                                           const KernelSpec &spec) {
   std::map<ElementType, std::int64_t> longest;
@@ -350,15 +352,15 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.inputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Results start as zeros. Memory of the host is touched here and not while
-    // it is timed.
+    // Results start as zeros. Writing host memory here maps its pages before
+    // the measurement.
     for (const TensorView &view : spec.outputs) {
       if (memory.isHosts())
         std::memset(at, 0, sized(bytesIn(view)));
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // A weight that is its own master is passed as both.
+    // A weight that is its own master is both outputs.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];
   }

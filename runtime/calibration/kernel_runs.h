@@ -10,32 +10,32 @@
 
 namespace mtplan::runtime {
 
-/// A kernel and the description of its measurement, before it is timed.
+/// A kernel to measure, and the description of the measurement.
 struct KernelRun {
   KernelSpec spec;
   MeasuredRun run;
 };
 
-/// Returns the runs for one element type, one for each class of shapes that
-/// prices distinguish: the three products of a layer's weight up, down and
-/// square, of a narrow layer, of few rows, of unaligned sizes, batched; fused
-/// consumers of a product or of a pass; attention with and without mask and
-/// dropout; every pass of a step, activations by their function.
+/// Returns the runs for one element type, one for each class of shapes that the
+/// cost model distinguishes: products of a layer (forward, input gradient and
+/// weight gradient) that are wide, square, narrow, of few rows, of unaligned
+/// sizes, and batched; fused consumers of a product or of a memory-bound
+/// kernel; attention with and without causal mask and dropout; and every
+/// memory-bound kernel of a step, each activation function separately.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 
-/// Returns a kernel that does almost nothing.
+/// Returns a kernel that does almost nothing, to measure launches.
 KernelRun smallestRun();
 
-/// Several copies of a kernel's operands and results, filled with small numbers
-/// that are not zero; integers are below every limit.
+/// Several copies of a kernel's operands and results. Operands are small
+/// non-zero numbers; integers are below every limit.
 class Operands {
 public:
-  /// \param spread  approximate bytes of all copies together; there are 1 to 64
-  /// copies
+  /// \param spread  approximate bytes of all copies, of which there are 1 to 64
   Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread);
 
-  /// Runs `kernel` on copy `number`, modulo the number of copies.
+  /// Runs `kernel` on copy `number` modulo the number of copies.
   void run(Kernel &kernel, std::int64_t number);
 
 private:
@@ -44,7 +44,7 @@ private:
     std::vector<void *> outputs;
   };
 
-  Allocation space, step; ///< `step` holds the step's numbers
+  Allocation space, step; ///< step: StepNumbers
   std::vector<Copy> copies;
 };
 

@@ -14,8 +14,8 @@ void addOnce(std::vector<GroupShape> &all, GroupShape one) {
     all.push_back(one);
 }
 
-// Buffers of the messages. Short messages alternate among places in them, so
-// that caches hold no more than in a step.
+// The buffers of messages. Short messages alternate among offsets, so that
+// caches contain no more of them than in a step.
 struct Buffers {
   Allocation in, out;
   std::int64_t bytes;
@@ -29,7 +29,7 @@ struct Buffers {
                       static_cast<std::size_t>(std::min(kPiece, bytes - done)));
   }
 
-  /// Returns the offset of message number `number` of this size.
+  /// Returns the offset of run `number` of a message of this size, in bytes.
   std::int64_t turn(std::int64_t number, std::int64_t size) const {
     const std::int64_t apart =
         (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -53,7 +53,8 @@ public:
                     groupOf(shape, world.rank()));
     const auto all = [&](const char *kernel, auto &&call) {
       for (const std::int64_t size : sizes) {
-        // Every rank gets the same number of elements.
+        // The size is rounded down, so that all ranks have equally many f32
+        // elements.
         const std::int64_t piece = size / (4 * shape.ranks);
         if (piece == 0)
           continue;
@@ -93,8 +94,7 @@ public:
     });
   }
 
-  // Adds messages around the ring of all ranks, each to the rank `stride`
-  // further.
+  // Adds messages on the ring of all ranks, from each rank r to r + `stride`.
   void addMessages(int stride) {
     const int to = (world.rank() + stride) % world.size();
     const int from = (world.rank() + world.size() - stride) % world.size();

@@ -1,4 +1,4 @@
-//===- link_runs.h - Which collectives and messages are measured -*- C++-*-===//
+//===- link_runs.h - Chooses collectives and messages to measure -*- C++-*-===//
 
 #ifndef MTPLAN_RUNTIME_CALIBRATION_LINK_RUNS_H
 #define MTPLAN_RUNTIME_CALIBRATION_LINK_RUNS_H
@@ -18,26 +18,26 @@ struct GroupShape {
   bool operator==(const GroupShape &) const = default;
 };
 
-/// Returns groups of 2, 4, ... and all ranks within a host; across hosts,
-/// groups of one rank per host and the group of all. `ranksOfHost` divides
-/// `ranks`. No group has one rank.
+/// Returns the shapes of groups to measure: 2, 4, ... and all ranks of a host;
+/// across hosts, one rank per host, and all ranks. `ranksOfHost` divides
+/// `ranks`. No group has a single rank.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
-/// Returns the ranks of the group that `rank` is in.
+/// Returns the ranks of the group with `rank`.
 std::vector<int> groupOf(GroupShape shape, int rank);
 
-/// Returns powers of eight from 4 KiB, and `largest`.
+/// Returns message sizes in bytes: 4 KiB times powers of eight, and `largest`.
 std::vector<std::int64_t> messageSizes(std::int64_t largest);
 
-/// A collective or message that can be run.
+/// A collective or message to measure.
 struct LinkRun {
   MeasuredRun run;
-  std::function<void(std::int64_t)> once;
+  std::function<void(std::int64_t)> once; ///< runs it; gets the run's number
 };
 
-/// Returns all kinds and sizes, over groups of each shape that all communicate
-/// at once. Every rank calls this and runs them in this order. They refer to
-/// `world`.
+/// Returns collectives of all kinds and sizes over groups of each shape, in
+/// which all groups communicate at once, and messages. Collective: every rank
+/// runs them in this order. `world` must outlive them.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

@@ -59,14 +59,14 @@ void setLatest(const std::string &folder, const std::string &name) {
 
 bool isLatest(const std::string &folder, const std::string &name) {
   const std::string wanted = name + "\n";
-  std::string said(wanted.size() + 1, '\0'); // one more, to find a longer text
+  std::string said(wanted.size() + 1, '\0'); // + 1 detects longer texts
   std::ifstream file(folder + "/" + std::string(kLatest));
   file.read(said.data(), std::ssize(said));
   said.resize(static_cast<std::size_t>(file.gcount()));
   return said == wanted;
 }
 
-// Cleans a folder before it is written to.
+// Repairs a folder after a crash, before a run writes to it.
 void settle(const std::string &folder) {
   std::string newest;
   for (const std::int64_t step : stepsIn(folder)) {
@@ -78,7 +78,7 @@ void settle(const std::string &folder) {
       throw CheckpointError(std::string(error.what()) +
                             "; give this run a folder of its own");
     } catch (const CheckpointError &) {
-      continue; // the reader of this checkpoint reports it
+      continue; // loading it reports the damage
     }
   }
   for (const std::string &name : namesIn(folder))
@@ -86,7 +86,7 @@ void settle(const std::string &folder) {
          (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
         name == std::string(kLatest) + kNext)
       removeFolder(fs::path(folder) / name);
-  // The run of the newest may have died before it could set `latest`.
+  // The run may have crashed between its newest checkpoint and `latest`.
   if (!newest.empty() && !isLatest(folder, newest))
     setLatest(folder, newest);
 }
@@ -97,8 +97,8 @@ void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
   const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
   for (std::size_t i = 0; i + others < steps.size(); ++i) {
     if (isLatest(folder, stepName(steps[i])))
-      continue; // `latest` could not be set to the newest
-    // Under this name nobody takes it for complete while it is removed.
+      continue; // setting `latest` to the newest failed
+    // The new name marks the checkpoint as incomplete while it is removed.
     const std::string old = folder + "/" + stepName(steps[i]);
     renameFolder(old, old + std::string(kReplaced));
     removeFolder(old + std::string(kReplaced));
@@ -183,7 +183,7 @@ FolderLock::FolderLock(const std::string &folder) {
   try {
     settle(folder);
   } catch (...) {
-    close(handle); // the destructor does not run
+    close(handle); // no destructor runs after an exception here
     throw;
   }
 }
@@ -201,7 +201,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
   const std::string whole = folder + "/" + stepName(step);
   const std::string replaced = whole + std::string(kReplaced);
   replaceFile(partial + "/" + kManifestName, manifestText(manifest));
-  // A run that resumes from an earlier step writes this step again.
+  // A run that resumed from an earlier step may write the same step again.
   const bool again = fs::exists(whole);
   if (again)
     renameFolder(whole, replaced);
@@ -214,7 +214,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
       removeFolder(replaced);
     removeOldest(folder, step, keep);
   });
-  // The removed checkpoints may have freed the space that it needed.
+  // Removing old checkpoints may have freed space on the disk, so retry.
   if (!unset.empty())
     unset = faultOf(set);
   return unset.empty() ? untidy : unset;
@@ -226,7 +226,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
 
 StoredState::StoredState(const std::string &checkpoint)
     : manifest(readManifest(checkpoint)) {
-  files.reserve(manifest.files.size()); // tensors point to the elements
+  files.reserve(manifest.files.size()); // tensors point to elements
   std::map<std::string, StoredTensor> byFile;
   for (const ManifestFile &named : manifest.files) {
     const MappedFile &file = files.emplace_back(checkpoint + "/" + named.name);

@@ -1,10 +1,11 @@
 //===- checkpoint_folder.h - Checkpoints on disk ----------------*- C++ -*-===//
 //
-//   FOLDER/step-00000100/          complete: it gets this name last
-//   FOLDER/step-00000200.partial/  being written, or left by a run that died
-//   FOLDER/latest                  name of the newest, for people and scripts
+//   FOLDER/step-00000100/          complete; renamed to this when finished
+//   FOLDER/step-00000200.partial/  in progress, or left by a crashed run
+//   FOLDER/latest                  name of the newest, for users and scripts
 //
-// Only one run at a time writes to a folder: it holds a lock on FOLDER/lock.
+// Only one run at a time writes to a folder, because it holds a lock on
+// FOLDER/lock.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,22 +27,22 @@ namespace mtplan::runtime {
 /// Returns "step-00000100".
 std::string stepName(std::int64_t step);
 
-/// Returns the steps of all complete checkpoints, ascending; none if there is
-/// no folder. \throws CheckpointError if the folder cannot be listed
+/// Returns the steps of all complete checkpoints, ascending; empty if the
+/// folder does not exist.
+/// \throws CheckpointError if the folder cannot be listed
 std::vector<std::int64_t> stepsIn(const std::string &folder);
 
-/// Reads and checks a checkpoint's manifest.json, and that the files exist with
-/// their sizes.
-/// \throws CheckpointError
+/// Reads a checkpoint's manifest.json, and checks its checksum and that all
+/// files exist with their sizes.
+/// \throws CheckpointError if any of it fails
 Manifest readManifest(const std::string &checkpoint);
 
-/// Keeps other runs from writing to the folder, which it creates if necessary.
+/// Locks a folder against other runs, and creates it if necessary.
 class FolderLock {
 public:
-  /// Also removes the partial checkpoints of runs that died, and sets `latest`
-  /// if one died before it could. \throws CheckpointError, also if another run
-  /// has the lock, or if there are
-  ///         checkpoints of another version, which would be removed in turn
+  /// Removes partial checkpoints of crashed runs, and corrects `latest`.
+  /// \throws CheckpointError also if another run has the lock, or if there are
+  ///         checkpoints of another version, which this run would later remove
   explicit FolderLock(const std::string &folder);
   ~FolderLock();
   FolderLock(const FolderLock &) = delete;
@@ -51,14 +52,15 @@ private:
   int handle = -1;
 };
 
-/// Returns the folder in which a step is written.
+/// Returns the folder in which a checkpoint is written until it is complete.
 std::string partialFolder(const std::string &folder, std::int64_t step);
+
 /// Completes the checkpoint in the partial folder: writes the manifest and
 /// renames the folder. Then sets `latest` and removes all but the newest `keep`
-/// checkpoints; returns what failed of this, "" if nothing. Checkpoints of
-/// later steps, which exist only if they are damaged, do not count. \param
-/// named  called once the checkpoint is complete, before anything is
-///               removed
+/// checkpoints, not counting those of later steps, which exist only if they are
+/// damaged. Returns an error of these last two actions; "" if there is none.
+/// \param named  called once the checkpoint is complete, before any removal
+/// \throws CheckpointError if the checkpoint cannot be completed
 std::string publish(
     const std::string &folder, const Manifest &manifest, int keep,
     const std::function<void()> &named = [] {});
@@ -67,31 +69,32 @@ std::string publish(
 // One checkpoint
 //===----------------------------------------------------------------------===//
 
-/// A file of a checkpoint that training ignores. For imported weights it
-/// describes the original files in its metadata, and holds their tensors that
-/// are no parameters.
+/// A file of checkpoints of imported weights, which training ignores. Its
+/// metadata describes the original files, and its tensors are those of the
+/// original that are not parameters.
 inline constexpr const char *kOriginName = "origin.safetensors";
 
 /// One tensor of a checkpoint on disk.
 struct StoredTensor {
-  std::string type; ///< "F32", as safetensors have it
+  std::string type; ///< "F32", as in safetensors
   std::vector<std::int64_t> shape;
   const MappedFile *file = nullptr;
-  std::int64_t offset = 0, bytes = 0; ///< in the file
+  std::int64_t offset = 0, bytes = 0; ///< range in the file
   std::string checksum;
 };
 
-/// The tensors of a checkpoint on disk.
+/// An opened checkpoint.
 class StoredState {
 public:
   /// Opens all files and compares their headers with the manifest.
-  /// \throws CheckpointError, DataError
+  /// \throws CheckpointError or DataError if any differs
   explicit StoredState(const std::string &checkpoint);
 
+  /// Returns the progress of the run that wrote the checkpoint.
   const RunState &run() const { return manifest.run; }
-  /// Returns the tensors of the state by name.
+  /// Returns the parameters and moments, by name.
   const std::map<std::string, StoredTensor> &tensors() const { return all; }
-  /// Returns the original tensors that are no parameters, by their names there.
+  /// Returns the tensors of kOriginName, by their original names.
   const std::map<std::string, StoredTensor> &others() const { return kept; }
   /// Returns the metadata of kOriginName; empty if the checkpoint has no such
   /// file.
@@ -100,8 +103,8 @@ public:
   const std::vector<ManifestFile> &storedFiles() const {
     return manifest.files;
   }
-  /// Reads a whole tensor and compares its checksum with the manifest's.
-  /// \throws CheckpointError with its name
+  /// Reads a tensor and compares its checksum with the manifest's.
+  /// \throws CheckpointError with the tensor's name if they differ
   static void verify(const std::string &name, const StoredTensor &tensor);
 
 private:

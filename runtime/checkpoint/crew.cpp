@@ -1,4 +1,4 @@
-//===- crew.cpp - Work that all ranks do beside training ------------------===//
+//===- crew.cpp - Background work of all ranks ----------------------------===//
 
 #include "runtime/checkpoint/crew.h"
 
@@ -14,7 +14,7 @@ namespace mtplan::runtime {
 struct Crew::Part {
   std::function<void()> work;
   std::atomic<bool> done{false};
-  std::string fault; ///< readable once done
+  std::string fault; ///< valid once `done` is true
 };
 
 Crew::Crew(World &theWorld)

@@ -1,9 +1,9 @@
-//===- crew.h - Work that all ranks do beside training ----------*- C++ -*-===//
+//===- crew.h - Background work of all ranks --------------------*- C++ -*-===//
 //
-// Every rank gives its part of a task to a thread of its own and continues. At
-// points that all ranks reach, usually between steps, they ask together whether
-// all parts are done. So no rank waits for a slow disk inside a collective, and
-// a rank that writes slowly is not taken for a dead one.
+// Every rank runs its part of a task in a background thread. At points that all
+// ranks reach, usually between steps, they agree by a collective whether all
+// parts are done. Therefore no collective waits for a slow disk, and a rank
+// that writes slowly does not time out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,35 +19,38 @@
 
 namespace mtplan::runtime {
 
-/// All methods but the destructor are collective.
+/// The background task. All methods but the destructor are collective.
 class Crew {
 public:
+  /// `theWorld` must outlive the crew.
   explicit Crew(World &theWorld);
-  /// Waits for this rank's part.
+  /// Waits for this rank's part, if one is running.
   ~Crew();
   Crew(const Crew &) = delete;
   Crew &operator=(const Crew &) = delete;
 
+  /// The state of the task, the same on all ranks.
   struct State {
-    bool running = false; ///< the part of some rank
-    bool wished = false;  ///< by some rank
-    /// Once no part runs: the error of the lowest rank whose part threw, "rank
-    /// 1:
-    /// ..."; "" if none did.
+    bool running = false; ///< some rank's part still runs
+    bool wished = false;  ///< some rank passed `wish`
+    /// Once no part runs: "rank 1: ..." with the error of the lowest rank
+    /// whose part threw; "" if none threw.
     std::string fault;
   };
 
-  /// Starts a task; none may be running.
+  /// Starts this rank's part of a task; no task may be running.
   void start(std::function<void()> work);
-  /// \param wish  anything that the ranks must agree on at this point
+  /// Returns whether any part still runs, and ends the task if none does.
+  /// \param wish  a request of this rank, for State::wished
   State ask(bool wish = false);
-  /// Asks until no part runs. Returns the same error on all ranks if one threw.
+  /// Waits until no part runs. Returns State::fault.
   std::string finish();
 
+  /// Returns the communicator of all ranks.
   Communicator &all() { return *allRanks; }
 
 private:
-  struct Part; ///< outlives a crew that is destroyed while it runs
+  struct Part; ///< this rank's work and its result
 
   World &world;
   std::unique_ptr<Communicator> allRanks;

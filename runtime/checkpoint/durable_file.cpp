@@ -1,4 +1,4 @@
-//===- durable_file.cpp - Writing that survives a crash -------------------===//
+//===- durable_file.cpp - File writes that survive a crash ----------------===//
 
 #include "runtime/checkpoint/durable_file.h"
 
@@ -24,7 +24,7 @@ constexpr std::int64_t kBatch = std::int64_t{16} << 20;
                         std::generic_category().message(error));
 }
 
-// Repeats a call until no signal interrupts it.
+// Returns the result of a system call, repeated while signals interrupt it.
 template <typename Call> int whole(Call call) {
   for (;;)
     if (const int result = call(); result >= 0 || errno != EINTR)
@@ -35,7 +35,7 @@ int openWhole(const std::string &path, int flags) {
   return whole([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); });
 }
 
-// A handle that is always closed.
+// A file descriptor that the destructor closes.
 class Handle {
 public:
   Handle(const char *call, const std::string &path, int flags)
@@ -74,7 +74,7 @@ void DurableFile::reserve(std::int64_t bytes) {
   do
     error = bytes > 0 ? posix_fallocate(handle, 0, bytes) : 0;
   while (error == EINTR);
-  // A file system that cannot allocate in advance does so while it writes.
+  // File systems without preallocation allocate while they write.
   if (error == EOPNOTSUPP || error == EINVAL)
     error = whole([&] { return ftruncate(handle, bytes); }) == 0 ? 0 : errno;
   if (error != 0)
@@ -99,8 +99,8 @@ void DurableFile::writeAt(std::int64_t offset, const void *data,
     offset += wrote;
     bytes -= static_cast<std::size_t>(wrote);
     waiting += wrote;
-    // The disk starts to write in the background, so that little is left for
-    // fsync. A failure does not matter, because fsync repeats it.
+    // Starts write-back in the background, so that fsync has little left to do.
+    // Errors are ignored, because fsync reports them as well.
     if (waiting >= kBatch) {
       sync_file_range(handle, 0, 0, SYNC_FILE_RANGE_WRITE);
       waiting = 0;
@@ -126,7 +126,7 @@ void makeFolder(const std::string &path) {
 
 void syncFolder(const std::string &path) {
   const Handle folder("open the folder", path, O_RDONLY | O_DIRECTORY);
-  // Some network file systems have nothing to sync for a folder.
+  // Some network file systems reject fsync of a folder with EINVAL.
   if (whole([&] { return fsync(folder.number); }) != 0 && errno != EINVAL)
     fail("bring the folder to the disk (fsync)", path, errno);
 }
@@ -140,7 +140,7 @@ void replaceFile(const std::string &path, const std::string &text) {
     if (std::rename(next.c_str(), path.c_str()) != 0)
       fail(("rename " + next + " to it").c_str(), path, errno);
   } catch (const CheckpointError &) {
-    unlink(next.c_str()); // if it fails too, the next run removes the file
+    unlink(next.c_str()); // if this fails, the next run removes the file
     throw;
   }
   syncFolder(parentOf(path));

@@ -1,8 +1,9 @@
-//===- durable_file.h - Writing that survives a crash -----------*- C++ -*-===//
+//===- durable_file.h - File writes that survive a crash --------*- C++ -*-===//
 //
-// Data is on the disk when a call says so, not only in the system's memory: a
-// rename without fsync may leave an empty file (Pillai et al., OSDI 2014).
-// Calls that a signal interrupts, or that write less than asked, continue.
+// These functions sync data to the disk, not only to the page cache: a rename
+// without fsync may leave an empty file (Pillai et al., OSDI 2014). System
+// calls that a signal interrupts, or that write less than requested, are
+// continued.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,55 +19,58 @@
 
 namespace mtplan::runtime {
 
-/// A checkpoint that cannot be written or read. what() names the call or the
-/// tensor, the file, and the system's reason.
+/// The error of a checkpoint that cannot be written or read. what() has the
+/// file, the failed call or the tensor, and the system's reason.
 struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A file that is written. All methods throw CheckpointError.
+/// A file opened for writing. All methods throw CheckpointError.
 class DurableFile {
 public:
   enum class Open { create, existing };
+  /// Opens a file; `create` truncates an existing one.
   DurableFile(const std::string &path, Open how);
   ~DurableFile();
   DurableFile(const DurableFile &) = delete;
   DurableFile &operator=(const DurableFile &) = delete;
 
-  /// Allocates bytes on the disk, so that a full disk is found before the ranks
-  /// write.
+  /// Allocates `bytes` on the disk, so that a full disk fails here and not
+  /// while ranks write.
   void reserve(std::int64_t bytes);
+  /// Writes bytes at an offset; several processes may write to one file.
   void writeAt(std::int64_t offset, const void *data, std::size_t bytes);
-  /// Brings all data to the disk and closes the file. Without this call data
-  /// may be lost.
+  /// Syncs all data to the disk and closes the file. Without this call a crash
+  /// may lose data.
   void finish();
 
 private:
   std::string path;
   int handle = -1;
-  std::int64_t waiting = 0; ///< bytes that the disk has not been given yet
+  std::int64_t waiting = 0; ///< bytes not yet in write-back
 };
 
-/// Creates a folder with its parents.
+/// Creates a folder and its parents, if they do not exist.
 void makeFolder(const std::string &path);
-/// Brings the names in a folder to the disk.
+/// Syncs the entries of a folder to the disk.
 void syncFolder(const std::string &path);
-/// The suffix of a file that replaceFile may leave behind if the process dies.
+/// The suffix of the temporary file of replaceFile, which a crash may leave.
 inline constexpr const char *kNext = ".new";
-/// Replaces a file atomically: a reader finds the old text or the new one.
+/// Replaces a file atomically and durably: a reader finds the old text or the
+/// new one.
 void replaceFile(const std::string &path, const std::string &text);
-/// Renames a folder durably: it also syncs the parent.
+/// Renames a folder and syncs its parent, so that the rename survives a crash.
 void renameFolder(const std::string &from, const std::string &to);
 /// Removes a folder or a file, if it exists.
 void removeFolder(const std::string &path);
 
-/// Reads bytes of a file from `offset` on.
-/// \throws CheckpointError if the file cannot be read or ends before
+/// Reads `bytes` bytes of a file from `offset` on.
+/// \throws CheckpointError if the file cannot be read or is too short
 void readAt(const std::string &path, std::int64_t offset, void *data,
             std::size_t bytes);
 
-/// Digests `bytes` bytes of a file, from `offset` on.
-/// \throws CheckpointError if the file cannot be read or ends before
+/// Returns the digest of `bytes` bytes of a file from `offset` on.
+/// \throws CheckpointError if the file cannot be read or is too short
 Digest digestOfFile(const std::string &path, std::int64_t offset,
                     std::int64_t bytes);
 

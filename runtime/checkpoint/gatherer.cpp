@@ -1,4 +1,4 @@
-//===- gatherer.cpp - Brings together what a rank writes ------------------===//
+//===- gatherer.cpp - Gathers the bytes that a rank writes ----------------===//
 
 #include "runtime/checkpoint/gatherer.h"
 
@@ -32,7 +32,8 @@ public:
     share = std::max(longRun, (all + ranks - 1) / ranks);
   }
 
-  /// Returns whether every rank writes what it has.
+  /// Returns whether all boxes of a tensor are single long runs, so that each
+  /// rank writes its own.
   bool areLong(int tensor, const std::vector<OwnedBox> &boxes) const {
     const StateTensor &whole = at(tensor);
     return std::ranges::all_of(boxes, [&](const OwnedBox &box) {
@@ -84,7 +85,7 @@ private:
 
   const ModelState &state;
   std::int64_t longRun, share = 0;
-  std::vector<std::int64_t> load; ///< bytes, by rank
+  std::vector<std::int64_t> load; ///< bytes to write, by rank
 };
 
 } // namespace
@@ -101,7 +102,7 @@ std::vector<Part> deal(const ModelState &state,
     else
       fine.push_back(t);
   }
-  // Small tensors come last, so that they balance the load of large ones.
+  // Large tensors are assigned first, and small ones balance the load (LPT).
   std::ranges::stable_sort(fine, std::greater(), [&](int t) {
     return state.tensors[sized(t)].bytes();
   });
@@ -129,7 +130,7 @@ int channelBesides(const Plan &plan) {
   return channel;
 }
 
-// Returns, by tensor, the boxes of all ranks. All ranks find the same.
+// Returns, by tensor, the boxes of all ranks; the same on every rank.
 std::vector<std::vector<OwnedBox>> boxesOf(const Plan &plan,
                                            const ModelState &state) {
   std::vector<std::vector<OwnedBox>> boxes(state.tensors.size());
@@ -169,8 +170,8 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
   planMoves(boxes, roundBytes);
 }
 
-// Divides parts into pieces of a round. A part that its writer has as one run
-// does not move.
+// Divides parts into messages and assigns them to rounds. A part that is one
+// run in its writer's own snapshot needs no message.
 void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
   std::vector<std::int64_t> filled(sized(world.size()), 0);
   for (const Part &part : dealt) {
@@ -220,7 +221,7 @@ void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
     const bool isMine = piece.writer == world.rank();
     if (!isMine && box.rank != world.rank())
       continue;
-    // Runs that follow each other in the whole do so in the box.
+    // Runs that are consecutive in the tensor are consecutive in the box.
     std::int64_t begin = -1, end = -1;
     forEachRunWithin(box.view, tensor.shape, piece.first, piece.count,
                      [&](std::int64_t, std::int64_t inBox, std::int64_t count) {
@@ -261,7 +262,7 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
                     receive->peer, channel);
       place(*receive, message.data());
     }
-    // No rank gets a round ahead of the others.
+    // A barrier, so that no rank is a round ahead of the others.
     double in = 0.0, out = 0.0;
     allRanks->allReduce("checkpoint: pieces have come", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);

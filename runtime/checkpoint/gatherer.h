@@ -1,10 +1,10 @@
-//===- gatherer.h - Brings together what a rank writes ----------*- C++ -*-===//
+//===- gatherer.h - Gathers the bytes that a rank writes --------*- C++ -*-===//
 //
-// A file takes long runs of bytes several times as fast as pieces of rows. A
-// rank therefore writes a shard that is one long run itself. A tensor that is
-// split finer is gathered by one of the ranks that have some of it, and written
-// as a whole. No rank gathers more of a tensor than an equal share of the
-// state.
+// Writing long runs of bytes is several times as fast as writing pieces of
+// rows. A shard that is one long run of its tensor is therefore written by the
+// rank that has it. For a tensor that is split more finely, one of its ranks
+// gathers the others' pieces and writes the whole, or an equal share of the
+// state if the tensor is larger than that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,73 +24,72 @@
 
 namespace mtplan::runtime {
 
-/// The bytes of a run beyond which longer ones are hardly faster to write.
+/// The bytes of a run above which longer runs are hardly faster to write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
-/// The box of a tensor that a rank owns.
+/// A box (hyperrectangle) of a tensor that a rank has to contribute.
 struct OwnedBox {
   int rank = 0;
-  std::int64_t offset = 0; ///< bytes, in the rank's snapshot
+  std::int64_t offset = 0; ///< bytes into the rank's snapshot
   TensorView view;
 };
 
 /// Elements [first, first + count) of a tensor of the state.
 struct Part {
-  int tensor = 0;
+  int tensor = 0; ///< index into ModelState::tensors
   std::int64_t first = 0, count = 0;
-  int writer = 0;
+  int writer = 0; ///< the rank that writes the part
   bool operator==(const Part &) const = default;
 };
 
-/// Divides the state into parts that hold every element once, and assigns each
-/// part to a rank that writes it. The parts are sorted by tensor and first
+/// Returns a division of the state into parts, each with the rank that writes
+/// it. The parts cover every element once, are sorted by tensor and first
 /// element, and are the same on all ranks.
-/// \param boxes  by tensor; all boxes of a tensor hold every element once
+/// \param boxes  by tensor; they cover each of its elements once
 std::vector<Part> deal(const ModelState &state,
                        const std::vector<std::vector<OwnedBox>> &boxes,
                        int ranks, std::int64_t longRun = kLongRun);
 
 /// Sends the parts of each rank's snapshot to the ranks that write them, in
-/// rounds of at most kRound bytes for each writer, so that little is in flight
-/// at a time. Ranks wait for each other here, but only for memory and never for
-/// a disk.
+/// rounds of at most kRound bytes per writer, which bounds the memory of
+/// messages in flight. Ranks wait for each other here, but never for a disk.
 class Gatherer {
 public:
-  /// Bytes of a writer's round, and of a message, which fits a processor's
-  /// cache.
+  /// Bytes of a writer's round, and of a message, which fits a CPU cache.
   static constexpr std::int64_t kRound = std::int64_t{8} << 20;
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
 
-  /// Collective. `plan` and `state` outlive it.
+  /// Collective. `plan` and `state` must outlive the gatherer.
   Gatherer(const Plan &plan, const ModelState &state, World &world,
            std::int64_t longRun = kLongRun, std::int64_t roundBytes = kRound);
 
-  /// Returns the parts that all ranks write.
+  /// Returns the parts of all ranks.
   const std::vector<Part> &parts() const { return dealt; }
   /// Returns the parts that this rank writes, in the same order.
   const std::vector<Part> &mine() const { return own; }
-  /// Allocates the memory that gather() would otherwise allocate.
+  /// Allocates the memory of gather() in advance.
   void takeRoom() { gathered.resize(gatheredBytes); }
-  /// Collective. Every rank calls it from a separate thread.
-  /// \param snapshot  this rank's owned slices, one after another
+  /// Sends and receives all parts. Collective; every rank calls it from a
+  /// background thread.
+  /// \param snapshot  this rank's owned slices, concatenated
   void gather(std::span<const std::byte> snapshot);
-  /// Returns the bytes of mine()[i]: in the snapshot, or valid until the next
-  /// gather().
+  /// Returns the bytes of mine()[i]. They are in the snapshot, or else valid
+  /// until the next gather().
   const std::byte *data(std::size_t i,
                         std::span<const std::byte> snapshot) const;
 
 private:
-  /// A message, or a copy where both ends are this rank.
+  /// A message, or a copy if sender and receiver are both this rank.
   struct Move {
     int peer = 0;
     std::int64_t round = 0;
-    Part piece;             ///< of a part, for its writer
-    std::int64_t from = 0;  ///< bytes, in the sender's snapshot
-    std::int64_t bytes = 0; ///< there
-    // Only the receiver uses the following members.
-    TensorView view;        ///< of the sender's box
-    std::int64_t begin = 0; ///< first element that is sent, within the box
-    std::int64_t to = 0;    ///< bytes before the piece in `gathered`
+    Part piece;             ///< elements of a part, for its writer
+    std::int64_t from = 0;  ///< offset in the sender's snapshot, bytes
+    std::int64_t bytes = 0; ///< size of the message
+    // The following members are set on the receiver only.
+    TensorView view;        ///< the sender's box
+    std::int64_t begin = 0; ///< first element of the box that is sent
+    std::int64_t to = 0;    ///< offset of the piece in `gathered`, bytes
   };
 
   using Boxes = std::vector<std::vector<OwnedBox>>;
@@ -102,18 +101,18 @@ private:
 
   const ModelState &state;
   World &world;
-  int channel = 0; ///< no instruction of the plan uses it
+  int channel = 0; ///< not used by the plan
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> dealt, own;
-  /// The bytes before an own part: in the snapshot if it is one run there,
+  /// The offset of an own part: in the snapshot if the part is one run there,
   /// otherwise in `gathered`.
   struct Source {
     bool isDirect = false;
     std::int64_t offset = 0;
   };
   std::vector<Source> sources;
-  std::vector<Move> sends, receives; ///< by round
-  std::int64_t rounds = 0;           ///< of the writer with most
+  std::vector<Move> sends, receives; ///< sorted by round
+  std::int64_t rounds = 0;           ///< of the writer with the most
   std::size_t gatheredBytes = 0;
   std::vector<std::byte> gathered, message;
 };

@@ -27,11 +27,11 @@ public:
       : plan(thePlan), world(theWorld), executor(theExecutor),
         state(modelStateOf(plan)), crew(world) {}
 
-  // Returns the checkpoints that rank 0 sees, because the folder may change
-  // while others look.
+  // Returns the checkpoints, newest first, as rank 0 lists them, because the
+  // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    std::array<double, 2> count{}; // how many; whether the folder is one itself
+    std::array<double, 2> count{}; // their number; whether `folder` is one
     crew.start([&] {
       if (world.rank() != 0)
         return;
@@ -58,7 +58,7 @@ public:
     return names;
   }
 
-  // Returns what is wrong with a checkpoint; "" if it is complete.
+  // Returns the damage of a checkpoint; "" if it is intact. Collective.
   std::string verify(const std::string &checkpoint) {
     stored.reset();
     crew.start([&] {
@@ -66,7 +66,7 @@ public:
       std::int64_t all = 1, before = 0; // 1 avoids a division by 0
       for (const auto &[name, tensor] : stored->tensors())
         all += tensor.bytes;
-      // The ranks share the tensors by bytes, in order.
+      // Each rank verifies an equal share of the bytes, in order.
       for (const auto &[name, tensor] : stored->tensors()) {
         const double share =
             static_cast<double>(before) / static_cast<double>(all);
@@ -78,7 +78,8 @@ public:
     return crew.finish();
   }
 
-  // Throws the same error on all ranks.
+  // Checks that the checkpoint has the plan's tensors. Throws the same error on
+  // all ranks.
   void checkModel(const std::string &checkpoint) const {
     auto refuse = [&](const std::string &what) {
       throw CheckpointError(checkpoint + ": is of another model (" +
@@ -106,8 +107,8 @@ public:
         refuse("it has " + name + ", which the plan does not");
   }
 
-  // Returns what went wrong; "" if nothing did. A checkpoint may be damaged
-  // after it was verified.
+  // Fills the executor's tensors. Returns an error, because reading may fail
+  // even after verification; "" if there is none. Collective.
   std::string load(LoadWhat what) {
     crew.start([&] {
       for (const StateSlice &slice :
@@ -164,7 +165,7 @@ private:
   RankExecutor &executor;
   ModelState state;
   std::unique_ptr<StoredState> stored;
-  Crew crew; ///< last: its thread uses the rest
+  Crew crew; ///< last, because its thread uses the other members
 };
 
 } // namespace

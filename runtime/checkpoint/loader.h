@@ -12,23 +12,24 @@
 
 namespace mtplan::runtime {
 
+/// The tensors that are loaded.
 enum class LoadWhat {
   everything,
-  weights ///< moments are zero
+  weights ///< parameters only; moments become zero
 };
 
-/// Collective. Fills the rank's state from the newest complete checkpoint in
-/// `folder`, or from `folder` if it is a checkpoint itself, and checks every
-/// checksum before anything is changed. Skips damaged checkpoints and reports
-/// them to `passedOver` on rank 0. Returns nothing if there is no checkpoint.
+/// Collective. Loads the newest intact checkpoint in `folder`, or `folder`
+/// itself if it is a checkpoint, into the executor. All checksums are verified
+/// before anything changes. Damaged checkpoints are skipped and reported to
+/// `passedOver` on rank 0. Returns the run's progress; none if there is no
+/// checkpoint.
 ///
-/// Numbers of other types are rounded to those of the plan. Parameters must
-/// exist; missing moments are zero. With weights alone, the returned run has
-/// done no step.
+/// Elements of other types are converted to the plan's. All parameters must
+/// exist; missing moments become zero. With `weights`, the returned progress is
+/// that of a new run.
 ///
 /// \throws CheckpointError, the same on all ranks, if all checkpoints are
-/// damaged,
-///         or if one is of another model, with the first tensor that differs
+///         damaged, or if one is of another model
 std::optional<RunState>
 loadNewest(const Plan &plan, World &world, RankExecutor &executor,
            const std::string &folder, LoadWhat what,

@@ -1,8 +1,8 @@
 //===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
-// manifest.json is written last, so a folder that has one is complete. It has
-// the checksum of every tensor and header, and one of its own text with that
-// field empty. docs/checkpoints.md lists the fields.
+// manifest.json is written last, so that a folder with a manifest is complete.
+// It has the checksum of every tensor and header, and one of its own text,
+// computed with that field empty. docs/checkpoints.md lists the fields.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,24 +23,25 @@ namespace mtplan::runtime {
 inline constexpr int kCheckpointVersion = 1;
 inline constexpr const char *kManifestName = "manifest.json";
 
-/// The progress of a run, and what it trains.
+/// The progress and identity of a run.
 struct RunState {
-  std::int64_t step = 0;    ///< steps done
-  std::int64_t samples = 0; ///< drawn from the data, by all steps
-  std::int64_t updates = 0; ///< steps that were not skipped
+  std::int64_t step = 0;    ///< completed steps
+  std::int64_t samples = 0; ///< consumed by all completed steps
+  std::int64_t updates = 0; ///< completed steps that were not skipped
   std::uint64_t seed = 0;
   std::optional<LossScalerState> scaler;
-  int skipped = 0; ///< steps in a row, up to now
+  int skipped = 0; ///< consecutive steps, up to now
 
-  std::string model;                          ///< name, for people
+  std::string model;                          ///< name, for display
   std::int64_t globalBatch = 0, sequence = 0; ///< of the last step
   std::string plan;                           ///< checksum of the plan
   std::string data; ///< checksum of the data's identity
-  std::map<std::string, std::string> options; ///< changed options, for people
+  std::map<std::string, std::string> options; ///< changed options, for display
 
   bool operator==(const RunState &) const = default;
 };
 
+/// A file of the checkpoint.
 struct ManifestFile {
   std::string name;
   std::int64_t bytes = 0;
@@ -48,27 +49,32 @@ struct ManifestFile {
   bool operator==(const ManifestFile &) const = default;
 };
 
+/// A tensor of the checkpoint.
 struct ManifestTensor {
   std::string name, file, checksum;
   bool operator==(const ManifestTensor &) const = default;
 };
 
+/// The contents of manifest.json.
 struct Manifest {
   RunState run;
   std::vector<ManifestFile> files;
-  std::vector<ManifestTensor> tensors; ///< by name
+  std::vector<ManifestTensor> tensors; ///< sorted by name
   bool operator==(const Manifest &) const = default;
 };
 
-/// Reports a manifest of another version that has no visible damage.
+/// The error of an undamaged manifest of another version.
 struct ForeignVersion : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
+/// Returns the manifest as JSON, with its checksum.
 std::string manifestText(const Manifest &manifest);
-/// Parses a manifest. The members "format", "version" and "checksum" mean the
-/// same in all versions. \param file  for messages \throws CheckpointError with
-/// the JSON pointer of what is wrong \throws ForeignVersion
+/// Parses a manifest. The members "format", "version" and "checksum" have the
+/// same meaning in all versions.
+/// \param file  name for error messages
+/// \throws CheckpointError with the JSON pointer of the error, or
+/// ForeignVersion
 Manifest parseManifest(const std::string &file, const std::string &text);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- manifest_json.cpp - The description of a checkpoint ----------------===//
+//===- manifest_json.cpp - Reads and writes manifest.json -----------------===//
 
 #include <array>
 #include <charconv>
@@ -30,7 +30,7 @@ ordered_json jsonOf(const RunState &run) {
   json["step"] = run.step;
   json["samples"] = run.samples;
   json["updates"] = run.updates;
-  json["seed"] = std::to_string(run.seed); // not every reader has 64 bits
+  json["seed"] = std::to_string(run.seed); // readers may lack 64-bit integers
   if (run.scaler)
     json["loss_scale"] = {{"scale", run.scaler->scale},
                           {"clean", run.scaler->clean},
@@ -87,8 +87,8 @@ RunState readRun(const JsonNode &node) {
   return run;
 }
 
-// Returns "" if the text has the checksum that it states: not even a space may
-// have changed.
+// Returns an error if the text does not have the checksum that it states;
+// otherwise "".
 std::string damageOf(const std::string &text, const std::string &checksum) {
   std::string blank = text;
   if (const std::size_t at = blank.find('"' + checksum + '"');
@@ -100,7 +100,8 @@ std::string damageOf(const std::string &text, const std::string &checksum) {
                               ": it has been damaged";
 }
 
-// Checks what all versions have in common, before anything else is read.
+// Checks format, version and checksum, which all versions have, before other
+// members are read.
 void checkVersion(const std::string &file, const JsonNode &root,
                   const std::string &text) {
   if (!root.value().is_object())
@@ -152,7 +153,7 @@ std::string manifestText(const Manifest &manifest) {
 }
 
 Manifest parseManifest(const std::string &file, const std::string &text) {
-  // No manifest comes near these limits.
+  // The limits are far above those of any valid manifest.
   constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
     const base::Json json = base::parseJson(text, kLimits);

@@ -1,4 +1,4 @@
-//===- model_state.cpp - All that training keeps --------------------------===//
+//===- model_state.cpp - The state in a checkpoint ------------------------===//
 
 #include "runtime/checkpoint/model_state.h"
 
@@ -19,7 +19,7 @@ using base::sized;
 
 namespace {
 
-/// The size of a file. A tensor that would make it larger starts a new file.
+/// The limit of a file's data. A tensor that would exceed it starts a new file.
 constexpr std::int64_t kFileBytes = std::int64_t{4} << 30;
 constexpr std::array kKinds = {StateKind::weight, StateKind::firstMoment,
                                StateKind::secondMoment};
@@ -52,7 +52,7 @@ std::string numbered(const std::string &stem, std::size_t file,
   return stem + "-" + five(file) + "-of-" + five(files) + ".safetensors";
 }
 
-// Assigns files and places to the tensors of one kind.
+// Assigns files and offsets to the tensors of one kind.
 void place(ModelState &state, StateKind kind) {
   std::vector<std::vector<int>> groups;
   std::int64_t filled = 0;
@@ -184,7 +184,7 @@ ModelState modelStateOf(const Plan &plan) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pieces of a rank
+// The slices of a rank
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -194,7 +194,8 @@ public:
   Slices(const ModelState &theState, const RankPlace &thePlace)
       : state(theState), place(thePlace) {}
 
-  /// Adds the part of `tensor` in `box`, which is split as finely or finer.
+  /// Adds the part of `tensor` that is in `box`, which is sharded as `tensor`
+  /// or more finely.
   void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
            const Tensor &box) {
     const TensorView held = place.viewOf(tensor);
@@ -239,7 +240,8 @@ BoxRuns::BoxRuns(const TensorView &box,
     wholeStride *= whole[d];
     boxStride *= box.shape[d];
   }
-  // The last dimensions are contiguous, and so is the part of the one before.
+  // Runs extend over all trailing dimensions that are complete, and over the
+  // range of the dimension before them.
   std::size_t inner = whole.size();
   elements = 1;
   while (inner > 0 && all[inner - 1].extent == whole[inner - 1] &&
@@ -285,7 +287,7 @@ std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
         parameter.alike, [&](int axis) { return place.placeOn(axis) == 0; });
     if (parameter.countedElsewhere || !first)
       continue;
-    // ZeRO 1 and 2 split moments and masters, not values that have no master.
+    // ZeRO 1 and 2 shard moments and masters, but not weights without master.
     owned.add(parameter, StateKind::weight,
               parameter.master ? *parameter.master : parameter.value,
               parameter.firstMoment);

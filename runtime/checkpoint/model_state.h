@@ -1,13 +1,13 @@
-//===- model_state.h - All that training keeps ------------------*- C++ -*-===//
+//===- model_state.h - The state in a checkpoint ----------------*- C++ -*-===//
 //
-// A checkpoint holds every parameter and its two moments as whole tensors,
-// however they are split, under names that do not depend on the layout. Names,
-// files and offsets follow from the plan alone. Every rank therefore knows
-// where its shards go before anything is written, and any two plans of a model
-// agree on names, files and bytes.
+// A checkpoint contains every parameter and its two moments as global tensors,
+// with names that do not depend on the layout. Names, files and offsets follow
+// from the plan alone. Therefore every rank knows the offsets of its shards
+// before anything is written, and all plans of a model agree on names, files
+// and bytes.
 //
-//   h.3.mlp.fc1.weight                 the weights that the update changes, in
-//                                      the master's type if there is a master
+//   h.3.mlp.fc1.weight                 the master weight, or the weight if it
+//                                      has no master
 //   h.3.mlp.fc1.weight.first_moment
 //   h.3.mlp.fc1.weight.second_moment
 //
@@ -31,103 +31,112 @@ namespace mtplan::runtime {
 
 enum class StateKind { weight, firstMoment, secondMoment };
 
+/// A tensor of the state.
 struct StateTensor {
   std::string name;
   StateKind kind = StateKind::weight;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< global, without padding
-  int file = 0;                    ///< of ModelState::files
-  std::int64_t offset = 0;         ///< of the file's first byte
+  int file = 0;                    ///< index into ModelState::files
+  std::int64_t offset = 0;         ///< bytes from the file's start
 
+  /// Returns the size of the tensor, in bytes.
   std::int64_t bytes() const;
 };
 
 /// A safetensors file.
 struct StateFile {
   std::string name;
-  std::string header; ///< with its length: the file's first bytes
-  std::int64_t bytes = 0;
+  std::string header;     ///< bytes before the data, with their length
+  std::int64_t bytes = 0; ///< size of the file
 };
 
+/// All tensors and files of a checkpoint.
 struct ModelState {
-  std::vector<StateTensor> tensors; ///< by name
+  std::vector<StateTensor> tensors; ///< sorted by name
   std::vector<StateFile> files;
 
-  /// Returns a tensor's number; -1 if no tensor has this name.
+  /// Returns the index of the tensor with this name; -1 if there is none.
   int find(std::string_view name) const;
 };
 
 /// Returns the name of a type in safetensors: "F32".
 std::string safetensorsType(ElementType type);
-/// Returns the type, or nothing if the word is none of F64, F32, BF16 and F16.
+/// Returns the type called F64, F32, BF16 or F16 in safetensors; none for other
+/// words.
 std::optional<ElementType> floatNamed(std::string_view word);
 
-/// Returns the name that a tensor of layer `copy` has in checkpoints.
+/// Returns the name in checkpoints of a parameter's tensor for layer `copy`,
+/// counted in the parameter.
 std::string stateName(const Parameter &parameter, int copy, StateKind kind);
-/// Returns the global shape, with the plan's padding.
+/// Returns the global shape of a local tensor, including the plan's padding.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
-/// Assigns files and offsets to tensors, which are in the order of their names.
-/// Each kind has files of its own, of at most 4 GiB unless one tensor is
-/// larger.
+/// Assigns files and offsets to tensors, which are sorted by name. Each kind
+/// has files of its own, of at most 4 GiB unless a single tensor is larger.
 ModelState placed(std::vector<StateTensor> tensors);
 
-/// \throws CheckpointError if two stages have different tensors of one name
+/// Returns the state of the plan's model.
+/// \throws CheckpointError if stages disagree about a tensor's shape or type
 ModelState modelStateOf(const Plan &plan);
 
 //===----------------------------------------------------------------------===//
-// The pieces of a rank
+// The slices of a rank
 //===----------------------------------------------------------------------===//
 
-/// A box of a tensor of the whole state, and its place on this rank.
+/// A box (hyperrectangle) of a tensor of the state, and its location on this
+/// rank.
 struct StateSlice {
-  int tensor = 0;                ///< of ModelState::tensors
-  TensorView view;               ///< with its place in the whole
-  const Tensor *local = nullptr; ///< in the rank's arenas
-  TensorView inLocal;            ///< the box, with its place in `local`
-  int copy = 0;
+  int tensor = 0;                ///< index into ModelState::tensors
+  TensorView view;               ///< the box, with its offset in the tensor
+  const Tensor *local = nullptr; ///< the rank's tensor that contains it
+  TensorView inLocal;            ///< the box, with its offset in `local`
+  int copy = 0;                  ///< layer, counted in the parameter
 
+  /// Returns the size of the box, in bytes.
   std::int64_t bytes() const { return view.elements() * bytesOf(view.type); }
 };
 
-/// Returns the slices that this rank writes. If several ranks hold the same
-/// slice, each writes a share of it if they split the moments; otherwise the
-/// first of them writes all. All ranks together have every element of the state
-/// once.
+/// Returns the slices that this rank contributes to a checkpoint. Replicated
+/// weights are divided as the moments are sharded; if these are replicated as
+/// well, the first replica contributes. The slices of all ranks cover every
+/// element of the state once.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankPlace &place);
 
-/// Returns the slices that this rank needs to resume, including weights that
-/// have masters.
+/// Returns the slices that this rank loads: both weights and masters, and the
+/// moments.
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
                                      const RankPlace &place);
 
-/// Describes a box of a tensor as runs of elements that are contiguous both in
-/// the box and in the whole tensor, in the order of both. Elements that `whole`
-/// lacks are padding and left out.
+/// Divides a box of a tensor into runs of elements that are contiguous both in
+/// the box and in the tensor, in the order of both. Elements of the box outside
+/// of the shape `whole` are padding and skipped.
 class BoxRuns {
 public:
   BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);
 
+  /// The indices of a run's first element.
   struct Start {
     std::int64_t inWhole = 0, inBox = 0;
   };
+  /// Returns the number of runs, and the elements of each run.
   std::int64_t count() const { return runs; }
-  std::int64_t length() const { return elements; } ///< of every run
+  std::int64_t length() const { return elements; }
   Start at(std::int64_t run) const;
-  /// Returns the first run that ends behind an element of the whole.
+  /// Returns the first run that ends after the tensor's element `inWhole`.
   std::int64_t firstBehind(std::int64_t inWhole) const;
 
 private:
   struct Dimension {
-    std::int64_t extent, inWhole, inBox; ///< with strides, in elements
+    std::int64_t extent, inWhole, inBox; ///< extent, and strides in elements
   };
-  std::vector<Dimension> outer; ///< dimensions across runs
+  std::vector<Dimension> outer; ///< dimensions that enumerate the runs
   Start first;
   std::int64_t elements = 0, runs = 0;
 };
 
-/// Calls visit(first element in the whole, first in the box, elements) for
+/// Calls visit(first element in the tensor, first in the box, elements) for
 /// every contiguous run.
 template <typename Visit>
 void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
@@ -139,7 +148,8 @@ void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
   }
 }
 
-/// Does the same only for elements [first, first + count) of the whole.
+/// Calls visit as forEachRun does, for elements [first, first + count) of the
+/// tensor only.
 template <typename Visit>
 void forEachRunWithin(const TensorView &box,
                       const std::vector<std::int64_t> &whole,
@@ -156,7 +166,8 @@ void forEachRunWithin(const TensorView &box,
   }
 }
 
-/// Copies a slice, of slice.bytes(), from the rank's tensor at `local` to `to`.
+/// Copies a slice from the rank's tensor at `local` to slice.bytes() bytes at
+/// `to`.
 void copySlice(const StateSlice &slice, const std::byte *local, std::byte *to);
 
 } // namespace mtplan::runtime

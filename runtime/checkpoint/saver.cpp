@@ -1,4 +1,4 @@
-//===- saver.cpp - Writes checkpoints while training goes on --------------===//
+//===- saver.cpp - Writes checkpoints during training ---------------------===//
 
 #include "runtime/checkpoint/saver.h"
 
@@ -43,8 +43,9 @@ Saver::~Saver() {
     room.join();
 }
 
-// Divides the tensors that no rank writes alone among the ranks by bytes, in
-// order, so that a rank reads neighbours.
+// Assigns each tensor to the rank that computes its checksum: the writer if
+// there is only one; otherwise the ranks get equal shares of the bytes, in
+// order, so that a rank reads adjacent tensors.
 void Saver::shareOut() {
   shares.resize(sized(world.size()));
   std::vector<int> writers(whole.tensors.size(), 0);
@@ -159,7 +160,7 @@ void Saver::read() {
   }
 }
 
-// Every rank sends as many checksums as the rank with most of them.
+// All-gathers the checksums; every rank sends as many as the largest share has.
 void Saver::gatherChecksums() {
   std::size_t most = 0;
   for (const std::vector<int> &share : shares)
@@ -193,7 +194,8 @@ void Saver::publishIt() {
                    [this] { named = now(); });
 }
 
-// Removes a partial checkpoint, because the disk may be full.
+// Removes the partial checkpoint of a failed save, because the disk may be
+// full.
 void Saver::clear() const {
   if (world.rank() == 0)
     removeFolder(partial);
@@ -227,7 +229,7 @@ std::optional<Saved> Saver::advance(const Crew::State &state) {
     crew.start([this] { publishIt(); });
     return std::nullopt;
   case Phase::publishing:
-  case Phase::clearing: // if it fails too, the next run clears the folder
+  case Phase::clearing: // if this fails, the next run cleans the folder
   case Phase::idle:
     break;
   }

@@ -1,14 +1,14 @@
-//===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
+//===- saver.h - Writes checkpoints during training -------------*- C++ -*-===//
 //
-// From begin() on a thread copies this rank's part of the state, which does not
-// change before the next update (CheckFreq, FAST 2021). Then threads gather the
-// bytes that each rank writes, so that they form long runs, write them into
-// files that all ranks share, and bring them to the disk. A tensor that one
-// rank writes gets its checksum on the way; the ranks divide the others among
-// them and read them back for their checksums. Rank 0 writes the manifest and
-// gives the checkpoint its name. Each of these phases begins once every rank
-// has completed the previous one, at a point where all ranks ask; so a rank
-// that waits for a disk keeps no other rank waiting.
+// After begin(), a background thread copies this rank's state, which does not
+// change before the next update (CheckFreq, FAST 2021). Then the ranks gather
+// the bytes that each of them writes into long runs (Gatherer), write them into
+// shared files, and sync these. The checksum of a tensor that one rank writes
+// is computed on the way; the ranks divide the other tensors and read them back
+// for their checksums. Finally rank 0 writes the manifest and renames the
+// checkpoint. Each phase begins when every rank has completed the previous one,
+// at a point where all ranks ask; therefore no rank blocks others while it
+// waits for a disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,26 +28,27 @@
 
 namespace mtplan::runtime {
 
+/// The settings of the saver.
 struct SaverOptions {
   std::string folder;
-  int keep = 2; ///< newest checkpoints, >= 2
+  int keep = 2; ///< number of newest checkpoints to keep, >= 2
 };
 
 /// The result of a save; the same on all ranks unless stated otherwise.
 struct Saved {
   std::int64_t step = 0;
-  std::int64_t bytes = 0; ///< of all files
-  /// From begin() until the checkpoint was complete, on rank 0; until the end
-  /// of the save on other ranks, or if it failed.
+  std::int64_t bytes = 0; ///< total size of all files
+  /// Time from begin() until the checkpoint was complete, on rank 0; until the
+  /// end of the save on other ranks or after a failure.
   double seconds = 0.0;
-  /// The part of these seconds in begin() and awaitSnapshot(), on this rank.
+  /// Time in begin() and awaitSnapshot() on this rank, which delays training.
   double stallSeconds = 0.0;
-  std::string fault;  ///< "": the checkpoint is complete
-  std::string untidy; ///< on rank 0: failures after it was complete
+  std::string fault;  ///< error; "" if the checkpoint is complete
+  std::string untidy; ///< on rank 0: error after completion; "": none
 };
 
-/// Writes checkpoints. Methods are collective: all ranks call them at the same
-/// points.
+/// Writes checkpoints. Methods are collective unless stated otherwise: all
+/// ranks call them at the same points.
 class Saver {
 public:
   /// All arguments must outlive the saver.
@@ -56,18 +57,22 @@ public:
         SaverOptions theOptions);
 
   ~Saver();
+  /// Returns whether a save is in progress.
   bool busy() const { return phase != Phase::idle; }
-  /// Starts to save the present state, which must not change before
-  /// awaitSnapshot() has returned. The saver must not be busy.
+  /// Starts to save the current state, which must not change before
+  /// awaitSnapshot() has returned. No save may be in progress.
   void begin(const RunState &run);
   /// Waits until this rank's state has been copied. Not collective.
   void awaitSnapshot();
-  /// Continues a save, if there is one. Returns its result once it has ended.
-  /// \param wish  \p wished becomes true on all ranks if it is true on one
+  /// Advances a save to its next phase if all ranks are ready. Returns the
+  /// result when it has ended.
+  /// \param wish    a request of this rank
+  /// \param wished  set on all ranks: whether any rank has a request
   std::optional<Saved> ask(bool wish, bool &wished);
-  /// Asks until the save has ended.
+  /// Waits until the save has ended.
   Saved finish();
 
+  /// Returns the tensors and files of the checkpoints.
   const ModelState &state() const { return whole; }
 
 private:
@@ -89,24 +94,24 @@ private:
   ModelState whole;
   std::vector<StateSlice> owned;
   Gatherer gatherer;
-  /// Tensors, by the rank that takes their checksums.
+  /// By rank, the tensors whose checksums it computes.
   std::vector<std::vector<int>> shares;
-  std::optional<FolderLock> lock; ///< of rank 0
+  std::optional<FolderLock> lock; ///< on rank 0 only
 
   Phase phase = Phase::idle;
   RunState run;
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
-  std::thread room;         ///< allocates the snapshot while training begins
-  std::promise<void> taken; ///< the snapshot
-  std::future<void> copied; ///< the same, until it has been waited for
-  std::vector<Digest> mine; ///< of this rank's share
-  std::vector<std::optional<Digest>> digests; ///< by tensor, where known
-  std::string fault;                          ///< of the phase before clearing
-  std::string untidy;                         ///< of publishing
+  std::thread room;         ///< allocates memory while training starts
+  std::promise<void> taken; ///< fulfilled when the snapshot is complete
+  std::future<void> copied; ///< future of `taken`, until awaited
+  std::vector<Digest> mine; ///< of the tensors of this rank's share
+  std::vector<std::optional<Digest>> digests; ///< by tensor, if known
+  std::string fault;                          ///< error that led to clearing
+  std::string untidy; ///< error of publish() after completion
   double start = 0.0, stall = 0.0;
-  std::optional<double> named; ///< when it was complete, on rank 0
-  Crew crew;                   ///< last: its thread uses the rest
+  std::optional<double> named; ///< time of completion, on rank 0
+  Crew crew;                   ///< last, because its thread uses the others
 };
 
 } // namespace mtplan::runtime

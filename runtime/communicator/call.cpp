@@ -1,4 +1,4 @@
-//===- call.cpp - A collective call, as its caller describes it -----------===//
+//===- call.cpp - The description of a collective call --------------------===//
 
 #include "runtime/communicator/call.h"
 
@@ -27,7 +27,7 @@ const char *nameOf(CallKind kind) {
   case CallKind::barrier:
     return "barrier";
   }
-  return ""; // another process may send any number
+  return ""; // an invalid number from another process
 }
 
 std::string quoted(const std::string &text) { return '"' + text + '"'; }

@@ -1,7 +1,7 @@
-//===- call.h - A collective call, as its caller describes it ---*- C++ -*-===//
+//===- call.h - The description of a collective call ------------*- C++ -*-===//
 //
-// A `Call` describes a collective as its caller made it. Ranks compare it with
-// the calls of the others in the group, and messages print it.
+// A `Call` describes a collective call of one rank. The ranks of a group
+// compare their calls, and error messages print them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ enum class CallKind {
   barrier
 };
 
-/// Members that a kind does not use keep their defaults, so that equal calls
-/// are equal in every member.
+/// Members that a kind does not use must have their defaults, because calls are
+/// compared member by member.
 struct Call {
   CallKind kind = CallKind::barrier;
   std::string label;
@@ -41,8 +41,8 @@ struct Call {
   bool operator==(const Call &) const = default;
 };
 
-/// A communicator whose collectives are calls. A broadcast has the same buffer
-/// as operand and result.
+/// A communicator that implements all collectives by make(). A broadcast passes
+/// the same buffer as operand and result.
 class CallGroup : public Communicator {
 public:
   void allReduce(const std::string &label, const void *in, void *out,
@@ -95,8 +95,8 @@ std::string wordsOf(const Call &call);
 /// Formats a group: group "tp" (ranks 0 1 2)
 std::string wordsOf(const GroupName &group);
 
-/// Formats both: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum, in group "tp"
-/// (ranks 0 1 2)
+/// Formats a call and its group: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum,
+/// in group "tp" (ranks 0 1 2)
 std::string wordsOf(const Call &call, const GroupName &group);
 
 /// Formats ranks: "rank 1", "ranks 1, 2 and 5"
@@ -105,12 +105,13 @@ std::string wordsOf(const std::vector<int> &ranks);
 /// Formats a time: "8 s", "250 ms"
 std::string wordsOf(std::chrono::milliseconds time);
 
-/// Returns an error message if the calls of a group, indexed by place, differ.
-/// The message is the same on every rank.
+/// Returns an error message if the calls of a group's ranks, in group order,
+/// differ. The message is equal on every rank.
 std::optional<std::string> mismatch(const std::vector<const Call *> &calls,
                                     const GroupName &group);
 
-/// Returns an error message if `from` sends something else than `to` expects.
+/// Returns an error message if the label or size that rank `from` sends differs
+/// from what rank `to` expects.
 std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
                                               const std::string &sentLabel,
                                               std::int64_t sentBytes,
@@ -125,8 +126,8 @@ std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
 std::uint64_t hashOf(const std::string &text,
                      std::uint64_t seed = 0xcbf29ce484222325);
 
-/// Returns the place of `rank` in `group`. Throws CommunicationError unless the
-/// group's ranks are distinct, lie in 0 .. size - 1 and include `rank`.
+/// Returns the index of `rank` in `group`. Throws CommunicationError unless the
+/// group's ranks are distinct, below `size`, and include `rank`.
 int placeIn(const GroupName &group, int rank, int size);
 
 /// Throws CommunicationError unless the peer exists, bytes >= 0 and channel >=

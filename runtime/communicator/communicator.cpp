@@ -13,15 +13,16 @@ namespace {
 
 volatile std::sig_atomic_t terminated = 0, asked = 0;
 
-/// A second signal within this time counts as the same request: it may come
-/// both to the process group and from the parent.
-constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
+/// A second signal within this time counts as the same request, because a
+/// launcher may signal both the process group and the process.
+constexpr std::int64_t kSameSignal = 1'000'000'000; ///< in nanoseconds
 
-/// When the first signal came; 0: not yet.
+/// Time of the first signal in nanoseconds; 0: none yet.
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Remembers a request to end. The second one ends the process.
+/// Handles a signal that asks the process to end: stores the first request, and
+/// ends the process at the second.
 void keep(int number) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -64,9 +65,10 @@ void listenForTermination() {
 
 void keepTermination() {
   listenTo(SIGTERM, keep);
-  // mpirun forwards this signal to its processes.
+  // mpirun forwards SIGUSR1 to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });
-  // A terminal sends this signal to all processes of a run. No rank has died.
+  // A terminal sends SIGINT to all processes of a run, although no rank has
+  // died.
   listenTo(SIGINT, keep);
 }
 

@@ -1,19 +1,20 @@
 //===- communicator.h - Collectives and messages between ranks --*- C++ -*-===//
 //
-// The collectives have the meaning of NCCL's. A tensor is seen as `outer` rows
-// of pieces; a piece has `inner` elements. In a gathered tensor, or one that is
-// not yet scattered, row o holds the pieces of all places one after another. A
-// dimension in the middle of a tensor is therefore gathered without a
-// transposition.
+// The collectives have the semantics of NCCL's. A rank's index in a group is
+// called its place. A tensor has `outer` rows of pieces; a piece has `inner`
+// elements. In a gathered (or not yet scattered) tensor, each row is the pieces
+// of all ranks, in the order of places. A dimension in the middle of a tensor
+// is therefore gathered without a transposition.
 //
-// Sums and maxima are taken in the order of places, f64 in double precision and
-// all narrower types in single precision, and are rounded once. Every transport
-// therefore gives the same bits. `label` names a call in messages. Ranks whose
-// calls differ in label, kind, sizes or type all fail, with both calls in the
-// message.
+// Reductions run in the order of places, in double precision for f64 and in
+// single precision for narrower types, and round once. Every transport
+// therefore returns the same bits. `label` names a call in messages. If the
+// calls of a group differ in label, kind, sizes or type, all its ranks fail,
+// with both calls in the message.
 //
-// A rank that waits longer than the world's patience throws CommunicationError
-// with the number of the missing rank, the label and the group.
+// A rank that waits longer than the world's timeout (`patience`) throws
+// CommunicationError with the number of the missing rank, the label and the
+// group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ struct CommunicationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Describes the data of a collective.
+/// Describes the data of a collective as rows of pieces (see above).
 struct Pieces {
   ElementType type = ElementType::f32;
   std::int64_t outer = 1; ///< rows
@@ -45,61 +46,59 @@ struct Pieces {
   bool operator==(const Pieces &) const = default;
 };
 
-/// One rank's end of a process group. All ranks of a group make the same calls
-/// in the same order. Buffers do not overlap, except that those of allReduce
-/// may be the same. A rank may use several groups from several threads, but
-/// each group from one thread at a time. A group cannot be used after a call
-/// has thrown.
+/// One rank's handle of a process group. All ranks of a group must make the
+/// same calls in the same order. Buffers must not overlap, except that an
+/// allReduce may be in place. Several threads may use several groups, but only
+/// one thread at a time may use each. A group is unusable after a call has
+/// thrown.
 class Communicator {
 public:
   virtual ~Communicator() = default;
   virtual int size() const = 0;
+  /// Returns this rank's index in the group.
   virtual int place() const = 0;
 
-  /// Announces memory that calls will read and write, on all ranks at the same
-  /// offsets from `data`. It must stay valid until the world has ended. Call
-  /// this before the first collective.
+  /// Registers memory that calls will read and write at the same offsets from
+  /// `data` on all ranks. The memory must stay valid until the world has ended.
+  /// Call this before the first collective.
   virtual void registerMemory(void * /*data*/, std::int64_t /*bytes*/) {}
 
-  /// Reduces outer * inner elements; every rank gets the result.
+  /// Reduces outer * inner elements; every rank receives the result.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;
-  /// Reduces to place `root` only; `out` is untouched on the others.
+  /// Reduces to the rank with place `root`; other ranks do not write `out`.
   virtual void reduce(const std::string &label, const void *in, void *out,
                       Pieces pieces, Reduction reduction, int root) = 0;
-  /// Gathers: `in` is [outer][inner], `out` is [outer][size][inner].
+  /// `in` is [outer][inner], `out` is [outer][size][inner].
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;
-  /// Reduces and scatters: `in` is [outer][size][inner], `out` is
-  /// [outer][inner].
+  /// `in` is [outer][size][inner], `out` is [outer][inner].
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
-  /// Exchanges: piece q of place p becomes piece p of place q. Both buffers are
-  /// [outer][size][inner].
+  /// Piece q of the rank with place p becomes piece p of the rank with place q.
+  /// Both buffers are [outer][size][inner].
   virtual void allToAll(const std::string &label, const void *in, void *out,
                         Pieces pieces) = 0;
-  /// Sends the data of place `root` to all places.
+  /// Sends the data of the rank with place `root` to all ranks.
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
 
-  /// Returns whether grouped calls take less time than single ones.
+  /// Returns whether a grouped call is faster than its calls one by one.
   virtual bool joins() const { return false; }
-  /// Makes the calls that `calls` makes on this group as one grouped call. No
-  /// call may write what another reads or writes. If the group joins calls,
-  /// they may be made after `calls` has returned, and none is made if it
-  /// throws.
+  /// Runs the collectives that `calls` makes on this group as one grouped call.
+  /// None may write a buffer of another. If joins() is true, they may start
+  /// only after `calls` has returned, and none starts if it throws.
   virtual void together(const std::function<void()> &calls) { calls(); }
 };
 
-/// Holds the calls that were made while a queue recorded
-/// (runtime/backend/queue.h).
+/// The collectives and messages of a recording (runtime/backend/queue.h).
 class RecordedCalls {
 public:
   virtual ~RecordedCalls() = default;
-  /// Runs before the queue replays the calls. Throws as the calls themselves
-  /// would.
+  /// Must be called before the recording is replayed.
+  /// \throws CommunicationError like the calls themselves
   virtual void repeat() = 0;
-  /// Runs after the queue has been told to replay.
+  /// Must be called after the replay has been queued.
   virtual void repeated() = 0;
 };
 
@@ -110,83 +109,86 @@ public:
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// Returns the group of `ranks`, in the order of their places; this rank is
-  /// among them. Every rank of the group asks for it with the same `name`, and
-  /// groups that share ranks are asked for in the same order everywhere.
+  /// Creates the group of `ranks`, which are in the order of their places and
+  /// include this rank. Every rank of the group must call this with the same
+  /// `name`, and all ranks must create the groups that they share in the same
+  /// order.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
   /// Returns the group of all ranks.
   std::unique_ptr<Communicator> allRanks(const std::string &name);
 
-  /// Sends a buffered message: returns once `data` may be changed, whether or
-  /// not the receiver has asked for it. Messages of one channel between two
-  /// ranks arrive in order. Channels count from 0.
+  /// Sends a buffered message, and returns once `data` may be changed, possibly
+  /// before the matching receive. Messages of one channel between two ranks
+  /// arrive in order. Channels count from 0.
   virtual void send(const std::string &label, const void *data,
                     std::int64_t bytes, int to, int channel) = 0;
+  /// Blocks until a message of `bytes` bytes from this channel has arrived.
   virtual void receive(const std::string &label, void *data, std::int64_t bytes,
                        int from, int channel) = 0;
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Declares that the following calls belong to this step, counted from 1.
-  /// Messages name the step where a device may hang in a call long after it was
-  /// made.
+  /// Sets the step, from 1, of the following calls. Error messages name it,
+  /// because a device may hang in a call long after the host has queued it.
   virtual void beginStep(std::int64_t /*step*/) {}
 
-  /// Returns how long a rank may keep others waiting.
+  /// Returns the timeout: how long a rank may keep others waiting.
   virtual std::chrono::milliseconds patience() const = 0;
-  /// Throws if another rank has failed, as any call would. Does not wait, and
+  /// Throws CommunicationError if another rank has failed. Does not block, and
   /// may be called from any thread.
   virtual void check() = 0;
 
-  /// Returns whether calls of this world and of its groups are queued, with
-  /// equal cost whenever they are made. Such calls may be recorded
-  /// (runtime/backend/queue.h) once the same calls have been made before.
+  /// Returns whether a queue may record the calls of this world and of its
+  /// groups (runtime/backend/queue.h), once the same calls have been made
+  /// before.
   virtual bool isQueued() const { return true; }
-  /// Announces that a queue is about to record the same calls on all ranks of a
-  /// group.
+  /// Must be called before a recording. All ranks of a group must record the
+  /// same calls.
   virtual void beginRecording() {}
-  /// Ends a recording, from within it. The result must be destroyed before the
-  /// world. Null means that replaying needs nothing else.
+  /// Must be called as the last part of a recording. The result must be
+  /// destroyed before the world. Returns null if a replay needs no further
+  /// calls.
   virtual std::unique_ptr<RecordedCalls> endRecording() { return nullptr; }
 
-  /// Tells all other ranks why this rank fails: they throw CommunicationError
-  /// with this reason instead of waiting for it.
+  /// Sends all other ranks the reason for which this rank fails. They throw
+  /// CommunicationError with this reason instead of waiting for the rank.
   virtual void fail(const std::string &why) noexcept = 0;
 };
 
 struct WorldOptions {
-  /// How long a rank may keep others waiting.
+  /// The timeout: how long a rank may keep others waiting.
   std::chrono::milliseconds patience{8000};
-  /// How long ranks that connect over sockets wait for all to be started;
-  /// patience counts if it is longer.
+  /// How long ranks that connect over sockets wait for all ranks to be started,
+  /// if longer than `patience`.
   std::chrono::milliseconds gathering{60000};
-  /// How long ranks may go on after one has failed, before their processes are
-  /// ended.
+  /// How long ranks may keep running after another rank has failed, before
+  /// their processes are ended.
   std::chrono::milliseconds ending{500};
-  /// Lets a rank survive SIGTERM: the run calls terminationAsked() and ends by
-  /// itself. A rank that waits for a dead process of this machine ends anyway.
+  /// Whether a rank survives SIGTERM, because the run polls terminationAsked()
+  /// and ends by itself. A rank that waits for a dead process of this machine
+  /// still ends.
   bool outlivesTermination = false;
 };
 
-/// Makes SIGTERM end this rank's patience, so that it names the ranks it waited
-/// for: launchers send SIGTERM to all ranks when one has died, and SIGKILL soon
-/// after. A rank that waits for none ends soon after, too. A handler that the
-/// process already has stays in place.
+/// Makes SIGTERM end the waits of this rank, so that it reports the ranks it
+/// waits for: launchers send SIGTERM to all ranks when one has died, and
+/// SIGKILL soon after. A rank that does not wait also ends soon. An existing
+/// signal handler is not replaced.
 void listenForTermination();
-/// Returns whether SIGTERM has come since listenForTermination().
+/// Returns whether SIGTERM has arrived since listenForTermination().
 bool isTerminated();
 
-/// Stores SIGTERM, SIGINT and SIGUSR1 for terminationAsked() from now on;
-/// handlers that the process already has stay. A SIGTERM or SIGINT that comes a
-/// second or more after the first ends the process.
+/// Makes SIGTERM, SIGINT and SIGUSR1 set terminationAsked() instead of ending
+/// the process. Existing signal handlers are not replaced. A SIGTERM or SIGINT
+/// that arrives a second or more after the first ends the process.
 void keepTermination();
-/// Returns whether one of these signals has come.
+/// Returns whether one of the signals of keepTermination() has arrived.
 bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
-/// Rethrows the first error, by rank, that does not repeat another rank's
-/// failure. A message that no rank has received is an error.
+/// Rethrows the error of the lowest rank whose error is not an echo of another
+/// rank's failure. A message that was never received is an error.
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);
 

@@ -13,7 +13,7 @@
 namespace mtplan::runtime {
 namespace {
 
-// Returns the cores that the launcher has bound this process to, or all.
+// Returns the number of cores in this process's affinity mask, or all.
 int coresAllowed(int cores) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)
@@ -42,7 +42,7 @@ int coresOfRank(const Launch &launch, int ranks) {
   const int cores = coresOfHost();
   const int allowed = coresAllowed(cores),
             here = std::max(1, ranksOfHost(launch, ranks));
-  // Threads share the cores of their process; a process has its own.
+  // Ranks that are threads share the cores of their process.
   return std::max(1, launch.transport == Transport::threads
                          ? allowed / here
                          : std::min(allowed, cores / here));

@@ -1,4 +1,4 @@
-//===- half.cpp - Vectorised conversion of half precision -----------------===//
+//===- half.cpp - Vectorized conversion of half precision -----------------===//
 
 #include "runtime/communicator/half.h"
 
@@ -11,14 +11,14 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Every processor with AVX2 has these instructions, and every compiler can
-/// test for AVX2.
+/// Returns whether the processor has F16C. Tests for AVX2 instead, which
+/// implies F16C and which every compiler can test for.
 bool hasInstructions() {
   static const bool has = __builtin_cpu_supports("avx2");
   return has;
 }
 
-/// Returns how many elements it converted: all but fewer than eight.
+/// Converts the largest multiple of eight elements, and returns that number.
 __attribute__((target("avx,f16c"))) std::int64_t
 widenByEight(const F16 *from, float *to, std::int64_t count) {
   std::int64_t i = 0;
@@ -30,7 +30,7 @@ widenByEight(const F16 *from, float *to, std::int64_t count) {
 
 __attribute__((target("avx,f16c"))) std::int64_t
 narrowByEight(const float *from, F16 *to, std::int64_t count) {
-  // A NaN is written as toF16 writes it, with nothing but its sign.
+  // A NaN loses all bits except its sign, like in toF16.
   const __m256 sign = _mm256_set1_ps(-0.0F);
   const __m256 none = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
   std::int64_t i = 0;

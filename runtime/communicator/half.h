@@ -1,7 +1,7 @@
-//===- half.h - Vectorised conversion of half precision ---------*- C++ -*-===//
+//===- half.h - Vectorized conversion of half precision ---------*- C++ -*-===//
 //
-// Converts like toFloat and toF16, with the processor's instructions where it
-// has them, because compilers do not vectorise those loops.
+// Converts like toFloat and toF16, with the F16C instructions if the processor
+// has them, because compilers do not vectorize loops over those functions.
 //
 //===----------------------------------------------------------------------===//
 

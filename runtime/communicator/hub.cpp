@@ -6,8 +6,8 @@
 
 namespace mtplan::runtime {
 
-// With more ranks than processors, a spinning rank may keep the one it waits
-// for from running.
+// Ranks spin only if there is a processor for each, because a spinning rank may
+// otherwise keep the rank that it waits for from running.
 Hub::Hub(int ranks, const WorldOptions &options)
     : its(options), mayOverlap(static_cast<unsigned>(ranks) <=
                                std::thread::hardware_concurrency()),
@@ -81,7 +81,8 @@ Doing Hub::doing(int rank) {
   return result;
 }
 
-/// Returns an empty text if no rank is missing any more.
+/// Returns the error message of a wait that has timed out, or an empty text if
+/// no rank is missing any more.
 std::string Hub::reasonToGiveUp(const Await &wait,
                                 std::chrono::milliseconds waited) {
   std::vector<int> missing = wait.missing();
@@ -93,7 +94,7 @@ std::string Hub::reasonToGiveUp(const Await &wait,
 
 void Hub::awaitAsleep(Gate &gate, const Await &wait,
                       const std::function<bool()> &done) {
-  // Publishes what this rank waits for while it waits.
+  // Publishes this rank's wait in `waits` while it lasts.
   struct Shown {
     Hub &hub;
     const Await &wait;
@@ -119,7 +120,8 @@ void Hub::awaitAsleep(Gate &gate, const Await &wait,
   for (;;) {
     gate.sleep(deadline,
                [&] { return done() || failed || anEndedIsMissing(); });
-    // The order matters: a rank that fails reports it before it ends.
+    // The ends must be read before `failed`: a rank that fails reports the
+    // failure before it ends.
     const bool giveUp = anEndedIsMissing() || Gate::Clock::now() >= deadline;
     if (done())
       return;

@@ -1,7 +1,8 @@
 //===- hub.h - State that thread ranks share --------------------*- C++ -*-===//
 //
-// Keeps which ranks have failed or ended and which rank waits for which, and
-// applies the patience rule. Meetings and mailboxes use it.
+// The hub records which ranks have failed or ended and which rank waits for
+// which, and fails waits that exceed the timeout. Rendezvous and mailboxes use
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,30 +30,31 @@ public:
   int ranks() const { return static_cast<int>(ended.size()); }
   const WorldOptions &options() const { return its; }
 
-  /// Records a failure; the first reason is kept.
+  /// Records a failure, unless one has been recorded already.
   void fail(int rank, const std::string &because) noexcept;
   bool hasFailed() const { return failed; }
-  /// Throws the recorded failure. Call this only after a failure.
+  /// Throws the recorded failure as an Echo. Requires a failure.
   [[noreturn]] void echo() const;
   void throwIfFailed() const {
     if (failed)
       echo();
   }
 
-  /// Records that a rank's body has returned or thrown: it will make no further
-  /// call.
+  /// Records that a rank's body has returned or thrown, so that the rank makes
+  /// no further call.
   void end(int rank) noexcept;
-  /// Returns the ranks that still run: none once all have ended, or those that
-  /// go on this long after a failure.
+  /// Blocks until all ranks have ended, or for at most `afterFailure` after a
+  /// failure. Returns the ranks that still run.
   std::vector<int> awaitEnds(std::chrono::milliseconds afterFailure);
 
-  /// Registers a gate that wakes when a rank fails or ends. It must live as
-  /// long as the hub.
+  /// Registers a gate that wakes when a rank fails or ends. The gate must live
+  /// as long as the hub.
   void add(Gate &gate);
 
-  /// Describes how a rank waits. `done` and `missing` are cheap and are called
-  /// by several threads at once. `withdraw` is called before the rank gives up;
-  /// if it returns false, the wait was successful after all.
+  /// Describes the wait of a rank. `missing` returns the ranks that it waits
+  /// for; it must be cheap, and several threads may call it at once. The rank
+  /// calls `withdraw` before it gives up; false means that the wait has
+  /// succeeded in the meantime.
   struct Await {
     int rank = 0;
     std::function<std::string()> what;
@@ -60,23 +62,24 @@ public:
     std::function<bool()> withdraw;
   };
 
-  /// Returns once `done`. Throws, and fails the hub, if patience runs out or a
-  /// missing rank has ended. Throws the failure of another rank.
+  /// Blocks until done() is true. Fails the hub and throws CommunicationError
+  /// at the timeout, or if a missing rank has ended. Throws the failure of
+  /// another rank. Several threads may call `done` at once.
   template <typename Done>
   void await(Gate &gate, const Await &wait, const Done &done) {
     if (!spin(done))
       awaitAsleep(gate, wait, done);
   }
 
-  /// Returns once `done`, for conditions that will certainly hold.
+  /// Blocks, without a timeout, until done() is true.
   template <typename Done> void awaitSurely(Gate &gate, const Done &done) {
     while (!spin(done))
       gate.sleep(Gate::Clock::now() + std::chrono::seconds(1), done);
   }
 
 private:
-  /// Spins as long as spinning has recently helped this thread. It never helps
-  /// if both threads run on one processor.
+  /// Spins on `done`, longer if spinning has recently succeeded on this thread.
+  /// Spinning cannot succeed if both threads share one processor.
   template <typename Done> bool spin(const Done &done) const {
     thread_local int spins = kMostSpins;
     if (mayOverlap)

@@ -14,21 +14,21 @@ constexpr int kMost = std::numeric_limits<int>::max();
 
 std::string text(int number) { return std::to_string(number); }
 
-/// Returns the number at the start of a text; 0 if there is none.
+/// Returns the number at position `at` of a text, or 0 if there is none.
 int numberAt(const std::string &list, std::size_t at) {
   int number = 0;
   std::from_chars(list.data() + at, list.data() + list.size(), number);
   return number;
 }
 
-/// Holds a launcher's statements about this process.
+/// The rank of this process according to one launcher.
 struct Claim {
   Launcher by = Launcher::alone;
-  std::string rankName, ranksName; ///< the variables
+  std::string rankName, ranksName; ///< names of the variables
   int rank = 0, ranks = 1;
   std::optional<int> localRank, localRanks;
 
-  /// Formats both: RANK=2 and WORLD_SIZE=4
+  /// Formats rank and ranks: RANK=2 and WORLD_SIZE=4
   std::string words() const {
     return rankName + '=' + text(rank) + " and " + ranksName + '=' +
            text(ranks);
@@ -64,8 +64,8 @@ public:
     return found;
   }
 
-  /// Returns none if neither variable is set; one without the other is an
-  /// error.
+  /// Reads the variables of a launcher. Returns none if neither rank nor size
+  /// is set; throws LaunchError if only one of them is set.
   std::optional<Claim> claim(Launcher by, const std::string &rankName,
                              const std::string &ranksName,
                              const std::string &localRankName,
@@ -118,8 +118,8 @@ private:
 };
 
 std::optional<Claim> slurmClaim(const Reader &read) {
-  // The script that calls srun has SLURM_PROCID as well; only tasks of srun
-  // have this variable.
+  // SLURM_PROCID is also set in the script that calls srun, but
+  // SLURM_STEP_NUM_TASKS is set only in tasks of srun.
   if (read.number("SLURM_STEP_NUM_TASKS", 1, kMost).value_or(1) == 1)
     return std::nullopt;
   std::optional<Claim> claim =
@@ -132,14 +132,15 @@ std::optional<Claim> slurmClaim(const Reader &read) {
   return claim;
 }
 
-/// Returns the claim of MPI's launcher or Slurm, whichever is the innermost.
+/// Returns the claim of MPI's launcher or Slurm, whichever is innermost.
 std::optional<Claim> outerClaim(const Reader &read) {
   if (auto claim = read.claim(
           Launcher::openMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
           "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
     return claim;
   auto slurm = slurmClaim(read);
-  // srun sets these too, with --mpi=pmi2, and has more information itself.
+  // srun --mpi=pmi2 also sets the PMI variables, but the SLURM variables
+  // contain more information.
   auto claim = read.claim(Launcher::mpich, "PMI_RANK", "PMI_SIZE",
                           "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   if (!claim || (slurm && slurm->ranks == claim->ranks))
@@ -147,7 +148,7 @@ std::optional<Claim> outerClaim(const Reader &read) {
   return claim;
 }
 
-/// Returns whether RANK and WORLD_SIZE count, and not what `outer` says.
+/// Returns whether RANK and WORLD_SIZE determine the rank, instead of `outer`.
 bool isInner(const Claim &torch, const std::optional<Claim> &outer,
              bool outerHasMpi, const Reader &read) {
   if (!outer || outer->ranks == 1)
@@ -157,7 +158,7 @@ bool isInner(const Claim &torch, const std::optional<Claim> &outer,
   if (read.has("TORCHELASTIC_RUN_ID") || torch.ranks > outer->ranks)
     return true;
   if (torch.ranks == outer->ranks && torch.rank == outer->rank)
-    return !outerHasMpi; // MPI needs no address
+    return !outerHasMpi; // MPI needs no MASTER_ADDR
   throw LaunchError(torch.words() + " against " + outer->words() +
                     ": they must be the same; take RANK and WORLD_SIZE out of "
                     "the environment");
@@ -169,7 +170,7 @@ std::optional<Claim> torchClaim(const Reader &read,
   if (both || !outer || outer->ranks == 1)
     return read.claim(Launcher::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK",
                       "LOCAL_WORLD_SIZE");
-  // Scripts for srun often set WORLD_SIZE only.
+  // Scripts for srun often set WORLD_SIZE without RANK.
   const int ranks = read.number("WORLD_SIZE", 1, kMost).value_or(outer->ranks);
   if (ranks != outer->ranks)
     throw LaunchError("WORLD_SIZE=" + text(ranks) + " against " +
@@ -183,7 +184,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
     return mpi == MpiBuild::openMpi;
   case Launcher::mpich:
     return mpi == MpiBuild::mpich;
-  case Launcher::slurm: // --mpi decides
+  case Launcher::slurm: // depends on its --mpi
     return (mpi == MpiBuild::openMpi && read.has("PMIX_RANK")) ||
            (mpi == MpiBuild::mpich && read.has("PMI_RANK"));
   case Launcher::alone:
@@ -193,7 +194,8 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
   return false;
 }
 
-/// Returns a text that identifies this run; empty if only its port does.
+/// Returns a text that identifies this run, or an empty text if only its port
+/// identifies it.
 std::string jobOf(const Claim &claim, const Reader &read) {
   switch (claim.by) {
   case Launcher::torchrun:
@@ -226,8 +228,8 @@ std::string jobOf(const Claim &claim, const Reader &read) {
   return {};
 }
 
-/// Returns ports for a run without a given port, below the range that systems
-/// assign.
+/// Returns candidate ports for a run without MASTER_PORT, below the range of
+/// ephemeral ports.
 std::vector<int> portsFor(const std::string &job) {
   constexpr int kFirst = 10000, kCount = 20000, kTried = 8;
   std::vector<int> ports(kTried);
@@ -266,7 +268,7 @@ TcpStart startOf(const Claim &claim, const Reader &read) {
                       "port of " +
                       read.word("MASTER_ADDR"));
   const std::string job = jobOf(claim, read);
-  // The agent of torchrun listens at its port itself.
+  // torchrun's agent may itself listen at MASTER_PORT.
   const bool isTaken = read.word("TORCHELASTIC_USE_AGENT_STORE") == "True" &&
                        claim.by == Launcher::torchrun;
   if (port && !isTaken)
@@ -339,8 +341,8 @@ std::optional<int> tasksOfNode(const std::string &list, int node) {
 
 std::string firstNode(const std::string &list) {
   std::string node;
-  bool within = false; // inside brackets
-  bool skips = false;  // after their first number
+  bool within = false; // between brackets
+  bool skips = false;  // past the first number in brackets
   for (const char letter : list) {
     if (letter == '[' && !within) {
       within = true;

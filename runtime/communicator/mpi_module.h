@@ -1,7 +1,7 @@
 //===- mpi_module.h - Interface of the MPI module ---------------*- C++ -*-===//
 //
-// Interface of the module that a program loads only if MPI started it. Both
-// sides come from one build, so the table has no version.
+// A program loads the MPI module only if MPI started it. The program and the
+// module come from one build, so the table has no version.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// Names the MPI of this build.
+/// The MPI library of this build.
 #ifdef OPEN_MPI
 inline constexpr MpiBuild kMpiOfBuild = MpiBuild::openMpi;
 #else

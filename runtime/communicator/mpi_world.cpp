@@ -26,26 +26,25 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The processes of a communicator that run on this machine.
+/// The processes of an MPI communicator that run on this machine.
 class Neighbours {
 public:
-  /// Is collective.
+  /// All ranks of `all` must call this.
   explicit Neighbours(MPI_Comm all);
 
-  /// Returns whether the process of a rank has died; false for ranks of other
+  /// Returns whether the process of a rank has died, or false for other
   /// machines.
   bool hasDied(int rank) const;
 
 private:
-  std::vector<pid_t> processes; ///< by rank; 0: on another machine
+  std::vector<pid_t> processes; ///< by rank; 0 on another machine
 };
 
-/// A wire over MPI. Uses only point-to-point messages and polls them. MPI's own
-/// collectives and waits hang when a rank is missing, and do not report calls
-/// that differ.
+/// A wire over MPI, which polls point-to-point messages. MPI's own collectives
+/// and waits hang if a rank is missing, and do not report mismatched calls.
 class MpiWire final : public Wire {
 public:
-  /// Requires that MPI is initialised.
+  /// Requires that MPI is initialized.
   MpiWire();
 
   int rank() const override { return its; }
@@ -71,14 +70,14 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  /// Their addresses stay valid.
+  /// A list, because MPI uses the addresses of its elements.
   std::list<std::pair<MPI_Request, std::string>> told;
 };
 
-/// Where a process runs.
+/// Identifies a process across machines and containers.
 struct Address {
-  std::array<char, 256> machine{}; ///< its name
-  /// The process namespace: containers number processes differently.
+  std::array<char, 256> machine{}; ///< host name
+  /// The process namespace, because containers number processes differently.
   ino_t names = 0;
   dev_t device = 0;
   pid_t process = 0;
@@ -126,7 +125,7 @@ void check(int code, int peer) {
                            " cannot be reached: " + text);
 }
 
-// A request is a number in one MPI and a pointer in another.
+// An MPI_Request is an integer in MPICH and a pointer in Open MPI.
 static_assert(sizeof(MPI_Request) <= sizeof(Wire::Ticket::handle));
 
 Wire::Ticket ticketOf(MPI_Request request, int peer) {
@@ -135,7 +134,7 @@ Wire::Ticket ticketOf(MPI_Request request, int peer) {
   return ticket;
 }
 
-/// Owns a datatype while a request is started with it.
+/// The MPI datatype of Rows, for the duration of a call.
 class RowType {
 public:
   explicit RowType(const Rows &rows) {
@@ -259,8 +258,8 @@ bool MpiWire::rest(int idle) const {
   return idle >= kIdleUntilSleep;
 }
 
-/// Ends this process after `time`, in case the launcher is slow or cannot end
-/// it.
+/// Ends this process after `time` (below one second), in case MPI_Abort does
+/// not.
 void endSoon(std::chrono::milliseconds time) {
   struct sigaction action = {};
   action.sa_handler = [](int) { _exit(EXIT_FAILURE); };
@@ -271,8 +270,8 @@ void endSoon(std::chrono::milliseconds time) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-/// Prints why this rank fails, leaves the others time to do the same, and ends
-/// all processes.
+/// Prints why this rank fails, waits so that other ranks can print too, and
+/// ends all processes.
 [[noreturn]] void endAll(const WorldOptions &options, int rank,
                          const std::string &why) {
   std::fprintf(stderr, "rank %d: %s\n", rank, why.c_str());
@@ -289,9 +288,10 @@ MpiBuild builtMpi() { return kMpiOfBuild; }
 
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
-  // With a single-copy mechanism, Open MPI silently ends a process that reads
-  // the memory of one that has died. Through shared memory the process waits
-  // and names it; on two cores of a virtual machine that is also twice as fast.
+  // With single-copy transfers, Open MPI silently ends a process that reads the
+  // memory of a dead process. With shared memory the process waits and reports
+  // the dead rank; in a virtual machine with two cores that is also twice as
+  // fast.
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);

@@ -1,4 +1,4 @@
-//===- process_group.cpp - The collectives of processes -------------------===//
+//===- process_group.cpp - Collectives between processes ------------------===//
 
 #include "runtime/communicator/process_group.h"
 
@@ -10,21 +10,22 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Returns rows of a matrix whose rows consist of pieces.
+/// Describes `rows` rows of `bytes` bytes from `base` + `offset` on.
 Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
             std::int64_t bytes, std::int64_t stride) {
-  // Rows serve both directions; those that are sent are not written.
+  // The cast is safe: Rows are used for both directions, and a send only reads.
   return {const_cast<char *>(static_cast<const char *>(base)) + offset, rows,
           bytes, stride};
 }
 
-/// A part of every piece: some rows, and some elements of each.
+/// A range of rows, and a range of bytes within each of their pieces.
 struct Part {
-  std::int64_t row, rows; ///< first, and how many
-  std::int64_t at, bytes; ///< within a piece
+  std::int64_t row, rows; ///< first row, and number
+  std::int64_t at, bytes; ///< first byte in a piece, and number
 };
 
-/// Calls action(part) for parts of at most kMessageBytes, in order.
+/// Calls action(part) for parts of at most kMessageBytes that cover all pieces,
+/// in order.
 template <typename Action>
 void forEachPart(Pieces pieces, const Action &action) {
   const std::int64_t width = bytesOf(pieces.type);
@@ -39,8 +40,8 @@ void forEachPart(Pieces pieces, const Action &action) {
                   std::min(bytes, piece - at)});
 }
 
-/// Calls action(first, count) for runs of elements whose shares have at most
-/// kMessageBytes, in order.
+/// Calls action(first, count) for consecutive runs of elements, whose shares
+/// have at most kMessageBytes each.
 template <typename Action>
 void forEachRun(Pieces pieces, int size, const Action &action) {
   const std::int64_t count = pieces.outer * pieces.inner;
@@ -85,8 +86,8 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Tells all places what this rank calls, with `inlined` bytes if they are few,
-/// and learns what the others call.
+/// Exchanges the call with all other ranks, with small data (`inlined`).
+/// \throws CommunicationError if the calls differ
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
   const CallHeader header(call, shown);
@@ -131,7 +132,7 @@ const char *ProcessGroup::inlinedFrom(int place) const {
   return received.data() + slot * place + sizeof(CallHeader);
 }
 
-/// Exchanges one message with each other place, and copies its own part.
+/// Exchanges one message with each other rank of the group.
 void ProcessGroup::exchange(const Call &call, const RowsOf &from,
                             const RowsOf &to) {
   ProcessLink::Requests requests;
@@ -170,7 +171,8 @@ void ProcessGroup::make(const Call &call, const void *in, void *out) {
   }
 }
 
-/// Each place reduces a share and sends it to the places that get the result.
+/// Each rank reduces its share and sends it to the ranks for which `gets` is
+/// true.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;
@@ -316,7 +318,7 @@ void ProcessGroup::distribute(const Call &call, void *data) {
       copyRows(data, all, inlinedFrom(root), all, 1, all);
     return;
   }
-  // The root hands out shares, and each place forwards its own.
+  // The root scatters shares, and each rank forwards its share to all others.
   forEachRun(pieces, size(), [&](std::int64_t first, std::int64_t count) {
     const auto shareTo = [&](int q, bool any) {
       const Share share = shareOf(count, q, size());

@@ -1,9 +1,9 @@
-//===- process_group.h - The collectives of processes -----------*- C++ -*-===//
+//===- process_group.h - Collectives between processes ----------*- C++ -*-===//
 //
-// Every call starts with a header from each place to each other, which also
-// carries small data. Larger data follow in messages of bounded size, straight
-// between the callers' buffers. A reduction is an exchange of shares, the same
-// ordered sum as among threads, and an exchange of results.
+// Every call starts with a header between each pair of ranks, which also
+// carries small data. Larger data follow in messages of bounded size, directly
+// between the callers' buffers. An all-reduce is an exchange of shares, the
+// same ordered reduction as between threads, and an exchange of results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@
 
 namespace mtplan::runtime {
 
-/// Data up to this size travels with the header.
+/// Data up to this size in bytes is sent within the header's message.
 inline constexpr std::int64_t kInlineBytes = 2048;
 
-/// A text, cut to the space in a header.
+/// A text that is truncated to fit into a header.
 struct HeaderText {
   std::uint64_t hash = 0; ///< of the full text
   std::array<char, 120> start{};
@@ -33,20 +33,21 @@ struct HeaderText {
   HeaderText() = default;
   explicit HeaderText(const std::string &text);
   bool operator==(const HeaderText &other) const { return hash == other.hash; }
-  /// Returns `mine` if it is the full text, else the start that was sent.
+  /// Returns `mine` if its hash matches, else the start of the text.
   std::string text(const std::string &mine) const;
 };
 
-/// Identifies a call. Names are compared by hash; as much of a name as fits is
+/// The form of a Call in a message. Names are compared by hash; their start is
 /// included for error messages.
 struct CallHeader {
-  HeaderText group; ///< formatted group
+  HeaderText group; ///< formatted by wordsOf
   HeaderText label;
   std::int64_t kind = 0, type = 0, outer = 0, inner = 0, reduction = 0,
                root = 0;
 
   CallHeader() = default;
   CallHeader(const Call &call, const HeaderText &group);
+  /// Returns the call. `mine` is this rank's own label, for the full text.
   Call call(const std::string &mine) const;
 };
 
@@ -58,7 +59,8 @@ struct TransferHeader {
 
 class ProcessGroup final : public CallGroup {
 public:
-  /// \param channels  by place, the channel between that place and this rank
+  /// \param channels  the channel between each rank of the group and this rank,
+  /// by place
   ProcessGroup(ProcessLink &link, GroupName group, int place,
                std::vector<int> channels);
 
@@ -66,8 +68,8 @@ public:
   int place() const override { return its; }
 
 private:
-  /// Returns the part of a buffer that goes to or comes from a place; no bytes
-  /// mean no message.
+  /// Returns the memory that is sent to or received from the rank with this
+  /// place; if it is empty, there is no message.
   using RowsOf = std::function<Rows(int place)>;
 
   void enter(const Call &call, const RowsOf &inlined);
@@ -83,7 +85,7 @@ private:
 
   ProcessLink &link;
   GroupName name;
-  HeaderText shown; ///< of the group's name
+  HeaderText shown; ///< the formatted group
   int its;
   std::vector<int> channels;
   std::size_t slot;                 ///< bytes of a header and its inlined data

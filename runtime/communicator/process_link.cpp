@@ -1,4 +1,4 @@
-//===- process_link.cpp - Messages between processes, awaited -------------===//
+//===- process_link.cpp - Waiting for messages between processes ----------===//
 
 #include "runtime/communicator/process_link.h"
 
@@ -14,19 +14,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Topics of texts. The texts are short enough to be sent at once.
+// Topics of control texts.
 enum Topic { kFailed, kAsk, kAnswer, kParted };
 
-/// How long others have to answer what they wait for.
+/// How long a rank that times out waits for the others' states.
 constexpr milliseconds kAnswerTime{300};
-/// A launcher leaves a process one second between SIGTERM and SIGKILL.
+/// Timeouts after SIGTERM; launchers send SIGKILL one second later.
 constexpr milliseconds kPatienceWhenTerminated{400};
 constexpr milliseconds kAnswerTimeWhenTerminated{100};
-/// A rank that waits for none goes on this long after SIGTERM, so that others
-/// can name the ranks they wait for.
+/// A rank that does not wait keeps running this long after SIGTERM, so that it
+/// can answer the ranks that do.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-/// How often a computing rank listens to the others.
+/// How often the thread of a computing rank polls for control texts.
 constexpr milliseconds kGlance{20};
 
 // Parses an answer: "e" if the rank has ended, or "w", its call, and the
@@ -85,7 +85,7 @@ ProcessLink::~ProcessLink() {
 
 void ProcessLink::carry() {
   std::unique_lock lock(mutex);
-  std::optional<Clock::time_point> heard; // when another's failure was heard
+  std::optional<Clock::time_point> heard; // arrival of a failure
   while (!leaving) {
     const auto due = [&] { return leaving || (!failed && !owned.empty()); };
     if (endProcess)
@@ -100,7 +100,7 @@ void ProcessLink::carry() {
         if (waits.empty())
           listen();
       } catch (const CommunicationError &error) {
-        remember(rank(), error.what()); // for the next call of this rank
+        remember(rank(), error.what()); // this rank's next call throws
       }
     } else if (failedRank != rank() && endProcess) {
       heard = heard.value_or(Clock::now());
@@ -155,7 +155,7 @@ std::vector<std::byte> ProcessLink::memory(std::int64_t bytes) {
   return block;
 }
 
-/// Returns whether a message has moved. The caller holds the mutex.
+/// Returns whether a request has completed. The caller holds the mutex.
 bool ProcessLink::advance(Requests &requests) {
   const std::size_t before = requests.size();
   wire.progress();
@@ -164,7 +164,8 @@ bool ProcessLink::advance(Requests &requests) {
   return requests.size() < before;
 }
 
-/// The caller holds the mutex.
+/// Recycles the memory of owned messages that have been sent. The caller holds
+/// the mutex.
 void ProcessLink::advanceOwned() {
   wire.progress();
   std::erase_if(owned, [&](Owned &own) {
@@ -175,14 +176,14 @@ void ProcessLink::advanceOwned() {
   });
 }
 
-/// The caller holds the mutex.
+/// Sends a control text to all other ranks. The caller holds the mutex.
 void ProcessLink::tellAll(int topic, const std::string &text) {
   for (int other = 0; other < size(); ++other)
     if (other != rank())
       wire.tell(other, topic, text);
 }
 
-/// Receives and answers texts. The caller holds the mutex.
+/// Receives and answers control texts. The caller holds the mutex.
 void ProcessLink::listen() {
   while (const std::optional<Wire::Told> told = wire.hear())
     hear(*told);
@@ -206,8 +207,8 @@ void ProcessLink::hear(const Wire::Told &told) {
   }
 }
 
-/// Returns an empty text if this rank does not wait; a rank that computes
-/// cannot answer.
+/// Returns this rank's state as doingOf() parses it, or an empty text if it
+/// computes; it does not answer then.
 std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
@@ -223,8 +224,8 @@ std::string ProcessLink::ownDoing() const {
   return {};
 }
 
-/// Ends this rank after SIGTERM even if it waits for none long enough to lose
-/// its patience.
+/// Fails this rank kTimeWhenTerminated after SIGTERM, even if no wait times
+/// out.
 void ProcessLink::obeyTermination() {
   if (!isTerminated() || options.outlivesTermination)
     return;
@@ -262,9 +263,9 @@ void ProcessLink::await(Requests &requests,
   bool slept = false;
   for (int idle = 0;; ++idle) {
     throwIfFailed();
-    // A spinning wait listens every 32nd turn; a sleeping wait listens every
-    // turn, because on a busy machine each sleep may last a time slice of all
-    // others.
+    // A spinning wait polls for control texts every 32nd turn; a sleeping wait
+    // polls every turn, because on a busy machine a sleep may last until all
+    // other processes have had a time slice.
     const bool looksAround = idle % 32 == 31 || slept;
     bool moves = false;
     std::string broken, lost;
@@ -288,7 +289,7 @@ void ProcessLink::await(Requests &requests,
     if (broken.empty())
       broken = lost;
     if (!broken.empty()) {
-      fail(broken); // while the buffers of all requests exist
+      fail(broken); // while the requests' buffers exist
       throw CommunicationError(broken);
     }
     if (moves) {
@@ -296,11 +297,13 @@ void ProcessLink::await(Requests &requests,
       moved = Clock::now();
     } else if (looksAround) {
       // Open MPI sends SIGTERM a second after a rank has died, and SIGKILL a
-      // second later. A rank that has waited that long already reports at once.
+      // second later. A rank that has waited for `soon` by then reports at
+      // once.
       const auto soon = std::min(options.patience, kPatienceWhenTerminated);
       const auto waited = Clock::now() - moved;
       const bool ends = isTerminated(), isSoon = ends && waited >= soon;
-      // A dead process will never arrive, so there is no reason to go on.
+      // SIGTERM ends this wait, unless the rank outlives it and its peers may
+      // still arrive; a dead process cannot.
       const bool late =
           ends &&
           (!options.outlivesTermination ||
@@ -322,8 +325,9 @@ void ProcessLink::await(Requests &requests,
   }
 }
 
-/// Returns an empty text if no rank that `wait` waits for is lost. The caller
-/// holds the mutex and has listened, because a lost rank may have said why.
+/// Returns an error message if the connection to a missing rank is lost. The
+/// caller holds the mutex and has called listen(), because that rank may have
+/// sent a better reason.
 std::string ProcessLink::whyLost(const Wait &wait) {
   std::vector<int> gone;
   for (const int peer : wait.missing())
@@ -337,7 +341,8 @@ std::string ProcessLink::whyLost(const Wait &wait) {
 void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
-    // Asks all ranks at once, because only the answers tell whom to ask next.
+    // Asks all ranks at once: asking one rank after another along the chain
+    // would take longer.
     std::unique_lock lock(mutex);
     std::ranges::fill(answers, std::nullopt);
     tellAll(kAsk, {});
@@ -424,7 +429,7 @@ std::string ProcessLink::part() {
   }
 }
 
-/// The caller holds the mutex.
+/// Records a failure, unless one has been recorded. The caller holds the mutex.
 void ProcessLink::remember(int byRank, const std::string &because) {
   if (failed)
     return;
@@ -438,7 +443,7 @@ void ProcessLink::fail(const std::string &because) noexcept {
   if (failed)
     return;
   tellAll(kFailed, because);
-  // Short texts are sent at once, except to a process that is stopped.
+  // Control texts are short and are sent at once, except to a stopped process.
   const auto until = Clock::now() + milliseconds(100);
   while (!wire.isAllTold() && Clock::now() < until)
     wire.progress();

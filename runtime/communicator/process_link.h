@@ -1,10 +1,11 @@
-//===- process_link.h - Messages between processes, awaited -----*- C++ -*-===//
+//===- process_link.h - Waiting for messages between processes --*- C++ -*-===//
 //
-// Awaits messages over a Wire, and names missing ranks and calls that differ.
+// A link waits for messages over a Wire, and reports the ranks that are
+// missing.
 //
-// Beside the data, ranks tell each other that they have failed and ask each
-// other what they wait for. A rank that has failed stops using the wire,
-// because the buffers of abandoned messages are gone.
+// Ranks also exchange control texts: that they have failed, and for which ranks
+// they wait. A rank that has failed stops using the wire, because the buffers
+// of its pending messages no longer exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +33,9 @@ class ProcessLink {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// \param endProcess  ends this process if its rank still runs `ending` after
-  /// it heard of another rank's failure; none if somebody else does
+  /// \param endProcess  must end this process; called if this rank still runs
+  /// `options.ending` after another rank's failure. Without it, the launcher
+  /// ends the process
   ProcessLink(Wire &wire, const WorldOptions &options,
               std::function<void(const std::string &why)> endProcess = {});
   ~ProcessLink();
@@ -42,7 +44,7 @@ public:
 
   int rank() const { return wire.rank(); }
   int size() const { return wire.size(); }
-  /// Returns the number of channels, which count from 0.
+  /// Returns the number of channels, which are numbered from 0.
   int channels() const { return (wire.tags() - 1) / 2; }
   std::chrono::milliseconds patience() const { return options.patience; }
 
@@ -50,41 +52,41 @@ public:
 
   enum class Traffic { group, transfer };
 
-  /// Sends or receives at most kMessageBytes each; the memory must stay valid
-  /// until it is awaited.
+  /// Starts a message of at most kMessageBytes, and appends it to `requests`.
+  /// The memory must stay valid until `requests` has been awaited.
   void send(Requests &requests, const Rows &from, int to, Traffic traffic,
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
                int channel);
-  /// Sends a message that the link keeps until it has been sent.
+  /// Sends a message whose memory the link owns until it has been sent.
   void sendOwned(std::vector<std::byte> message, std::int64_t bytes, int to,
                  Traffic traffic, int channel);
-  /// Returns memory for sendOwned, of at least this size.
+  /// Returns a buffer of at least `bytes` bytes for sendOwned.
   std::vector<std::byte> memory(std::int64_t bytes);
 
-  /// Returns once all requests are complete, and clears them. Throws, after
-  /// telling all others, if nothing moves for the world's patience. Throws the
-  /// failure of another rank.
+  /// Blocks until all requests are complete, and clears them. Fails this rank
+  /// if there is no progress within the timeout. Throws the failure of another
+  /// rank.
   void await(Requests &requests, const std::function<std::string()> &what);
 
-  /// Says that this rank only takes part in the end from now on, where it waits
-  /// for the others without a limit.
+  /// Declares that this rank has finished, so that it waits for the others
+  /// without a timeout.
   void end() { ended = true; }
-  /// Returns once all owned messages have been sent.
+  /// Blocks until all owned messages have been sent.
   void awaitOwned(const std::function<std::string()> &what);
-  /// Returns a message that no call has asked for, if there is one.
+  /// Returns a message that was never received, if there is one.
   std::optional<Wire::Stray> stray();
   static int channelOf(const Wire::Stray &stray) { return stray.tag / 2; }
 
-  /// Waits, after all ranks have ended, until no rank has anything more to say.
-  /// Returns the reason of a late failure; empty if there was none.
+  /// Waits, after all ranks have ended, until no rank can send a control text
+  /// any more. Returns the reason of a late failure, or an empty text.
   std::string part();
 
-  /// Tells all ranks why this one fails; the first reason is kept. The wire
-  /// must not be used afterwards.
+  /// Sends all ranks the reason for which this rank fails, unless a failure is
+  /// known already. The wire must not be used afterwards.
   void fail(const std::string &because) noexcept;
   void throwIfFailed() const;
-  /// Receives what others have told, and throws if one has failed.
+  /// Receives control texts, and throws if another rank has failed.
   void listenOnce();
 
 private:
@@ -121,14 +123,13 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  /// This rank has named the ranks it waits for, after a request to end.
+  /// Whether this rank has reported the ranks that it waits for after SIGTERM.
   std::atomic<bool> saidWhom{false};
-  /// When this rank noticed it; 0: not yet.
+  /// When this rank noticed SIGTERM; 0: not yet.
   std::atomic<Clock::rep> terminatedAt{0};
 
-  /// A wire moves large messages only while it is called. This thread moves
-  /// owned messages while their sender computes, and listens for failures of
-  /// others.
+  /// A wire makes progress only while it is called. The thread `carrier` sends
+  /// owned messages while this rank computes, and receives others' failures.
   std::condition_variable ownedCame;
   bool leaving = false;
   std::thread carrier;

@@ -21,12 +21,12 @@ namespace {
 constexpr auto kTransfer = ProcessLink::Traffic::transfer;
 constexpr std::int64_t kHeaderBytes = sizeof(TransferHeader);
 
-/// Returns how many bytes travel with the header of a message.
+/// Returns how many bytes of a message are sent with its header.
 std::int64_t inlined(std::int64_t bytes) {
   return bytes <= kInlineBytes ? bytes : 0;
 }
 
-/// Raises the limit of open files by one connection per rank.
+/// Raises the limit of open files to hold one connection per rank.
 void allowConnections(int ranks) {
   constexpr rlim_t kFiles = 512;
   const rlim_t needed = static_cast<rlim_t>(ranks) + kFiles;
@@ -37,7 +37,7 @@ void allowConnections(int ranks) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// The time for closing connections: the others have ended too, or will soon.
+/// The timeout for closing connections after a run without failures.
 constexpr std::chrono::seconds kClosing{2};
 
 } // namespace

@@ -16,7 +16,7 @@
 
 namespace mtplan::runtime {
 
-/// One rank's view of a run over its link.
+/// The World of a rank that is a process and communicates over a link.
 class ProcessWorld final : public World {
 public:
   explicit ProcessWorld(ProcessLink &link);
@@ -43,13 +43,14 @@ public:
 
   void fail(const std::string &why) noexcept override { link.fail(why); }
 
-  /// Waits until all ranks have ended. All messages have arrived by then.
+  /// Waits until all ranks have ended and all messages have arrived.
+  /// \throws CommunicationError if a message was never received
   void end();
 
 private:
-  /// Returns a new group. Ranks ask for shared groups in the same order, so two
-  /// ranks number the groups that hold both alike and assign a channel to each
-  /// without asking.
+  /// Creates a group. Ranks create shared groups in the same order, so two
+  /// ranks number their shared groups alike, which yields a channel for each
+  /// group without communication.
   std::unique_ptr<ProcessGroup> join(GroupName group);
   void checkChannel(const std::string &label, int channel) const;
 
@@ -58,24 +59,24 @@ private:
   std::unique_ptr<ProcessGroup> everybody;
 };
 
-/// Runs `body` on a world over `link` and waits for all others to end. Returns
-/// the reason of a failure, which the others have been told; empty if there was
-/// none.
+/// Runs `body` on a world over `link`, and waits for all others to end. Returns
+/// the reason of a failure, which has been sent to the others, or an empty
+/// text.
 std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
-/// Runs `body` as one rank of `start`. Returns why it or the rendezvous failed,
-/// which the others have been told; empty if neither did. A rank that has ended
-/// waits for the others without a limit.
+/// Connects to all ranks of `start` and runs `body` as one of them. Returns the
+/// reason of a failure, which has been sent to the others, or an empty text. A
+/// rank that has finished waits for the others without a timeout.
 /// \param endProcess  called from another thread if this rank still runs
-/// options.ending after another has failed; none: it may go on
+/// `options.ending` after another rank's failure; may be empty
 std::string
 runTcpRank(const TcpStart &start, const WorldOptions &options,
            const std::function<void(World &)> &body,
            const std::function<void(const std::string &why)> &endProcess = {});
 
-/// Does the same on this process, over sockets. If it fails, this process and
-/// all others end with the message.
+/// Calls runTcpRank for this process. After a failure, this process and all
+/// others exit with its message.
 void runOverTcp(const TcpStart &start, const WorldOptions &options,
                 const std::function<void(World &)> &body);
 

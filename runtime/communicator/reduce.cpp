@@ -13,10 +13,10 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Elements reduced at a time, so that the sums stay in the first-level cache.
+/// Elements per block, few enough that the sums stay in the L1 cache.
 constexpr std::int64_t kBlock = 1024;
 
-// Converts an element to the type it is summed in, and back.
+// widened() converts an element to its accumulation type, and round() back.
 double widened(double value) { return value; }
 float widened(float value) { return value; }
 float widened(Bf16 value) { return toFloat(value); }
@@ -45,8 +45,8 @@ struct Max {
   }
 };
 
-/// Averages like NCCL: a sum, divided before it is rounded; integers round
-/// toward zero.
+/// Averages like NCCL: the sum is divided before it is rounded; integers are
+/// divided with truncation.
 struct Avg : Sum {};
 
 template <typename Operation, typename T>

@@ -1,9 +1,9 @@
 //===- reduce.h - Ordered reductions ----------------------------*- C++ -*-===//
 //
-// The only place where numbers of several ranks are combined, so that every
-// transport gives the same bits: f64 in double precision; f32, f16 and bf16 in
-// single precision, rounded once at the end; i32 as integers that wrap around.
-// A maximum over a NaN is NaN.
+// All transports reduce with these functions, so that they return the same
+// bits: f64 in double precision; f32, f16 and bf16 in single precision, rounded
+// once at the end; i32 as integers that wrap around. A maximum over a NaN is
+// NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +24,16 @@ void reduceInOrder(ElementType type, Reduction reduction,
                    std::span<void *const> outputs, std::int64_t first,
                    std::int64_t count);
 
-/// Returns which of `count` elements the place `place` of `size` reduces: whole
-/// blocks, so that no two places write to one cache line and small counts
-/// involve one place only.
+/// The elements of a reduction that one rank computes.
 struct Share {
   std::int64_t first = 0, count = 0;
 };
+/// Returns the share of rank `place` in a group of `size` ranks. Shares are
+/// multiples of a block, so that no two ranks write to one cache line, and a
+/// single rank reduces a small count.
 Share shareOf(std::int64_t count, int place, int size);
 
-/// Copies `rows` rows of `bytes` each; row starts are `fromStride` and
-/// `toStride` bytes apart.
+/// Copies `rows` rows of `bytes` bytes. Strides between rows are in bytes.
 void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 

@@ -20,28 +20,28 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The answer of rank 0; `bytes` of text follow.
+/// Precedes an answer of rank 0, a text of `bytes` bytes.
 struct Answer {
   enum Verdict : std::uint32_t {
-    welcome = 1, ///< another answer follows once all ranks are there
-    met = 2,     ///< the text lists where each rank listens, one per line
-    refused = 3, ///< the text says why
-    stranger = 4 ///< the text says why; the intended run may be at another port
+    welcome = 1, ///< `met` follows once all ranks have joined
+    met = 2,     ///< the text lists the ranks' addresses, one per line
+    refused = 3, ///< the text is the reason
+    stranger = 4 ///< the text names the run that uses this port
   };
   std::array<char, 8> magic = Hello().magic;
   std::uint32_t version = kTcpVersion;
   std::uint32_t verdict = welcome;
-  /// The key of the connections between ranks, once all have met.
+  /// The key of the connections between ranks, if `met`.
   std::array<std::uint64_t, 2> key{};
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(Answer) == 40);
 
-/// The largest text of an answer: one line per rank.
+/// The largest text of an answer in bytes, for one line per rank.
 constexpr std::int64_t kMostText = 1 << 24;
-/// Time to send or to read an answer.
+/// The timeout for sending or reading an answer.
 constexpr std::chrono::seconds kAnswerTime{5};
-/// Rank 0 may have started to wait this much later than others.
+/// Rank 0 may have begun to wait this much later than other ranks.
 constexpr std::chrono::seconds kGrace{5};
 constexpr milliseconds kPause{20};
 
@@ -56,7 +56,7 @@ bool answer(const Socket &socket, Answer::Verdict verdict,
          sendAll(socket, text.data(), text.size(), until);
 }
 
-/// Returns false if no valid answer arrives in time.
+/// Returns whether a valid answer has arrived in time.
 bool readAnswer(const Socket &socket, Answer &head, std::string &text,
                 Until until) {
   if (!receiveAll(socket, &head, sizeof(head), until) ||
@@ -74,8 +74,8 @@ void throwIfTerminated(int rank) {
                              std::to_string(rank));
 }
 
-/// Connections are silent until all ranks are there, so one that is readable
-/// has ended.
+/// Returns whether the other end has closed the connection: ranks send nothing
+/// before all have joined, so a readable connection has ended.
 bool hasLeft(const Socket &socket) {
   char byte = 0;
   const ssize_t got = recv(socket.number(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -104,7 +104,7 @@ public:
       if (Clock::now() >= until && !missing().empty())
         giveUp();
     }
-    std::string table = "- 0\n"; // rank 0 is where the others reached it
+    std::string table = "- 0\n"; // others know its address
     for (int rank = 1; rank < start.ranks; ++rank)
       table +=
           listens[rank].host + ' ' + std::to_string(listens[rank].port) + '\n';
@@ -197,7 +197,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// All others
+// Other ranks
 //===----------------------------------------------------------------------===//
 
 class Visitor {
@@ -246,7 +246,7 @@ private:
     return said;
   }
 
-  /// Connects until rank 0 accepts this rank.
+  /// Tries to connect until rank 0 accepts this rank.
   void join() {
     const Until until = Clock::now() + patience;
     std::string why;
@@ -265,9 +265,10 @@ private:
     }
   }
 
-  /// Returns why rank 0 is not at this address, if it is not.
+  /// Tries to join at this address. Returns an error message if rank 0 of this
+  /// run does not answer there.
   std::string ask(const Endpoint &at, Until until) {
-    // With several ports, another may be the right one.
+    // Rank 0 may listen at another of the ports.
     if (start.ports.size() > 1)
       until = std::min(until, Clock::now() + kAnswerTime);
     const auto said = [&](const std::string &what) {
@@ -302,7 +303,7 @@ private:
                                  std::to_string(rank) + " listens");
       if (rank == 0)
         continue;
-      // Rank 0 may have seen a rank of its own host under this address.
+      // Rank 0 sees ranks of its own host under a loopback address.
       if (isLoopback(other.host))
         other.host = reached.host;
       const Until until = Clock::now() + patience;
@@ -349,7 +350,7 @@ private:
   milliseconds patience;
   Reception reception;
   std::vector<Socket> connections; ///< by rank
-  Endpoint reached;                ///< rank 0
+  Endpoint reached;                ///< address of rank 0
   std::array<std::uint64_t, 2> links{};
 };
 

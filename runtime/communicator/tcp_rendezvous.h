@@ -1,8 +1,8 @@
 //===- tcp_rendezvous.h - Rendezvous of processes over sockets --*- C++ -*-===//
 //
-// The rendezvous over sockets. Rank 0 listens at an address that all ranks
-// know. The others connect, say who they are and where they listen, and receive
-// the same of all. Then each pair of ranks shares one connection.
+// Rank 0 listens at an address that all ranks know. The other ranks connect to
+// it, send their rank and the port at which they listen, and receive the
+// addresses of all ranks. Then each pair of ranks opens one connection.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,25 +19,25 @@
 
 namespace mtplan::runtime {
 
-/// The rendezvous of a run.
+/// The parameters of a rendezvous.
 struct TcpStart {
   int rank = 0, ranks = 1;
-  std::string job;  ///< identifies this run among all others
-  std::string host; ///< of rank 0, as others reach it
-  /// Ports at which rank 0 may listen; it takes the first free one. More than
-  /// one only if no other run has the same `job`.
+  std::string job;  ///< differs from the `job` of other runs
+  std::string host; ///< host name or address of rank 0
+  /// Rank 0 listens at the first free port. If there are several, no other run
+  /// may have the same `job`.
   std::vector<int> ports;
-  /// All ranks are on one host, and no other host may connect.
+  /// Whether all ranks are on one host; no other host may connect then.
   bool oneHost = false;
 };
 
-/// Returns the key of the ranks that join a run.
+/// Returns the hash of `job` by which ranks recognize their run.
 std::array<std::uint64_t, 2> keyOf(const std::string &job);
 
-/// Returns connections to all ranks, by rank; none to itself. Call it once on
-/// each rank.
-/// \throws CommunicationError that names the ranks that are missing, or says
-/// why this rank was rejected
+/// Returns connections to all other ranks, by rank. Each rank must call this
+/// once.
+/// \throws CommunicationError with the ranks that are missing, or with the
+/// reason why rank 0 rejected this rank
 std::vector<Socket> connectAll(const TcpStart &start,
                                std::chrono::milliseconds patience);
 

@@ -1,4 +1,4 @@
-//===- tcp_socket.cpp - Sockets, and how a connection begins --------------===//
+//===- tcp_socket.cpp - Sockets and the opening handshake -----------------===//
 
 #include "runtime/communicator/tcp_socket.h"
 
@@ -18,9 +18,9 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Time that a connection has to say who it is.
+/// The timeout for the Hello of a new connection.
 constexpr std::chrono::seconds kHelloTime{10};
-/// Beyond this number of pending connections the oldest is closed.
+/// The most connections without a Hello; the oldest is closed for a new one.
 constexpr std::size_t kMostPending = 1024;
 constexpr int kMoment = 20; // milliseconds
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -33,8 +33,7 @@ void switchOn(const Socket &socket, int level, int option, int value = 1) {
   setsockopt(socket.number(), level, option, &value, sizeof(value));
 }
 
-/// Returns whether `events` occur before `until` and before this process is
-/// told to end.
+/// Returns whether `events` occur before `until` and before SIGTERM.
 bool awaitEvents(const Socket &socket, short events, Until until) {
   constexpr int kTurn = 50; // milliseconds
   do {
@@ -52,7 +51,7 @@ Attempt listenOn(const sockaddr *address, socklen_t length) {
   Attempt attempt;
   attempt.socket = Socket(socket(address->sa_family, kKind, 0));
   if (attempt.socket) {
-    // Lets a restarted run use its port again at once.
+    // SO_REUSEADDR lets a restarted run use its port again at once.
     switchOn(attempt.socket, SOL_SOCKET, SO_REUSEADDR);
     if (address->sa_family == AF_INET6)
       switchOn(attempt.socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -92,7 +91,8 @@ Attempt connectOnce(const addrinfo &to, Until until) {
   return attempt;
 }
 
-/// `move` sends or receives some bytes and returns like send or recv.
+/// Calls move(offset), which returns like send or recv, until `bytes` bytes
+/// have been transferred. Returns false after an error or at `until`.
 template <typename Move>
 bool moveAll(const Socket &socket, std::size_t bytes, short events, Until until,
              const Move &move) {
@@ -248,7 +248,8 @@ void Reception::accept() {
   }
 }
 
-/// Reads on. Returns whether the connection may still be a rank.
+/// Reads available bytes. Returns false if the connection is closed or its
+/// magic number is wrong.
 bool Reception::advance(Pending &one) {
   const auto magic = Hello().magic;
   for (;;) {

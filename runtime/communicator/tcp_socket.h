@@ -1,11 +1,10 @@
-//===- tcp_socket.h - Sockets, and how a connection begins ------*- C++ -*-===//
+//===- tcp_socket.h - Sockets and the opening handshake ---------*- C++ -*-===//
 //
-// Sockets never block: a caller that waits states until when.
+// Sockets are nonblocking; functions that wait have a deadline.
 //
 // A connection begins with a Hello of fixed size. A connection without a valid
-// Hello, or without one in time, is closed. One of another run, or of an
-// impossible rank, is rejected with a message. Neither keeps the ranks from
-// meeting.
+// Hello in time is closed. A connection of another run or of an invalid rank is
+// rejected with a message. Neither disturbs the rendezvous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +41,7 @@ private:
   int its = -1;
 };
 
-/// The address of a listener. A host is a name or an address.
+/// The address of a listener. `host` is a name or an address.
 struct Endpoint {
   std::string host;
   int port = 0;
@@ -53,30 +52,30 @@ std::string wordsOf(const Endpoint &endpoint);
 
 using Until = std::chrono::steady_clock::time_point;
 
-/// A socket, or the reason why there is none.
+/// A socket, or the reason for which it could not be opened.
 struct Attempt {
   Socket socket;
   std::string why;
 };
 
-/// Listens at a port.
-/// \param port  0: any
+/// Opens a listening socket.
+/// \param port  0 for any free port
 /// \param here  whether only processes of this host may connect
 Attempt listenAt(int port, bool here);
 int portOf(const Socket &socket);
 
-/// Tries each address of the host once.
+/// Connects to the first address of the host that accepts.
 Attempt connectTo(const Endpoint &endpoint, Until until);
 /// Returns an empty socket if no connection is waiting.
 Socket acceptFrom(const Socket &listener);
 
-/// Returns the address of the other end; "" if it is gone.
+/// Returns the address of the other end, or an empty text if it has closed.
 std::string hostOf(const Socket &socket);
-/// Returns whether an address names every host itself.
+/// Returns whether an address is a loopback address.
 bool isLoopback(const std::string &address);
 
-/// Returns whether all bytes were sent or received in time; otherwise the rest
-/// is lost.
+/// Return whether all bytes were sent or received in time; otherwise the
+/// connection is unusable.
 bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
              Until until);
 bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
@@ -91,17 +90,17 @@ struct Hello {
   std::array<char, 8> magic{'m', 't', 'p', 'l', 'a', 'n', '\r', '\n'};
   std::uint32_t version = kTcpVersion;
   std::uint32_t purpose = join;
-  /// Identifies the run: the hash of its `job`, or what rank 0 drew for the
-  /// connections between ranks.
+  /// Identifies the run: keyOf(job), or for connections between other ranks the
+  /// random number that rank 0 has sent.
   std::array<std::uint64_t, 2> key{};
   std::int32_t rank = 0, ranks = 0;
-  std::int32_t port = 0; ///< where a joining rank listens
-  std::int32_t to = 0;   ///< the rank that it wants to reach
+  std::int32_t port = 0; ///< at which the sender listens
+  std::int32_t to = 0;   ///< intended receiver
 };
 static_assert(sizeof(Hello) == 48);
 
-/// Accepts connections until their Hello has arrived, and closes those that
-/// send something else or nothing.
+/// Accepts connections and reads their Hello. Closes those that send other data
+/// or nothing.
 class Reception {
 public:
   explicit Reception(Socket listener);
@@ -110,20 +109,20 @@ public:
 
   struct Guest {
     Socket socket;
-    Hello hello; ///< with the right magic; the listener judges the rest
+    Hello hello; ///< its `magic` has been checked, nothing else
   };
-  /// Returns the connections whose Hello has arrived; waits a moment if there
-  /// are none.
+  /// Returns the connections whose Hello has arrived, after waiting up to 20 ms
+  /// for new data.
   std::vector<Guest> receive();
 
-  /// Describes the connections that were no ranks; "" if there were none.
+  /// Describes the connections closed without a valid Hello; empty if none.
   std::string wordsOfStrangers() const;
 
 private:
   struct Pending {
     Socket socket;
     Hello hello;
-    std::size_t have = 0; ///< bytes received
+    std::size_t have = 0; ///< received bytes of `hello`
     Until until;
   };
 
@@ -134,7 +133,7 @@ private:
   Socket listener;
   std::vector<Pending> pending;
   int strangers = 0;
-  std::string lastStranger; ///< address of the last one
+  std::string lastStranger; ///< address
 };
 
 } // namespace mtplan::runtime

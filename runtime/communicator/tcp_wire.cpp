@@ -22,15 +22,16 @@ namespace mtplan::runtime {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 16;
-/// The longest valid frame; headers of calls with inlined data are far shorter.
+/// The longest valid frame in bytes: a message and its header of a call.
 constexpr std::int64_t kMostBytes = kMessageBytes + (1 << 16);
-/// The most that is read from one peer before the next one's turn.
+/// The most bytes that are read from one peer before those of the next.
 constexpr std::int64_t kTurnBytes = 1 << 22;
 constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Adds the memory of `rows`, from byte `at` on, as far as there is space.
+/// Appends the memory of `rows`, from byte `at` on, to `parts` until it is
+/// full. Returns the new count.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -121,8 +122,7 @@ Wire::Ticket TcpWire::send(const Rows &from, int to, int tag) {
   messages[number].rows = from;
   const FrameHeader header = {FrameHeader::kMark, tag, bytesOf(from)};
   if (to == its) {
-    // Treats the message as if it had arrived: it goes to whoever asked, or is
-    // kept.
+    // A message to this rank itself is parsed as if it had arrived.
     parse(its, reinterpret_cast<const char *>(&header), sizeof(header));
     std::array<iovec, kMostParts> parts;
     for (std::int64_t at = 0; at < header.bytes && peers[its].lost.empty();) {
@@ -152,7 +152,8 @@ void TcpWire::queue(int to, Outgoing outgoing) {
   Peer &peer = peers[to];
   if (!peer.lost.empty())
     return;
-  // Texts overtake all frames except those that have begun, and earlier texts.
+  // Control texts overtake all frames except partly sent frames and earlier
+  // texts.
   auto at = peer.outgoing.end();
   if (outgoing.header.tag < 0)
     at = std::ranges::find_if(peer.outgoing, [](const Outgoing &other) {
@@ -172,7 +173,7 @@ void TcpWire::write(int to) {
     const ssize_t sent = writeSome(peer, first);
     if (sent < 0 && !isTransient(errno)) {
       const std::string why = std::strerror(errno); // NOLINT: of Linux
-      read(to); // it may have sent something before
+      read(to); // data that arrived before the failure
       lose(to, why);
       return;
     }
@@ -286,11 +287,11 @@ void TcpWire::read(int from) {
     }
     if (!parse(from, peer.buffer.data(), static_cast<std::size_t>(got)) ||
         static_cast<std::size_t>(got) < kBuffer)
-      return; // no more bytes were available
+      return; // no more bytes are available
   }
 }
 
-/// Reads straight into the final memory of the body.
+/// Reads directly into the final memory of the frame's body.
 ssize_t TcpWire::readBody(Peer &peer) {
   std::array<iovec, kMostParts> parts;
   Rows rows;
@@ -315,7 +316,8 @@ ssize_t TcpWire::readBody(Peer &peer) {
   return recvmsg(peer.socket.number(), &message, 0);
 }
 
-/// Parses received bytes. Returns false if they lose the peer.
+/// Parses received bytes. Returns false if they are invalid, so that the peer
+/// is lost.
 bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   Peer &peer = peers[from];
   while (bytes > 0) {
@@ -341,7 +343,8 @@ bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   return peer.lost.empty();
 }
 
-/// Finds memory for the body of the frame whose header has arrived.
+/// Chooses the memory for the body of a frame whose header has arrived. Returns
+/// false if the header is invalid, so that the peer is lost.
 bool TcpWire::begin(int from) {
   Peer &peer = peers[from];
   const FrameHeader &header = peer.header;
@@ -409,7 +412,7 @@ void TcpWire::finish(int from) {
   }
   copyTo(message.rows, 0, early.bytes.data(), peer.header.bytes);
   message.through = true;
-  lane.early.pop_back(); // all before it were taken
+  lane.early.pop_back(); // all earlier ones have been received
 }
 
 bool TcpWire::isThrough(Ticket &ticket) {
@@ -447,8 +450,8 @@ bool TcpWire::rest(int idle) const {
     std::this_thread::yield();
     return false;
   }
-  // Waits only briefly, because another thread of this rank may move what is
-  // awaited here.
+  // The wait is short, because another thread of this rank may receive the
+  // message that the caller waits for.
   pollfd any = {poller, POLLIN, 0};
   const timespec most = {0, 500'000};
   ppoll(&any, 1, &most, nullptr);

@@ -1,9 +1,9 @@
 //===- tcp_wire.h - A wire over sockets -------------------------*- C++ -*-===//
 //
-// One connection between each pair of ranks. A message is a frame: a header and
-// its bytes, straight from and to the callers' memory if the receiver already
-// waits. Frames that arrive before they are asked for are kept. Invalid frames
-// and broken connections lose the rank at the other end.
+// Each pair of ranks has one connection. A message is a frame: a header and the
+// bytes, which are read into the receiver's memory if it already waits, and are
+// buffered otherwise. After an invalid frame or a broken connection the rank at
+// the other end counts as lost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,14 +31,14 @@ struct FrameHeader {
   static constexpr std::uint32_t kMark = 0x6d74702e;
 
   std::uint32_t mark = kMark;
-  std::int32_t tag = 0; ///< -1, -2, ...: a text on topic 0, 1, ...
+  std::int32_t tag = 0; ///< -1 - topic for a control text
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(FrameHeader) == 16);
 
 class TcpWire final : public Wire {
 public:
-  /// \param connections  by rank; none to itself
+  /// \param connections  by rank; empty for this rank
   TcpWire(int rank, std::vector<Socket> connections);
   ~TcpWire() override;
   TcpWire(const TcpWire &) = delete;
@@ -63,14 +63,14 @@ public:
   bool hasDied(int rank) const override { return !peers[rank].lost.empty(); }
   bool rest(int idle) const override;
 
-  /// Ends the wire: sends nothing more, and discards what the others send until
-  /// they have ended too, or for at most `most`. Nothing that was sent before
-  /// is lost.
+  /// Closes all connections: sends nothing more, and discards received bytes
+  /// until the others have closed too, for at most `most`. This way the others
+  /// still receive everything that was sent before.
   void close(std::chrono::milliseconds most);
 
 private:
   using Number = std::uint64_t;
-  /// A message of a caller.
+  /// A message that a caller sends or receives.
   struct Message {
     Rows rows;
     bool through = false;
@@ -78,32 +78,32 @@ private:
   struct Outgoing {
     FrameHeader header;
     Rows rows;
-    std::string text;      ///< of a told text
-    Number number = 0;     ///< of its message; 0: none
+    std::string text;      ///< of a control text
+    Number number = 0;     ///< of its message; 0 for a control text
     std::int64_t sent = 0; ///< bytes, including the header
   };
-  /// A message that has arrived, or begun to arrive, before it was asked for.
+  /// A message that arrived, at least in part, before its receive was called.
   struct Early {
     std::vector<char> bytes;
     bool complete = false;
-    Number taker = 0; ///< who has asked since; 0: nobody
+    Number taker = 0; ///< its receive, once called; else 0
   };
   struct Lane {
-    std::deque<Number> asked; ///< only while nothing has arrived early
+    std::deque<Number> asked; ///< pending receives; empty unless `early` is
     std::deque<Early> early;
   };
   struct Peer {
     Socket socket;
-    std::string lost; ///< why; "": it is not
+    std::string lost; ///< why it is lost; else empty
     std::deque<Outgoing> outgoing;
-    bool awaitsRoom = false; ///< until the socket accepts more
+    bool awaitsRoom = false; ///< its socket's send buffer is full
 
     std::vector<char> buffer; ///< received bytes
-    FrameHeader header;       ///< of the frame that arrives
+    FrameHeader header;       ///< of the frame being received
     std::size_t haveHeader = 0;
-    std::int64_t have = 0;     ///< bytes of its body
-    Number number = 0;         ///< the receiving message; 0: early, or a text
-    std::string text;          ///< of a told text
+    std::int64_t have = 0;     ///< received bytes of its body
+    Number number = 0;         ///< its receive; 0: early, or a control text
+    std::string text;          ///< of a control text
     std::map<int, Lane> lanes; ///< by tag
   };
 

@@ -17,7 +17,8 @@ std::uint64_t Rendezvous::stepsToComplete(std::uint64_t number) const {
   return (2 * number + 1) * seats.size();
 }
 
-/// Returns false if all have arrived in the meantime.
+/// Breaks the rendezvous, unless all ranks have entered in the meantime;
+/// returns false then.
 bool Rendezvous::withdraw(std::uint64_t number) {
   std::uint64_t seen = steps;
   while (!(seen & kBroken)) {
@@ -47,8 +48,8 @@ void Rendezvous::come(int place, std::uint64_t number, Seat seat) {
     return ranks;
   };
   wait.withdraw = [&] { return withdraw(number); };
-  // A broken rendezvous has kBroken set, which is no number of steps: a thread
-  // that waits here sleeps until the hub has failed.
+  // A thread that enters a broken rendezvous must not return: it waits until
+  // the hub has failed.
   const std::uint64_t all = stepsToComplete(number);
   hub.await(gate, wait, [&] {
     const std::uint64_t seen = steps;
@@ -70,7 +71,7 @@ void Rendezvous::leave(std::uint64_t number) noexcept {
   hub.awaitSurely(gate, [&] { return (steps & ~kBroken) >= all; });
 }
 
-/// A call, from the arrival of all places until all have finished.
+/// One call, from the entry of all ranks until all have finished.
 class ThreadGroup::Session {
 public:
   Session(ThreadGroup &itsGroup, Call call, const void *in, void *out)
@@ -95,8 +96,8 @@ public:
     return static_cast<char *>(group.rendezvous->seat(place).out);
   }
 
-  /// Calls action(place) for all places, starting with this one, so that not
-  /// all read from the same place at once.
+  /// Calls action(place) for all ranks, starting with this rank, so that the
+  /// threads do not all read from the same rank at once.
   template <typename Do> void forEachPlace(const Do &action) const {
     for (int i = 0; i < group.size(); ++i)
       action((group.its + i) % group.size());
@@ -120,7 +121,8 @@ void ThreadGroup::make(const Call &call, const void *in, void *out) {
     sources[q] = session.in(q);
     outputs[q] = session.out(q);
   }
-  // No other place reads or writes this share, in any buffer.
+  // Reduces this rank's share, which no other rank reads or writes in any
+  // buffer.
   const auto reduceShare = [&](std::span<void *const> to) {
     const Share share = shareOf(pieces.outer * pieces.inner, its, size());
     reduceInOrder(pieces.type, call.reduction, sources, to, share.first,

@@ -14,31 +14,32 @@
 
 namespace mtplan::runtime {
 
-/// A collective of threads. All threads arrive with their calls and buffers,
-/// check that the calls match, read and write the others' buffers directly, and
-/// leave when all have finished. Until the last thread has arrived, a waiting
-/// thread may give up, which breaks the rendezvous for all. After that all
-/// threads stay.
+/// The synchronization of a collective between threads. All threads enter with
+/// their calls and buffers, check that the calls match, read and write each
+/// other's buffers directly, and leave when all have finished. Before the last
+/// thread has entered, a waiting thread may time out, which breaks the
+/// rendezvous for all. Afterwards no thread times out.
 class Rendezvous {
 public:
   Rendezvous(Hub &hub, GroupName group);
 
-  /// Holds the contribution of one place.
+  /// The call and buffers of one rank.
   struct Seat {
     Call call;
     const void *in = nullptr;
     void *out = nullptr;
   };
 
-  /// Returns once all places have arrived and agree. Throws if they differ or
-  /// if one is missing; this place must not come again then. `number` counts
-  /// the calls of a place, from 0.
+  /// Blocks until all ranks have entered call `number`, counted from 0. Throws
+  /// CommunicationError if their calls differ or a rank is missing; this rank
+  /// must not enter again then.
   void come(int place, std::uint64_t number, Seat seat);
 
-  /// Returns the seat of any place, between come() and leave().
+  /// Returns the call and buffers of the rank with this place. Only valid
+  /// between come() and leave().
   const Seat &seat(int place) const { return seats[place].seat; }
 
-  /// Returns once no place uses another's buffers any more.
+  /// Blocks until no rank uses another's buffers any more.
   void leave(std::uint64_t number) noexcept;
 
   const GroupName &group() const { return its; }
@@ -47,27 +48,27 @@ public:
 private:
   struct alignas(64) Chair {
     Seat seat;
-    std::atomic<std::uint64_t> came{0}; ///< number of arrivals
+    std::atomic<std::uint64_t> came{0}; ///< calls entered so far
   };
 
   static constexpr std::uint64_t kBroken = std::uint64_t{1} << 63;
 
-  /// Returns the value of `steps` at which the rendezvous `number` is complete.
+  /// Returns the value of `steps` once all ranks have entered call `number`.
   std::uint64_t stepsToComplete(std::uint64_t number) const;
   bool withdraw(std::uint64_t number);
 
   Hub &hub;
   GroupName its;
   std::vector<Chair> seats;
-  /// Counts arrivals and departures of all places; never complete after kBroken
-  /// is set.
+  /// Counts the entries and exits of all ranks. kBroken is set once a rank has
+  /// timed out.
   alignas(64) std::atomic<std::uint64_t> steps{0};
   Gate gate;
 };
 
-/// One thread's end of a group. Each place copies what it needs from the
-/// others' buffers. In a reduction each place reduces its share of all inputs
-/// into all outputs.
+/// One thread's handle of a group. Each rank copies its data from the others'
+/// buffers. In an all-reduce each rank reduces its share of all inputs into all
+/// outputs.
 class ThreadGroup final : public CallGroup {
 public:
   ThreadGroup(std::shared_ptr<Rendezvous> rendezvous, int place);

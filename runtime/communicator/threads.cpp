@@ -25,8 +25,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Holds the messages sent to one rank, by sender and channel, in order. A
-/// sender that finds the receiver waiting copies straight into its buffer.
+/// The messages sent to one rank, by sender and channel, in order. If the
+/// receiver already waits, the sender copies straight into its buffer.
 class Mailbox {
 public:
   Mailbox(Hub &hub, int owner);
@@ -36,28 +36,28 @@ public:
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel);
 
-  /// Describes the first message that was never received, if there is one.
+  /// Returns an error message if a message was never received.
   std::optional<std::string> leftover();
 
 private:
   struct Message {
     std::string label;
     std::int64_t bytes = 0;
-    std::vector<std::byte> data; ///< at least `bytes`
+    std::vector<std::byte> data; ///< may be longer
   };
-  /// A waiting receiver. A sender either takes the request and delivers, or
-  /// queues a message because it had not seen the request.
+  /// A waiting receiver. A sender either takes the request and delivers into
+  /// its memory, or queues a message because it did not see the request.
   struct Request {
     const std::string &label;
     void *data;
     std::int64_t bytes;
     enum State { open, taken, delivered, queued };
     std::atomic<State> state{open};
-    std::string mismatch; ///< set on delivery if the message does not match
+    std::string mismatch; ///< error message; empty if the message matches
   };
   struct Channel {
     std::deque<Message> messages;
-    Request *request = nullptr; ///< only while there are no messages
+    Request *request = nullptr; ///< null while there are messages
     std::vector<std::vector<std::byte>> spare; ///< memory for reuse
   };
 
@@ -89,7 +89,7 @@ void Mailbox::send(const std::string &label, const void *data,
     }
   }
   if (request) {
-    // The receiver stays until the message is delivered.
+    // The receiver keeps the request alive until it is delivered.
     const auto words =
         mismatchOfTransfer(from, owner, channelNumber, label, bytes,
                            request->label, request->bytes);
@@ -177,7 +177,7 @@ std::optional<std::string> Mailbox::leftover() {
   return std::nullopt;
 }
 
-/// State that all threads share.
+/// The state that all threads share.
 class Process {
 public:
   Process(int ranks, const WorldOptions &options) : hub(ranks, options) {
@@ -185,7 +185,8 @@ public:
       mailboxes.push_back(std::make_unique<Mailbox>(hub, rank));
   }
 
-  /// Returns the `number`th rendezvous that a rank asks for under this name.
+  /// Returns rendezvous `number` of this group, because ranks may create a
+  /// group several times.
   std::shared_ptr<Rendezvous> rendezvous(const GroupName &group,
                                          std::size_t number) {
     const std::lock_guard lock(mutex);
@@ -260,7 +261,7 @@ private:
   ThreadGroup everybody;
 };
 
-/// How a rank's thread ended.
+/// The result of a rank's thread.
 struct Ending {
   std::exception_ptr error;
   bool echoes = false;

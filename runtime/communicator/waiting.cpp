@@ -9,7 +9,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A waiting rank, and the ranks it waits for.
+/// A waiting rank, the ranks it waits for, and the next rank of the chain.
 struct Link {
   int rank;
   Waiting wait;
@@ -25,10 +25,10 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
   return words;
 }
 
-/// The ranks that a rank waits for, by what they do.
+/// The ranks that a rank waits for, by their state.
 struct Culprits {
   std::vector<int> working, ended, waiting;
-  Waiting wait; ///< the call that the first of `waiting` waits in
+  Waiting wait; ///< of the first rank of `waiting`
 };
 
 Culprits lookAt(const std::vector<int> &missing,

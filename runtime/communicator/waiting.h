@@ -1,8 +1,8 @@
-//===- waiting.h - How a rank waits, and for whom ---------------*- C++ -*-===//
+//===- waiting.h - Waits, and the rank that delays them ---------*- C++ -*-===//
 //
-// A Gate lets a thread sleep until another one acts. A rank that lost its
-// patience may wait for one that waits itself: explain() finds the rank that
-// keeps all of them waiting.
+// A Gate lets a thread sleep until another thread changes a condition. A rank
+// that has timed out may have waited for a rank that waits itself, so explain()
+// finds the rank that delays all of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace mtplan::runtime {
 
 /// Lets threads sleep until a condition on atomic variables holds. The
 /// variables use sequentially consistent order (the default), so a thread that
-/// makes a condition true only has to wake the gate afterwards. That costs one
+/// makes a condition true only has to call wake() afterwards, which costs one
 /// load if no thread sleeps.
 class Gate {
 public:
@@ -36,7 +36,7 @@ public:
     changed.notify_all();
   }
 
-  /// Returns once `done` returns true, or at `deadline`.
+  /// Blocks until done() is true, or until `deadline`.
   void sleep(Clock::time_point deadline, const std::function<bool()> &done) {
     std::unique_lock lock(mutex);
     ++sleepers;
@@ -50,7 +50,7 @@ private:
   std::atomic<int> sleepers{0};
 };
 
-/// Tells the processor that this thread only waits for memory to change.
+/// Hints to the processor that this thread spins.
 inline void pauseProcessor() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -59,17 +59,17 @@ inline void pauseProcessor() {
 #endif
 }
 
-/// Repeats the failure of another rank.
+/// Reports the failure of another rank.
 struct Echo : CommunicationError {
   Echo(int rank, const std::string &why)
       : CommunicationError("rank " + std::to_string(rank) + " failed: " + why) {
   }
 };
 
-/// Describes the wait of a rank.
+/// Describes the wait of a rank for others.
 struct Waiting {
   std::string what;         ///< formatted like wordsOf(Call, GroupName)
-  std::vector<int> missing; ///< ranks that have not come, ascending
+  std::vector<int> missing; ///< ranks waited for, ascending
 };
 
 /// Describes the state of another rank.
@@ -78,8 +78,9 @@ struct Doing {
   Waiting wait; ///< if waiting
 };
 
-/// Explains why `rank` gives up after `waited`: follows who waits for whom to a
-/// rank that does not wait, or around a cycle. `wait.missing` is not empty.
+/// Returns the error message of `rank`, which times out after `waited`. Follows
+/// the chain of waiting ranks to a rank that does not wait, or to a cycle.
+/// `wait.missing` must not be empty.
 std::string explain(int rank, const Waiting &wait,
                     std::chrono::milliseconds waited,
                     const std::function<Doing(int)> &doing);

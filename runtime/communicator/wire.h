@@ -1,9 +1,9 @@
 //===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// A ProcessLink needs two services of MPI or of sockets: messages that are
-// started and polled, in order between two ranks with one tag, and short
-// control texts. No call here waits. The link calls all but rest() with its
-// mutex held.
+// A Wire provides what a ProcessLink needs of MPI or of sockets: nonblocking
+// messages, which arrive in order between two ranks with one tag, and short
+// control texts. No function blocks. The link holds its mutex in all calls
+// except rest().
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +22,18 @@ struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
   std::int64_t bytes = 0; ///< per row
-  /// From one row to the next; unused for a single row.
+  /// Bytes from one row to the next; unused for a single row.
   std::int64_t stride = 0;
 };
 
-/// The largest message, not counting its header.
+/// The largest message in bytes, without its header.
 inline constexpr std::int64_t kMessageBytes = 1 << 20;
-/// The largest control text.
+/// The largest control text in bytes.
 inline constexpr std::size_t kToldBytes = 2000;
 
 class Wire {
 public:
-  /// A message in flight, with its peer.
+  /// A handle of a message in flight.
   struct Ticket {
     std::uint64_t handle = 0; ///< defined by the wire
     int peer = 0;
@@ -44,7 +44,7 @@ public:
     int topic = 0;
     std::string text;
   };
-  /// A message that no call has asked for: its first bytes, its sender and its
+  /// A message that was never received: its first bytes, its sender and its
   /// tag.
   struct Stray {
     std::vector<char> message;
@@ -60,36 +60,36 @@ public:
   /// Returns whether several threads may call the wire, one at a time.
   virtual bool servesThreads() const = 0;
 
-  /// Starts a message; its memory must stay valid until it is complete. A
-  /// message may be shorter than the buffer it is received in.
+  /// Start a message. The memory must stay valid until the message is complete.
+  /// A message may be shorter than the buffer that receives it.
   /// \throws CommunicationError if the peer cannot be reached
   virtual Ticket send(const Rows &from, int to, int tag) = 0;
   virtual Ticket receive(const Rows &to, int from, int tag) = 0;
-  /// Moves all messages that can be moved.
+  /// Advances all messages as far as possible without blocking.
   virtual void progress() = 0;
-  /// Returns whether a message was complete at the last progress(). Its ticket
-  /// is invalid then.
+  /// Returns whether a message was complete at the last progress(). If so, the
+  /// ticket becomes invalid.
   virtual bool isThrough(Ticket &ticket) = 0;
 
-  /// Sends a control text of at most kToldBytes, which the wire keeps until
-  /// then. Texts overtake messages.
+  /// Sends a copy of a control text of at most kToldBytes bytes. Control texts
+  /// overtake messages.
   virtual void tell(int to, int topic, const std::string &text) = 0;
   /// Returns whether all control texts have been sent.
   virtual bool isAllTold() = 0;
+  /// Returns the next control text that has arrived, if there is one.
   virtual std::optional<Told> hear() = 0;
 
-  /// Returns a message that was never asked for. Call this after all ranks have
-  /// ended.
+  /// Returns a message that was never received, if there is one. Call this
+  /// after all ranks have ended.
   virtual std::optional<Stray> stray() = 0;
 
-  /// Returns why a rank can send nothing more; empty if it can.
+  /// Returns why the connection to a rank was lost, or an empty text.
   virtual std::string whyLost(int rank) const = 0;
-  /// Returns whether the process of a rank has died; false if it cannot be
-  /// observed.
+  /// Returns whether the process of a rank is known to have died.
   virtual bool hasDied(int rank) const = 0;
 
-  /// Yields to other threads, for longer the longer nothing has moved (`idle`
-  /// turns). Returns whether the caller has slept.
+  /// Pauses, yields or sleeps, depending on the number `idle` of previous calls
+  /// without progress. Returns whether the caller has slept.
   virtual bool rest(int idle) const = 0;
 };
 

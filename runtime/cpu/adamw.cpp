@@ -5,6 +5,7 @@
 
 namespace mtplan::runtime::cpu {
 
+/// The arguments of a loop over `count` parameters.
 template <typename R> struct AdamwPiece {
   const R *gradient;
   R *master, *mean, *square;
@@ -13,7 +14,7 @@ template <typename R> struct AdamwPiece {
   R shrink; ///< 1 - learning rate * decay
 };
 
-/// Uses decoupled weight decay (Loshchilov and Hutter 2019).
+/// Updates parameters by AdamW (Loshchilov and Hutter 2019).
 template <typename R> MTPLAN_INLINE void adamwAny(const AdamwPiece<R> &p) {
   const R *gradient = p.gradient;
   R *master = p.master, *mean = p.mean, *square = p.square;
@@ -93,7 +94,7 @@ private:
   const SharedContext context;
   const KernelSpec spec;
   const bool decays;
-  bool updates = true; ///< whether this step updates
+  bool updates = true; ///< false: the step is skipped
 };
 
 } // namespace

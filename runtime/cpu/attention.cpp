@@ -1,8 +1,8 @@
 //===- attention.cpp - Attention and its gradients, block by block --------===//
 //
-// A task is one head of one sample. The maxima and sums of its rows are updated
-// block by block: when a larger score appears, the previous sums are scaled
-// down (Milakov and Gimelshein 2018).
+// A task is one head of one sample. The maxima and sums of its softmax are
+// updated block by block: when a larger score appears, the previous sums are
+// scaled down (Milakov and Gimelshein 2018).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@ namespace mtplan::runtime::cpu {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Replaces the first `count` scores of one row of a block by exponentials and
-/// the others by zero, and updates the maximum and the sum of the row. Returns
-/// the factor by which the previous sums must be scaled.
+/// Replaces the first `count` scores of a block's row by their exponentials and
+/// the others by zero, and updates the row's maximum and sum. Returns the
+/// factor by which the caller must scale the row's previous results.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
@@ -171,7 +171,7 @@ private:
 } // namespace
 
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
-  if (spec.inputs.size() > 3) // relative position bias
+  if (spec.inputs.size() > 3) // the reference kernel adds biases
     return nullptr;
   return makeOf<Attention>(spec, context);
 }
@@ -179,14 +179,15 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
 //===----------------------------------------------------------------------===//
 // Gradients
 //
-// A task is one key/value head of one sample with all query heads that share
+// A task is one key/value head of one sample, with all query heads that share
 // it, so that no two tasks add to the same gradient.
 //===----------------------------------------------------------------------===//
 
-/// Processes one row of a block.
-/// \param scores  products on entry, probabilities after dropout on return
-/// \param slopes  gradients of the probabilities on entry, of the products on
-/// return
+/// Computes one row of a block.
+/// \param scores  on entry products of query and key; on return probabilities
+/// after dropout
+/// \param slopes  on entry gradients of the probabilities; on return gradients
+/// of the products
 template <typename R>
 MTPLAN_INLINE void slopesAny(R *scores, R *slopes, const R *keep,
                              std::int64_t count, R scale, R lse, R projection) {
@@ -239,7 +240,7 @@ public:
   }
 
 private:
-  /// The arrays of a task.
+  /// The scratch arrays of a task.
   struct Room {
     R *keys, *values, *keyGradient, *valueGradient; ///< [keys, padded]
     R *keysAcross, *valuesAcross;                   ///< transposed
@@ -319,8 +320,9 @@ private:
                 all.heads, head, first, rows, room.queryGradient);
   }
 
-  /// Replaces products by those that would give the capped scores.
-  /// \param bend  receives the derivatives of the capped scores by the scores
+  /// Replaces products by capped scores / scale, so that takeSlopes() computes
+  /// probabilities of the capped scores.
+  /// \param bend  receives the derivatives of the capped scores
   void capProducts(R *products, std::int64_t count, R *bend) const {
     for (std::int64_t k = 0; k < count; ++k) {
       const R score = all.capped(all.scale * products[k]);
@@ -330,7 +332,7 @@ private:
     }
   }
 
-  /// Processes a block of queries and a block of keys.
+  /// Adds the gradients of a block of queries with a block of keys.
   void runPair(const Invocation &call, const Mask &mask, std::int64_t b,
                std::int64_t head, std::int64_t first, std::int64_t rows,
                std::int64_t from, const Room &room) const {
@@ -374,7 +376,7 @@ private:
 
 MadeKernel makeAttentionGrad(const KernelSpec &spec,
                              const SharedContext &context) {
-  if (spec.inputs.size() > 6) // relative position bias
+  if (spec.inputs.size() > 6) // the reference kernel adds biases
     return nullptr;
   return makeOf<AttentionGrad>(spec, context);
 }

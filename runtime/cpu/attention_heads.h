@@ -1,8 +1,8 @@
-//===- attention_heads.h - State of both attention passes -------*- C++ -*-===//
+//===- attention_heads.h - Shapes and helpers of attention ------*- C++ -*-===//
 //
-// Queries and keys are processed in blocks, so that scores exist for one block
-// of each at a time (Dao et al. 2022). Within a task everything has type R,
-// with rows zero-padded to whole vectors.
+// Queries and keys are processed in blocks, so that only the scores of one pair
+// of blocks are in memory at a time (Dao et al. 2022). Within a task all
+// numbers have type R, and rows are zero-padded to a multiple of kLanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,10 @@ namespace mtplan::runtime::cpu {
 
 inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< per block
 
-/// The scores of one pair of blocks, [kQueries, kKeys].
+/// The number of scores of one pair of blocks, [kQueries, kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
 
+/// The shapes and attributes of an attention kernel, forward or backward.
 template <typename R> class AttentionHeads {
 public:
   explicit AttentionHeads(const KernelSpec &spec)
@@ -45,15 +46,15 @@ public:
     return head / (heads / keyHeads);
   }
 
-  /// Returns how many keys the query at local position `s` sees.
+  /// Returns how many keys the query at local position `s` attends to.
   std::int64_t visible(std::int64_t s) const {
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
 
-  /// Returns a scaled score within the soft cap.
+  /// Applies the soft cap to a scaled score.
   R capped(R score) const { return softcap * std::tanh(score / softcap); }
 
-  /// Returns the index of this query's scores in the dropout mask.
+  /// Returns the index of a query's first score in the dropout mask.
   std::int64_t maskRow(const Moment &moment, std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     const std::int64_t allHeads = features.global / width;
@@ -67,8 +68,8 @@ public:
                      row * pitch);
   }
 
-  /// Converts rows first, first + 1, ... of one head of a tensor [b, rows,
-  /// heads * width] to [count, padded].
+  /// Converts rows [first, first + count) of one head of a tensor [b, rows,
+  /// heads * width] to R, as [count, padded].
   void gather(ElementType type, const void *data, std::int64_t b,
               std::int64_t rows, std::int64_t ofHeads, std::int64_t head,
               std::int64_t first, std::int64_t count, R *to) const {
@@ -79,6 +80,7 @@ public:
       std::fill(to + r * padded + width, to + (r + 1) * padded, R(0));
     }
   }
+  /// Does the inverse of gather().
   void scatter(ElementType type, void *data, std::int64_t b, std::int64_t rows,
                std::int64_t ofHeads, std::int64_t head, std::int64_t first,
                std::int64_t count, const R *from) const {
@@ -88,8 +90,8 @@ public:
           at(data, type, ((b * rows + first + r) * ofHeads + head) * width));
   }
 
-  /// Transposes rows [keys, padded] into blocks [block, width, kKeys], with
-  /// zeros beyond the end.
+  /// Transposes rows [keys, padded] into [block, width, kKeys], zero-padded to
+  /// whole blocks.
   void transpose(const R *from, R *to) const {
     for (std::int64_t first = 0; first < keys; first += kKeys) {
       const std::int64_t count = std::min(kKeys, keys - first);
@@ -101,14 +103,15 @@ public:
     }
   }
 
-  /// Returns the size of rows of keys or values, padded to whole blocks.
+  /// Return the elements of a head's keys or values, padded to whole blocks of
+  /// keys, in rows and transposed.
   std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
   std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
 
   const std::int64_t width, padded, batch, queries, heads, keys, keyHeads,
       keyBlocks;
   const bool causal;
-  const R scale, softcap; ///< no soft cap: 0
+  const R scale, softcap; ///< softcap 0: none
   const double rate;
   const std::string mask;
   const Span samples, positions, features; ///< of the queries

@@ -13,7 +13,8 @@ namespace mtplan::runtime {
 namespace cpu {
 namespace {
 
-/// The reference backend runs kernels that are not here, which are rare.
+/// Returns the factories by kernel. The reference backend runs all other
+/// kernels, which are rare.
 const std::map<std::string, Maker> &makers() {
   static const std::map<std::string, Maker> kTable = [] {
     std::map<std::string, Maker> table = {

@@ -1,9 +1,9 @@
 //===- context.h - Threads and scratch memory of a rank ---------*- C++ -*-===//
 //
 // A rank runs one kernel at a time, so all kernels share its threads and
-// scratch memory. Shapes alone decide how work is cut into tasks, and one
-// thread runs a task from start to end. No result depends on the number of
-// threads.
+// scratch memory. The division of work into tasks depends only on shapes, and
+// one thread runs a task from start to end, so no result depends on the number
+// of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,23 +24,23 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The threads of a rank. Kernels of a step follow each other within
-/// microseconds, so idle threads look for work for a while before they sleep.
-/// The thread that runs a kernel works too, and waits only for tasks that other
-/// threads have begun. If another program occupies their cores, it does the
-/// remaining tasks itself.
+/// The thread pool of a rank. Kernels of a step follow each other within
+/// microseconds, so idle threads poll for work for a while before they sleep.
+/// The thread that runs a kernel executes tasks too, and waits only for tasks
+/// that other threads have begun. If another program occupies their cores, this
+/// thread executes all tasks that they have not begun.
 class Workers {
 public:
-  /// \param threads  >= 1, including the caller's. Throws if they cannot be
-  /// created.
+  /// \param threads  >= 1, including the caller's
+  /// \throws std::runtime_error if they cannot be created
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers &) = delete;
   Workers &operator=(const Workers &) = delete;
 
   /// Calls `work(task, thread)` once for every task in [0, tasks), in any
-  /// order, and returns when all are done. Throws what one of them threw. One
-  /// thread at a time may call this.
+  /// order, and returns when all are complete. Rethrows the exception of a
+  /// task. Only one thread at a time may call this.
   template <typename Work> void run(std::uint32_t tasks, Work &&work) {
     using Plain = std::remove_reference_t<Work>;
     runAll({[](void *what, std::int64_t task, int thread) {
@@ -61,19 +61,20 @@ private:
   void serve(int thread);
 
   Job job;
-  /// Number of the job, and number of its tasks that no thread has taken. A
-  /// thread that takes one may read the job, which then exists until that task
-  /// is done.
+  /// The number of the job in the upper half, and the number of its tasks that
+  /// no thread has taken in the lower half. A thread that has taken a task may
+  /// read `job`, which exists until that task is complete.
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint32_t> undone{0};
-  std::atomic<std::uint32_t> jobs{0}; ///< number so far; sleepers wait on it
+  std::atomic<std::uint32_t> jobs{0}; ///< number of jobs so far; idle threads
+                                      ///< wait on it
   std::atomic<bool> stops{false};
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
   std::vector<std::thread> others;
 };
 
-/// Bytes aligned to a cache line.
+/// Growable memory, aligned to a cache line. Growing discards the contents.
 class Scratch {
 public:
   void grow(std::size_t bytes) {
@@ -101,7 +102,8 @@ constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// Makes oneDNN run a product within a task on the calling thread only.
+/// Makes oneDNN run products on the calling thread alone, because tasks run in
+/// parallel already.
 void useOneThread();
 
 /// The threads and the scratch memory of a rank.
@@ -110,8 +112,8 @@ public:
   explicit Context(int threadCount)
       : threads(std::max(1, threadCount)), workers(threads) {}
 
-  /// Reserves scratch memory when a kernel is prepared: shared by all threads,
-  /// and per thread.
+  /// Reserves scratch memory in bytes, shared by all threads and per thread.
+  /// Kernels call this when they are prepared.
   void reserve(std::size_t sharedBytes, std::size_t ownBytes) {
     common.grow(sharedBytes);
     stride = std::max(stride, roundUp(ownBytes, 4096));
@@ -125,7 +127,7 @@ public:
                                  static_cast<std::size_t>(thread) * stride);
   }
 
-  /// Calls `work(task, thread)` for every task.
+  /// Calls `work(task, thread)` for every task in [0, tasks), in parallel.
   template <typename Work> void forEach(std::int64_t tasks, Work &&work) {
     useOneThread();
     if (threads == 1 || tasks <= 1) {
@@ -136,7 +138,8 @@ public:
     workers.run(static_cast<std::uint32_t>(tasks), work);
   }
 
-  /// Calls `work(first, count, thread)` for parts of a range.
+  /// Calls `work(first, count, thread)` in parallel for parts of [0, total) of
+  /// at most `piece` elements.
   template <typename Work>
   void forRange(std::int64_t total, std::int64_t piece, Work &&work) {
     forEach((total + piece - 1) / piece, [&](std::int64_t task, int thread) {

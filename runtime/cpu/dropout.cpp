@@ -18,11 +18,12 @@ namespace mtplan::runtime::cpu {
 static_assert(std::endian::native == std::endian::little,
               "half words are read as they lie");
 
-/// Random draws computed at once, for many elements and for few.
+/// The number of Philox draws per call of drawMask, for many and for few
+/// elements.
 constexpr std::int64_t kMany = 16, kFew = 8;
 
-/// Computes the mask of the elements of `Draws` draws from `first` on.
-/// \tparam Scores  whether they are in the order of scoreIndex
+/// Computes the mask of the elements of draws [first, first + Draws).
+/// \tparam Scores whether the elements are in the order of scoreIndex
 template <std::int64_t Draws, bool Scores, typename R>
 MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
                            std::uint32_t key0, std::uint32_t key1,
@@ -35,7 +36,7 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     c[i] = static_cast<std::uint32_t>(stream);
     d[i] = static_cast<std::uint32_t>(stream >> 32);
   }
-  // Runs the rounds of runtime/random/philox.h for all draws at once.
+  // Runs the rounds of runtime/random/philox.h on all draws together.
   for (int round = 0; round < kMaskRounds; ++round) {
 #pragma omp simd
     for (std::int64_t i = 0; i < Draws; ++i) {
@@ -50,8 +51,8 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     key0 += kPhiloxStep0;
     key1 += kPhiloxStep1;
   }
-  // For scores, four draws share a group: their first words, their second
-  // words, ...
+  // A group of scores consists of four draws: the first words of all four, then
+  // their second words, ...
   constexpr std::int64_t kTogether = Scores ? kScoreGroup / kMaskDraw : 1;
   std::uint32_t words[Draws / kTogether][4][kTogether];
   for (std::int64_t i = 0; i < Draws; ++i) {

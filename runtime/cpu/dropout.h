@@ -1,4 +1,4 @@
-//===- dropout.h - Vectorised dropout masks ---------------------*- C++ -*-===//
+//===- dropout.h - Vectorized dropout masks ---------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_DROPOUT_H
 #define MTPLAN_RUNTIME_CPU_DROPOUT_H
@@ -7,20 +7,22 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Computes what maskValue returns, for `count` elements from `first` on.
+/// A dropout mask, which computes the same factors as maskValue
+/// (runtime/random/draws.h).
 class Mask {
 public:
-  /// \param rate  0 keeps all elements
+  /// \param rate  the probability of a zero
   Mask(const Stream &theStream, double rate);
 
   bool drops() const { return limit > 0; }
 
+  /// Writes the factors of elements [first, first + count).
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
-  /// Does the same for the scores of consecutive keys, beginning with one that
-  /// starts a group.
-  /// \param first  index of the query plus that key; see scoreIndex
+  /// Writes the factors of the scores of `count` consecutive keys. The first
+  /// key must start a group (kScoreGroup).
+  /// \param first  index of the query's first score plus the key (scoreIndex)
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
   void fillScores(std::int64_t first, std::int64_t count, double *to) const;
 
@@ -30,7 +32,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< random bits from here on keep the element
+  std::uint32_t limit; ///< smaller random bits drop the element
   double factor;
 };
 

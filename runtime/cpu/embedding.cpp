@@ -46,8 +46,8 @@ private:
   const Span rows;
 };
 
-/// Tokens are sorted by the table row they read. A task is a range of rows,
-/// which it clears and adds to.
+/// Sorts tokens by the table row that they read. A task clears a range of rows
+/// and adds the gradients of their tokens.
 template <typename R> class EmbeddingGrad : public Kernel {
 public:
   EmbeddingGrad(const KernelSpec &theSpec, SharedContext theContext)
@@ -70,11 +70,11 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kRows = 256; ///< per task
+  static constexpr std::int64_t kRows = 256; ///< rows per task
 
   std::int64_t tasks() const { return (held + kRows - 1) / kRows; }
 
-  /// Sorts by task, row and position.
+  /// Writes the tokens of held rows to `order`, by row and position.
   void sortTokens(const std::int32_t *ids) {
     order.clear();
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -125,13 +125,12 @@ private:
   const KernelSpec spec;
   const std::int64_t held, width, tokens, tokensOfSample;
   const Span rows;
-  std::vector<std::size_t> begin; ///< by task, into `order`
+  std::vector<std::size_t> begin; ///< by task, index into `order`
   std::vector<std::int64_t> order;
 };
 
-/// Returns the table row of local position `s`. A table that is sharded along
-/// with the sequence begins where the local positions do; a replicated table
-/// begins at 0.
+/// Maps local positions to local rows of a position table, which is sharded
+/// along with the sequence or replicated.
 struct Positions {
   std::int64_t shift, held;
 
@@ -139,6 +138,7 @@ struct Positions {
       : shift(pieceOf(tensor, 1).offset - pieceOf(table, 0).offset),
         held(table.shape[0]) {}
 
+  /// Returns the table row of local position `s`, or -1 if it is not held.
   std::int64_t row(std::int64_t s) const {
     return s + shift >= 0 && s + shift < held ? s + shift : -1;
   }
@@ -236,8 +236,8 @@ MadeKernel makePosition(const KernelSpec &spec, const SharedContext &context) {
 // Rotary positions
 //===----------------------------------------------------------------------===//
 
-/// Rotates pairs (x, y) of one head; x and y are `step` apart, pairs are
-/// `apart` apart.
+/// Rotates the pairs (x, y) of one head. Consecutive x are `step` elements
+/// apart, and y is `apart` elements after x.
 template <typename R>
 MTPLAN_INLINE void rotateAny(R *head, const R *cosine, const R *sine,
                              std::int64_t pairs, std::int64_t step,

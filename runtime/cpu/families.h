@@ -1,7 +1,7 @@
 //===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 //
 // Each factory makes a kernel for a spec that checkSpec has accepted, or
-// returns null where the reference kernel must be used.
+// returns null if the backend must use the reference kernel instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +24,11 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
-/// Handles the setting `then`; null if no kernel does both at once.
+/// Makes a kernel for an einsum with the setting `then`, or returns null if it
+/// cannot fuse the consumer.
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
+/// Does the same for a sum.
 MadeKernel makeFollowedSum(const KernelSpec &spec,
                            const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
@@ -43,11 +45,11 @@ MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
 
-/// Makes an einsum in double precision, which oneDNN lacks.
+/// Makes an einsum in double precision, which oneDNN does not support.
 MadeKernel makeDoubleProduct(const KernelSpec &spec,
                              const SharedContext &context);
 
-/// Adds the factories of all pointwise kernels by name.
+/// Adds the factories of all pointwise kernels to `table`, by kernel name.
 void addPointwise(std::map<std::string, Maker> &table);
 } // namespace mtplan::runtime::cpu
 

@@ -7,7 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Returns NaN if one element is NaN.
+/// Returns the maximum of the elements and `largest`, or NaN if an element is
+/// NaN.
 template <typename R>
 MTPLAN_INLINE R largestAny(const R *from, std::int64_t count, R largest) {
   R top = largest, odd = 0;
@@ -62,7 +63,7 @@ MTPLAN_CLONES void sharesOf(const double *from, std::int64_t count,
 
 namespace {
 
-/// Base of the kernels that traverse rows of logits; a task is a row.
+/// The kernels that read rows of logits; a task is a row.
 template <typename R> class Vocab : public Kernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)
@@ -100,7 +101,8 @@ private:
     return readElement(spec.inputs[operand].type, call.inputs[operand], row);
   }
 
-  /// Calls `visit(logits, first, count)` along a row.
+  /// Calls `visit(logits, first, count)` for parts of a row without its
+  /// padding.
   template <typename Visit>
   void forPieces(const Invocation &call, std::int64_t row, R *buffer,
                  Visit &&visit) const {
@@ -112,7 +114,7 @@ private:
   }
 
   double largest(const Invocation &call, std::int64_t row, R *buffer) const {
-    // A shard that holds only padding has the neutral element of the reduction.
+    // A shard that holds only padding returns the neutral element of max.
     R top = -std::numeric_limits<R>::infinity();
     forPieces(call, row, buffer,
               [&](const R *from, std::int64_t, std::int64_t count) {
@@ -132,7 +134,7 @@ private:
     return sum;
   }
 
-  /// Returns the index of this target in the local row, or -1.
+  /// Returns the index of class `target` in the local row, or -1.
   std::int64_t find(std::int64_t target) const {
     const std::int64_t local = target - offset;
     return target >= 0 && local >= 0 && local < width ? local : -1;
@@ -176,7 +178,8 @@ private:
   const std::int64_t width, offset, real, rows;
 };
 
-/// Has one number per token: too few to divide among threads.
+/// Sums the loss on one thread, because one number per token is too little work
+/// for several.
 class TokenLoss : public Kernel {
 public:
   explicit TokenLoss(KernelSpec theSpec) : spec(std::move(theSpec)) {}

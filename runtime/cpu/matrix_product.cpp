@@ -1,4 +1,4 @@
-//===- matrix_product.cpp - Products of matrices --------------------------===//
+//===- matrix_product.cpp - A matrix product by oneDNN --------------------===//
 
 #include "runtime/cpu/matrix_product.h"
 
@@ -28,8 +28,8 @@ dnnl::memory::data_type dataType(ElementType type) {
                                    : dnnl::memory::data_type::f32;
 }
 
-/// oneDNN rejects some strides of a matrix with a single row or column, where
-/// any stride would do.
+/// Describes a matrix. oneDNN rejects some strides of a single row or column,
+/// so the unused stride is replaced.
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns,
                           ElementType type, std::int64_t row,
                           std::int64_t column) {
@@ -48,7 +48,7 @@ struct MatrixProduct::State {
   dnnl::reorder reorder;
   bool biased = false, packed = false;
 
-  /// The arguments of one thread.
+  /// The stream and the memory objects of one thread.
   struct Hands {
     dnnl::stream stream;
     dnnl::memory a, b, bias, c, scratch, from;
@@ -58,7 +58,7 @@ struct MatrixProduct::State {
 
 MatrixProduct::MatrixProduct(const MatrixShape &shape, int threads)
     : state(std::make_unique<State>()) {
-  // oneDNN chooses blocks for the current number of threads.
+  // oneDNN chooses block sizes for the current number of OpenMP threads.
   omp_set_num_threads(1);
   const auto a =
       matrix(shape.m, shape.k, shape.inputs, shape.aRow, shape.aColumn);
@@ -164,8 +164,8 @@ template <typename T> struct Row {
   using Type [[gnu::vector_size(kBlock * sizeof(T))]] = T;
 };
 
-/// Interleaves rows i and i + 8 into rows 2 i and 2 i + 1. After four rounds
-/// the row and column of every element are exchanged.
+/// Transposes a block of 16 x 16 elements in four rounds. Each round
+/// interleaves rows i and i + 8 into rows 2 i and 2 i + 1.
 template <typename V> MTPLAN_INLINE void transposeBlock(V (&rows)[kBlock]) {
   for (int time = 0; time < 4; ++time) {
     V mixed[kBlock];

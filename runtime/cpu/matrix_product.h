@@ -1,4 +1,4 @@
-//===- matrix_product.h - Products of matrices ------------------*- C++ -*-===//
+//===- matrix_product.h - A matrix product by oneDNN ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
 #define MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
@@ -11,6 +11,7 @@
 
 namespace mtplan::runtime::cpu {
 
+/// Describes c[m, n] = a[m, k] b[k, n] + bias; the column stride of c is 1.
 struct MatrixShape {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t aRow = 0, aColumn = 0; ///< strides in elements
@@ -18,23 +19,25 @@ struct MatrixShape {
   std::int64_t cRow = 0;
   ElementType inputs = ElementType::f32; ///< f32 or bf16
   ElementType result = ElementType::f32;
-  bool biased = false; ///< adds a vector of f32
-  bool packed = false; ///< b is reordered by pack()
+  bool biased = false; ///< adds n elements of f32
+  bool packed = false; ///< b is an output of pack()
 };
 
-/// Runs on one thread and accumulates in f32. After preparation up to `threads`
-/// threads may run it at the same time.
+/// A prepared product that runs on one thread and accumulates in f32. Up to
+/// `threads` threads may run it concurrently.
 class MatrixProduct {
 public:
-  /// Throws dnnl::error if this machine cannot multiply such inputs.
+  /// \throws dnnl::error if oneDNN does not support the types on this machine
   MatrixProduct(const MatrixShape &shape, int threads);
   ~MatrixProduct();
   MatrixProduct(MatrixProduct &&) noexcept;
   MatrixProduct &operator=(MatrixProduct &&) noexcept;
 
+  /// Return the sizes of run()'s `scratch` and of a packed b, in bytes.
   std::size_t scratchBytes() const;
   std::size_t packedBytes() const;
 
+  /// Reorders b into the layout that oneDNN reads fastest.
   void pack(int thread, const void *b, void *packed) const;
   void run(int thread, const void *a, const void *b, const float *bias, void *c,
            void *scratch) const;
@@ -44,11 +47,11 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Returns whether oneDNN multiplies bf16 on this machine.
+/// Returns whether oneDNN supports products of bf16 on this machine.
 bool multipliesBf16();
 
 /// Computes to[column, row] = from[row, column] for elements of 2 or 4 bytes.
-/// Rows of `from` are `stride` elements apart; those of `to` are dense.
+/// `stride` is the row stride of `from` in elements; `to` is dense.
 void transpose(ElementType type, const void *from, std::int64_t stride,
                std::int64_t rows, std::int64_t columns, void *to);
 

@@ -5,16 +5,16 @@
 
 namespace mtplan::runtime::cpu {
 
+/// The operands and results of one row.
 template <typename R> struct NormRow {
-  const R *x, *gamma, *beta, *above; ///< beta, if the norm has one
+  const R *x, *gamma, *beta, *above; ///< RMS norm: no beta
   R *result, *gammaSum, *betaSum;
   std::int64_t width;
   R epsilon;
   bool centred;
 };
 
-/// Computes the mean (0 if not centred) and the reciprocal of the standard
-/// deviation.
+/// Computes the mean (0 for an RMS norm) and the reciprocal standard deviation.
 template <typename R>
 MTPLAN_INLINE void statistics(const NormRow<R> &row, R &mean, R &scale) {
   const R *x = row.x;
@@ -50,8 +50,9 @@ template <typename R> MTPLAN_INLINE void normaliseAny(const NormRow<R> &row) {
 MTPLAN_CLONES void normalise(const NormRow<float> &row) { normaliseAny(row); }
 MTPLAN_CLONES void normalise(const NormRow<double> &row) { normaliseAny(row); }
 
-/// With the normalised row n and d = above * gamma: dx = scale * (d - mean(d) -
-/// n * mean(d * n)), where mean(d) is used only if centred.
+/// Computes the gradient dx = scale * (d - mean(d) - n * mean(d * n)) with the
+/// normalized row n and d = above * gamma; an RMS norm omits mean(d). Adds the
+/// row's terms of the gradients of gamma and beta.
 template <typename R>
 MTPLAN_INLINE void normaliseGradAny(const NormRow<R> &row) {
   R mean, scale;
@@ -88,7 +89,7 @@ MTPLAN_CLONES void normaliseGrad(const NormRow<double> &row) {
 
 namespace {
 
-constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
 template <typename R> class Norm : public Kernel {
 public:

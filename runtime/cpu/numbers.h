@@ -1,8 +1,8 @@
 //===- numbers.h - Tensors as arrays of float or double ---------*- C++ -*-===//
 //
 // Kernels compute in float, or in double if an operand or a result is f64.
-// Tensors of that type are used in place; others pass through a buffer, part by
-// part.
+// Tensors of that type are read and written in place; others are converted
+// through a buffer, part by part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@
 #include "runtime/backend/element.h"
 #include "runtime/backend/kernel.h"
 
-// Sanitizers are not initialised yet when the selection runs.
+// Sanitizer builds have no clones, because the selection of a clone runs before
+// a sanitizer is initialized.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&         \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MTPLAN_CLONES                                                          \
@@ -30,10 +31,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Elements that most kernels process at a time, so that all operands fit into
-/// the first-level cache.
+/// The elements that most kernels process at a time, so that all operands fit
+/// into the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// Elements that justify a task of their own.
+/// The elements of one task; fewer are not worth the cost of a task.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -48,17 +49,19 @@ inline const std::byte *at(const void *data, ElementType type,
   return static_cast<const std::byte *>(data) + index * bytesOf(type);
 }
 
+/// Converts `count` elements of `type` to floats or doubles.
 void widenInto(ElementType type, const void *from, std::int64_t count,
                float *to);
 void widenInto(ElementType type, const void *from, std::int64_t count,
                double *to);
+/// Converts floats or doubles to `type`, with rounding.
 void narrowInto(ElementType type, const float *from, std::int64_t count,
                 void *to);
 void narrowInto(ElementType type, const double *from, std::int64_t count,
                 void *to);
 
-/// Returns elements first, first + 1, ...; in `buffer` unless they have type R
-/// already.
+/// Returns elements [first, first + count) as type R: in place if `type` is R,
+/// otherwise converted into `buffer`.
 template <typename R>
 const R *widen(ElementType type, const void *data, std::int64_t first,
                std::int64_t count, R *buffer) {
@@ -69,7 +72,8 @@ const R *widen(ElementType type, const void *data, std::int64_t first,
   return buffer;
 }
 
-/// Returns where to compute a part of a result; `narrow` then stores it.
+/// Returns the memory in which a part of a result is computed: the result
+/// itself if its type is R, otherwise `buffer`. narrow() then stores the part.
 template <typename R>
 R *target(ElementType type, void *data, std::int64_t first, R *buffer) {
   return type == typeOf<R>() ? reinterpret_cast<R *>(at(data, type, first))
@@ -86,24 +90,26 @@ void narrow(ElementType type, void *data, std::int64_t first,
 //===----------------------------------------------------------------------===//
 // One source for several vector widths
 //
-// MTPLAN_CLONES before a function compiles it for plain x86-64, for AVX2 and
-// for AVX-512; the first call selects one. Only leaf functions use it: loops
-// over plain arrays that call nothing but inlined functions.
+// MTPLAN_CLONES compiles a function for plain x86-64, for AVX2 and for AVX-512,
+// and selects a version at run time. Only leaf functions use it: loops over
+// plain arrays that call only inlined functions.
 //===----------------------------------------------------------------------===//
 
 MTPLAN_INLINE double expOf(double x) { return std::exp(x); }
 
-/// Computes e^x to two units in the last place as 2^k e^r with |r| <= ln 2 / 2.
-/// Returns zero below 2^-124 and infinity where a float overflows; a NaN stays
-/// NaN.
+/// Computes e^x as 2^k e^r with |r| <= ln 2 / 2, with an error of at most two
+/// units in the last place. Returns 0 below 2^-124, infinity if e^x overflows,
+/// and NaN for NaN.
 MTPLAN_INLINE float expOf(float x) {
-  constexpr float kMagic = 12582912.0F; // 1.5 * 2^23: its last bit counts ones
+  constexpr float kMagic = 12582912.0F; // 1.5 * 2^23: adding it rounds to an
+                                        // integer
   const float clamped = x < -86.0F ? -86.0F : (x > 89.0F ? 89.0F : x);
   const float shifted = clamped * 1.44269504F + kMagic;
   const float k = shifted - kMagic;
-  // Splits ln 2 into two parts, the first with few bits.
+  // ln 2 is subtracted in two parts; the first has so few bits that its product
+  // with k is exact.
   const float r = (clamped - k * 0.693359375F) + k * 2.12194440e-4F;
-  // Taylor series; |r| <= 0.3466, so the next term is below 2^-27.
+  // The Taylor series: |r| <= 0.3466, so the next term is below 2^-27.
   float p = 1.0F / 5040.0F;
   p = p * r + 1.0F / 720.0F;
   p = p * r + 1.0F / 120.0F;
@@ -112,7 +118,7 @@ MTPLAN_INLINE float expOf(float x) {
   p = p * r + 0.5F;
   p = p * r + 1.0F;
   p = p * r + 1.0F;
-  // Uses 2^(k - 1) and doubles it, for k = 128.
+  // Multiplies by 2^(k - 1) and then by 2, because 2^128 is not a float.
   const std::uint32_t exponent = (std::bit_cast<std::uint32_t>(shifted) + 126U)
                                  << 23;
   const float result = p * std::bit_cast<float>(exponent) * 2.0F;

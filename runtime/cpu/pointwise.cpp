@@ -17,7 +17,8 @@ namespace mtplan::runtime::cpu {
 // Pointwise operators
 //===----------------------------------------------------------------------===//
 
-/// Up to three operands and two results, with `count` elements each.
+/// The arguments of a loop: up to three operands and two results of `count`
+/// elements each.
 template <typename R> struct Pieces {
   const R *in[3];
   R *out[2];
@@ -30,8 +31,9 @@ namespace {
 template <typename R> MTPLAN_INLINE R tanhOf(R x) { return std::tanh(x); }
 template <typename R> MTPLAN_INLINE R erfOf(R x) { return std::erf(x); }
 
-/// Twice the argument of the tanh in GPT-2's gelu (Hendrycks and Gimpel 2016),
-/// and its derivative: 0.5 (1 + tanh u) is the sigmoid of 2 u.
+/// bend() is twice the argument u of the tanh in GPT-2's gelu (Hendrycks and
+/// Gimpel 2016), because 0.5 (1 + tanh u) = sigmoid(2 u). bendSlope() is its
+/// derivative.
 template <typename R> MTPLAN_INLINE R bend(R x) {
   constexpr R kScale =
       R(2) * R(std::numbers::sqrt2) * R(std::numbers::inv_sqrtpi);
@@ -82,8 +84,8 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
 
 } // namespace
 
-// One loop for float, double and every vector width. `expression` uses the
-// operands x, y and z at i, and the constant k.
+// Defines the loop o[i] = expression for float, double and every vector width.
+// The expression uses elements x, y and z of the operands, and the constant k.
 #define MTPLAN_LOOP(name, R, expression)                                       \
   MTPLAN_CLONES void name(const Pieces<R> &p) {                                \
     const auto *a = p.in[0];                                                   \
@@ -151,8 +153,8 @@ Loop<R> activationLoop(const KernelSpec &spec, bool gradient) {
   return (gradient ? kSlopes : kValues)[static_cast<int>(activationOf(spec))];
 }
 
-/// The loop of each kernel, or null for activations, which have one for each
-/// kind.
+/// Returns the loops by kernel; null for activations, whose loop depends on the
+/// attribute `kind`.
 template <typename R> const std::map<std::string, Loop<R>> &loops() {
   static const std::map<std::string, Loop<R>> kLoops = {
       {"accumulate", addLoop},
@@ -262,8 +264,8 @@ void addPointwise(std::map<std::string, Maker> &table) {
 
 namespace {
 
-/// Implements slice, piece, transpose, mask, copy and zeros as copies of byte
-/// runs. Runs without a source are cleared.
+/// Implements slice, piece, transpose, mask, copy and zeros: copies contiguous
+/// runs of bytes, or sets them to zero.
 class Move : public Kernel {
 public:
   Move(const KernelSpec &spec, SharedContext theContext)
@@ -305,7 +307,7 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kPiece = 1 << 18; ///< bytes per task
+  static constexpr std::int64_t kPiece = 1 << 18; ///< bytes per copy
 
   const SharedContext context;
   std::optional<StridedSource> source;

@@ -1,14 +1,13 @@
 //===- product.cpp - Einsums by oneDNN ------------------------------------===//
 //
-// Shapes alone decide how the result is cut into tiles; one thread computes a
-// tile. Where samples are rows, their tiles share the columns of the weight,
-// which are packed into oneDNN's order once per run, one panel of columns at a
-// time. Where samples are summed, a tile multiplies each sample by itself and
-// adds it to the previous ones, in order. In that case the rows of the product
-// are columns of a in memory, and a task transposes them once for several
-// adjacent tiles. Tiles are dense, because oneDNN's fastest kernels write
-// nothing else. They are then copied to their place in the result, or added to
-// it.
+// The result is divided into tiles by its shape alone; one thread computes a
+// tile. If samples are rows, their tiles share the columns of the weight, which
+// are packed into oneDNN's layout once per run, one panel of columns at a time.
+// If samples are summed, a tile computes one product per sample and adds them
+// up in order. In that case the rows of the product are columns of a in memory,
+// and a task transposes them once for several adjacent tiles. Tiles are dense,
+// because oneDNN's fastest kernels write only dense matrices. They are then
+// copied into the result, or added to it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +25,13 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
-/// Limits where samples are summed, and the number of adjacent tiles that share
-/// a: their sums stay in the second-level cache.
+/// Limits if samples are summed: the rows of a tile, and the number of adjacent
+/// tiles that share a. Their sums fit into the L2 cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
-/// Memory limit for packed weights; columns are packed in panels of this many
-/// tiles.
+/// The size limit of a panel of packed weights in bytes.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
-/// One dimension, cut into equal tiles except for the last.
+/// One dimension, divided into tiles of equal size; the last may be smaller.
 struct Cut {
   std::int64_t total, each, tiles;
 
@@ -49,10 +47,10 @@ struct Cut {
   bool isLast(std::int64_t tile) const { return size(tile) != each; }
 };
 
-/// The f32 sums that the result is added to, if it is not stored.
+/// Describes whether the product is stored or added to an f32 accumulator.
 struct Accumulation {
-  std::size_t result = 0; ///< index of that result
-  FirstTerm firstTerm;    ///< the run that stores and does not add
+  std::size_t result = 0; ///< index of the accumulator; 0: none
+  FirstTerm firstTerm;    ///< the run that stores instead of adding
 
   bool adds(const Invocation &call) const {
     return result > 0 && !firstTerm.isOf(call.microBatch, call.copy);
@@ -61,7 +59,7 @@ struct Accumulation {
 
 class Product : public Kernel {
 public:
-  /// \param spec  its last result is the accumulator, if there is one
+  /// \param spec  its last result is the accumulator, if any
   Product(const KernelSpec &spec, const ProductShape &theShape,
           const Accumulation &theSum, SharedContext theContext)
       : context(std::move(theContext)), shape(theShape), accumulation(theSum),
@@ -120,7 +118,8 @@ public:
   }
 
 private:
-  /// Records which packed weight each step uses.
+  /// Determines the distinct weights, and the weight that each iteration of the
+  /// loops uses.
   void orderWeights() {
     for (const Place &place : outer)
       for (const Place &term : summed) {
@@ -131,9 +130,9 @@ private:
           weights.push_back(place.b + term.b);
         weightOf.push_back(i);
       }
-    // Packing depends on the loops and not on their counts: oneDNN multiplies
-    // packed weights differently, and one sample must give the same bits as one
-    // of many.
+    // Whether to pack must not depend on the number of samples: products with
+    // packed weights have other bits, and the bits of a sample must not depend
+    // on the number of samples.
     const bool fits =
         static_cast<std::size_t>(shape.k.size * columns.each) * sizeof(float) <=
         kPackedBytes;
@@ -143,7 +142,8 @@ private:
     packs &= fits;
   }
 
-  /// Makes tiles of up to four shapes: the last row and column may be smaller.
+  /// Prepares products for up to four shapes, because the last row and the last
+  /// column of tiles may be smaller.
   void makeTiles() {
     for (int kind = 0; kind < 4; ++kind) {
       const std::int64_t m = rows.size(kind & 1 ? rows.tiles - 1 : 0);
@@ -160,7 +160,7 @@ private:
                       .inputs = inType,
                       .result = tileType,
                       .biased = biasSize > 0,
-                      // The order of a packed b may depend on the rows.
+                      // The layout of a packed b may depend on m.
                       .packed = packs && !(kind & 1)},
           context->threads);
     }
@@ -191,7 +191,8 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, more tasks are better than fewer transpositions.
+    // With many threads, enough tasks for all of them are faster than fewer
+    // transpositions.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /
@@ -202,14 +203,14 @@ private:
                                                       bytesOf(inType)),
                              Scratch::kLine)
                    : 0;
-    // Reserves memory for the sums and the next term.
+    // Each thread needs memory for the sums of its tiles and for one term.
     context->reserve(common,
                      roundUp(scratch, Scratch::kLine) + transposedBytes +
                          static_cast<std::size_t>(together + 1) * tileBytes);
   }
 
-  /// Converts a whole operand to floats at the start of `memory`, and advances
-  /// `memory`.
+  /// Converts an operand of `count` elements to floats at `memory`, and
+  /// advances `memory`. Returns `data` itself if `count` is 0.
   const void *widened(ElementType type, const void *data, std::int64_t count,
                       std::byte *&memory) const {
     if (count == 0)
@@ -229,13 +230,13 @@ private:
     return at(b, inType, place + columns.first(column) * shape.n.b);
   }
 
-  /// Operands, result, and the packed columns of b.
+  /// The arguments of a run, and a range of column tiles.
   struct Panel {
     const void *a, *b;
-    const std::byte *packed; ///< null: none
+    const std::byte *packed; ///< null if b is not packed
     const float *bias;
     void *c;
-    bool adds; ///< to the previous contents
+    bool adds; ///< accumulates into c
     std::int64_t first, count;
 
     const float *biasAt(std::int64_t column) const {
@@ -243,7 +244,7 @@ private:
     }
   };
 
-  /// \param packed  memory for its columns of b
+  /// \param packed  memory for the packed columns of b
   void runPanel(const Panel &all, std::byte *packed) {
     const std::int64_t count = all.count;
     if (packs)
@@ -268,8 +269,8 @@ private:
         });
   }
 
-  /// Runs adjacent tiles.
-  /// \param from  column of the first tile within the panel
+  /// Computes `count` adjacent tiles of one row.
+  /// \param from  the first column tile, counted within the panel
   void runTiles(const Panel &all, std::size_t place, std::int64_t row,
                 std::int64_t from, std::int64_t count, int thread) const {
     auto *sums = context->ofThread<std::byte>(thread);
@@ -313,7 +314,7 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows into the result at `to`, or adds it.
+  /// Copies a tile of m rows to element `to` of the result, or adds it there.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -337,18 +338,18 @@ private:
   const Accumulation accumulation;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
-  /// Whether tiles of a are transposed before the product.
+  /// Whether the rows of a are transposed before the product.
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// Elements, if it must be converted; otherwise 0.
+  /// The number of elements of an operand that must be converted, else 0.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
-  bool inPlace = false; ///< tiles are computed in the result itself
+  bool inPlace = false; ///< products write into the result itself
   bool packs = false;
-  std::int64_t panel = 1;            ///< tiles of columns packed at a time
+  std::int64_t panel = 1;            ///< column tiles packed at a time
   std::int64_t together = 1;         ///< adjacent tiles per task
-  std::vector<std::int64_t> weights; ///< offsets of the different weights in b
-  std::vector<std::size_t> weightOf; ///< by outer step and term
+  std::vector<std::int64_t> weights; ///< offsets of the distinct weights in b
+  std::vector<std::size_t> weightOf; ///< index by outer iteration and term
   std::vector<MatrixProduct> tiles;
   std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
 };
@@ -359,7 +360,7 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
     return nullptr;
-  // A bias is added once per sum.
+  // A tile adds the bias in every product, so it must have a single term.
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))

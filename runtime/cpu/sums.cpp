@@ -25,7 +25,7 @@ MTPLAN_CLONES void addTo(const double *from, std::int64_t count, double *to) {
   addToAny(from, count, to);
 }
 
-/// Number of parallel sums, each computed like LongSum.
+/// The number of SIMD lanes, each of which computes its own LongSum.
 constexpr std::int64_t kLanes = 16;
 template <typename R>
 MTPLAN_INLINE void squaresAny(const R *from, std::int64_t count, double *sums,
@@ -47,8 +47,8 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 }
 namespace {
 
-/// Reduces to the trailing dimensions. It stores into the last result, or adds
-/// to it if that is an accumulator.
+/// Sums over the leading dimensions. With the setting `then` the kernel adds
+/// the sum to the last result, an accumulator.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
@@ -89,8 +89,9 @@ private:
   ColumnSums<R> sums;
 };
 
-/// Squares of floats are exact doubles. Squares of doubles are not, and are
-/// added one by one.
+/// Adds the square sum in LongSum precision. Squares of floats are exact in
+/// double and are summed in SIMD lanes; squares of doubles are rounded, so
+/// their errors are added one by one.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

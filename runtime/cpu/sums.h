@@ -1,8 +1,8 @@
-//===- sums.h - Column sums, sample by sample -------------------*- C++ -*-===//
+//===- sums.h - Column sums in the order of samples -------------*- C++ -*-===//
 //
-// The rows of a sample are cut into chunks of fixed size, and one thread sums a
-// chunk. Then each column is summed over the chunks of a sample and over the
-// samples, both in order, so that the bits do not depend on the number of
+// The rows of a sample are divided into chunks of fixed size, each of which one
+// thread sums. Then each column is summed over the chunks of a sample and over
+// the samples, both in order, so that the bits do not depend on the number of
 // threads.
 //
 //===----------------------------------------------------------------------===//
@@ -20,9 +20,11 @@ namespace mtplan::runtime::cpu {
 void addTo(const float *from, std::int64_t count, float *to);
 void addTo(const double *from, std::int64_t count, double *to);
 
+/// Sums over the rows of a tensor [samples, rows, columns], for several
+/// results.
 template <typename R> class ColumnSums {
 public:
-  /// \param results  the number of sums over the same rows
+  /// \param results  the number of results; each has `columns` sums
   ColumnSums(Context &theContext, std::int64_t theSamples,
              std::int64_t rowsOfSample, std::int64_t columns,
              std::int64_t results)
@@ -30,14 +32,15 @@ public:
         width(columns), count(results),
         chunksOfSample((rows + kRows - 1) / kRows) {}
 
-  /// Return the elements of shared memory and of each thread's memory.
+  /// Return the elements of R to reserve in shared memory and in each thread's
+  /// memory (Context::reserve).
   std::int64_t sharedRoom() const {
     return samples * chunksOfSample * count * width;
   }
   std::int64_t ownRoom() const { return 2 * kChunk; }
 
-  /// Calls `add(first row, rows, sums, thread)` for every chunk, with the
-  /// cleared sums of all results one after the other.
+  /// Calls `add(first row, rows, sums, thread)` for every chunk. `sums` holds
+  /// the sums of all results one after another, set to zero.
   template <typename Add> void run(Add &&add) {
     R *memory = context.template shared<R>();
     context.forEach(samples * chunksOfSample,
@@ -50,7 +53,8 @@ public:
                     });
   }
 
-  /// \param adds  whether to add to the previous contents
+  /// Sums the chunks of one result, and stores it.
+  /// \param adds  whether to add to the previous contents of `to`
   void finish(std::int64_t result, ElementType type, void *to,
               bool adds = false) {
     const R *memory = context.template shared<R>();
@@ -58,7 +62,7 @@ public:
         width, kChunk, [&](std::int64_t first, std::int64_t piece, int thread) {
           R *sum = context.template ofThread<R>(thread), *term = sum + kChunk;
           for (std::int64_t sample = 0; sample < samples; ++sample) {
-            // The first term is stored, so nothing has to be cleared.
+            // The first sample initializes `sum`.
             R *into = sample == 0 ? sum : term;
             for (std::int64_t chunk = 0; chunk < chunksOfSample; ++chunk) {
               const R *from =

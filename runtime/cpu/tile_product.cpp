@@ -14,8 +14,8 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// 64 bytes of R at any address. The compiler uses as many registers as the
-/// machine needs for it.
+/// A vector of 64 bytes, without alignment. The compiler splits it into
+/// registers of the target.
 template <typename R> struct Lanes;
 template <> struct Lanes<float> {
   using Type [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
@@ -24,7 +24,7 @@ template <> struct Lanes<double> {
   using Type [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
 };
 
-/// Computes `Rows` rows by `Vectors` vectors of c, in registers throughout.
+/// Computes a block of c, `Rows` rows by `Vectors` vectors, in registers.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
                          std::int64_t aColumn, const R *b, std::int64_t bStride,
@@ -57,7 +57,7 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-/// Computes all rows of some columns, `Rows` at a time.
+/// Computes all rows of `Vectors` vectors of columns, `Rows` at a time.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
                           std::int64_t bStride, R *c, std::int64_t cStride) {
@@ -95,8 +95,9 @@ MTPLAN_INLINE void multiplyAddAny(const Product<R> &p) {
     column<Rows, 1>(p.m, p.k, p.a, p.b + j, p.bStride, p.c + j, p.cStride);
 }
 
-// The block size follows the registers: 32 of 64 bytes, 16 of 32 bytes or 16 of
-// 16 bytes. A smaller block would wait for its loads and for its own sums.
+// The block is as large as the vector registers allow: 32 of 64 bytes, 16 of 32
+// bytes or 16 of 16 bytes. A smaller block is limited by loads and by the
+// latency of its additions.
 #if defined(__x86_64__)
 template <typename R>
 __attribute__((target("arch=x86-64-v4"))) void onV4(const Product<R> &p) {
@@ -222,7 +223,7 @@ private:
     }
   }
 
-  /// Gathers the rows of a matrix, zero-padded to `width`.
+  /// Copies a matrix to dense rows, zero-padded to `width`.
   static void gather(ElementType type, const void *data, std::int64_t first,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t rowStep, std::int64_t columnStep, double *to,

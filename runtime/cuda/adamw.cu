@@ -9,7 +9,8 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// Tensors, and the part of each block, in the device's memory.
+/// The arguments of a kernel over many tensors (elements.cuh), in device
+/// memory.
 template <typename Item> class Dealt {
 public:
   Dealt(const Context &context, const std::vector<Item> &tensors)
@@ -117,7 +118,8 @@ private:
   const Dealt<Updated> dealt;
 };
 
-/// A sum of squares is always f64, so its operand decides.
+/// Returns whether the squares are computed in double precision. The operand
+/// determines this, because the result is always f64.
 bool squaresDouble(const KernelSpec &spec) {
   return spec.inputs[0].type == ElementType::f64;
 }

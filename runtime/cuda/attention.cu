@@ -1,4 +1,4 @@
-//===- attention.cu - Attention, with a running softmax -------------------===//
+//===- attention.cu - Attention with an online softmax --------------------===//
 
 #include "runtime/cuda/attention_kernel.h"
 #include "runtime/cuda/cudnn/fused_attention.h"

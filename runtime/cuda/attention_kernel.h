@@ -1,4 +1,4 @@
-//===- attention_kernel.h - The base of attention's kernels -----*- C++ -*-===//
+//===- attention_kernel.h - The base class of attention ---------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_ATTENTION_KERNEL_H
 #define MTPLAN_RUNTIME_CUDA_ATTENTION_KERNEL_H
@@ -8,10 +8,11 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Keeps the shapes of an attention, and its table of biases.
+/// The base class of attention and its gradient: their shapes, dropout and bias
+/// table.
 class AttentionKernel : public DeviceKernel {
 public:
-  /// \param tableAt  index of the table among the operands
+  /// \param tableAt  the operand index of the bias table, if there is one
   AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
                   std::size_t tableAt);
 
@@ -26,7 +27,8 @@ private:
   DeviceMemory buckets;
 };
 
-/// Calls `use` with the width of the accumulators, in units of 32 features.
+/// Calls `use` with the smallest supported accumulator width for heads of
+/// `width` features, in units of 32 features.
 template <typename Use> void withWidths(std::int64_t width, Use use) {
   if (width <= 2 * kTile)
     use(std::integral_constant<int, 2>());

@@ -1,9 +1,9 @@
-//===- context.h - A rank's device ------------------------------*- C++ -*-===//
+//===- context.h - The state of a rank's device -----------------*- C++ -*-===//
 //
-// The kernels of a rank are queued on the selected stream. Kernels that were
-// prepared for one stream share its scratch memory, which has the size of the
-// largest request. All kernels share the handles of cuBLASLt and cuDNN, and
-// their answers.
+// The kernels of a rank are queued on the selected stream. Kernels prepared for
+// one stream share its scratch memory, which has the size of the largest
+// request. All kernels share the handles of cuBLASLt and cuDNN, and the
+// algorithms that these have chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ namespace mtplan::runtime::cuda {
 
 struct CudnnGraphs;
 
-/// Returns whether a variable of the environment, 0 or 1, is 1 or not set.
-/// \throws std::runtime_error if it is neither 0 nor 1
+/// Returns whether an environment variable is 1 or not set.
+/// \throws std::runtime_error if it is set, but neither 0 nor 1
 inline bool isSwitchedOn(const char *name) {
   const char *given = std::getenv(name);
   const std::string_view wanted = given ? given : "1";
@@ -37,12 +37,13 @@ inline bool isSwitchedOn(const char *name) {
   return wanted == "1";
 }
 
-/// The device of a rank: streams with their scratch memory, and settings.
+/// A rank's streams with their scratch memory, its library handles, and its
+/// settings.
 class Context {
 public:
   Context() : lanes(1) {}
 
-  /// Opens streams until there are `streams`; existing ones stay.
+  /// Adds streams until there are `streams`.
   void open(std::size_t streams) {
     while (lanes.size() < streams)
       lanes.emplace_back();
@@ -58,16 +59,16 @@ public:
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
-  /// Whether memory that collectives see is registered with NCCL.
+  /// Whether buffers of collectives are registered with NCCL.
   bool registersMemory = registrationIsWanted();
-  /// Whether grouped calls of NCCL are one launch. All ranks must agree,
-  /// because NCCL divides the work of grouped calls differently.
+  /// Whether grouped collectives are one NCCL launch. The setting must be equal
+  /// on all ranks, because NCCL divides the work of grouped calls differently.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
-  /// The bytes in which the data of grouped calls are rearranged. Calls that
-  /// need more are divided into several launches.
+  /// The most bytes for transposed data of grouped collectives. Groups that
+  /// need more are split into several launches.
   std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
-  /// The graphs of cuDNN; the first kernel that needs them makes them.
+  /// The cuDNN graphs; null until a kernel needs one.
   std::shared_ptr<CudnnGraphs> cudnn;
 
 private:
@@ -81,7 +82,8 @@ private:
 
 using SharedContext = std::shared_ptr<Context>;
 
-/// Copies a lookup table to the device. Kernels call it when they are prepared.
+/// Copies a lookup table to the device, and waits for the copy. Only for use
+/// while kernels are prepared.
 template <typename T>
 DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);

@@ -1,4 +1,4 @@
-//===- cuda_backend.cpp - Kernels on a GPU --------------------------------===//
+//===- cuda_backend.cpp - The CUDA backend --------------------------------===//
 
 #include "runtime/cuda/cuda_backend.h"
 
@@ -28,8 +28,8 @@ const Makers &makers() {
   return kMakers;
 }
 
-/// Runs batched products, and then each one's sum, where no product of the
-/// device sums its operand.
+/// Runs batched products, and then one bias-gradient sum per product. Used if
+/// cuBLASLt has no product that also computes the sum.
 class SumsAfter final : public Kernel {
 public:
   SumsAfter(const KernelSpec &spec, EvenRuns theRuns, MadeKernel theProducts,
@@ -64,7 +64,7 @@ private:
   const MadeKernel products, sums;
 };
 
-/// The kernels, memory and queue of a rank's GPU.
+/// The backend of a rank's GPU.
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(const HostMaker &theHost)
@@ -118,7 +118,8 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
-  /// Makes batched products with separate sums; null if that is not possible.
+  /// Makes batched products with separate sums, or returns null if this is not
+  /// possible.
   MadeKernel makeSumsAfter(const KernelSpec &spec, const EvenRuns &runs) {
     const auto [product, sum] = halvesOf(spec);
     const auto half = static_cast<std::ptrdiff_t>(pairingOf(spec).firstOutputs);
@@ -129,7 +130,7 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    if (!products || sums->isInTurn()) // it writes the value between them
+    if (!products || sums->isInTurn()) // InTurn writes the unfused value
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),
                                        std::move(sums));
@@ -145,19 +146,19 @@ private:
 } // namespace
 } // namespace cuda
 
-/// Asks for more than the default of 8 connections, before the device is used.
-/// Streams that share a connection wait for each other. Besides the plan's
-/// streams there are those of lines and of NCCL: a send may wait long for its
-/// receiver, and must not block other streams.
+/// Requests 32 instead of 8 hardware connections before CUDA is initialized.
+/// Streams that share a connection block each other, and a send may wait long
+/// for its receiver. Besides the plan's streams there are those of sends and of
+/// NCCL.
 static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
 void prepareCuda(int ranks) {
   askForConnections();
-  // By default CUDA loads a kernel when it is first queued, and waits until the
-  // device is idle. The device may be waiting for another rank, and that rank
-  // for this one.
+  // By default CUDA loads a kernel at its first launch and then waits until the
+  // device is idle. This may deadlock, because the device may wait for another
+  // rank, which waits for this rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }
@@ -165,7 +166,7 @@ void prepareCuda(int ranks) {
 int cudaDevices() {
   askForConnections();
   int devices = 0;
-  // Without a driver there is no device.
+  // The call fails without a driver.
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
 }
 

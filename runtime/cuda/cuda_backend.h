@@ -1,7 +1,8 @@
-//===- cuda_backend.h - Kernels on a GPU ------------------------*- C++ -*-===//
+//===- cuda_backend.h - The CUDA backend ------------------------*- C++ -*-===//
 //
-// The pointers of an invocation are to memory that the device sees. run() only
-// queues, so operands and results must stay valid until the device is done.
+// The pointers of an Invocation must be to memory that the device can access.
+// Kernel::run() only queues work, so operands and results must stay valid until
+// the device has completed it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +18,17 @@
 
 namespace mtplan::runtime {
 
-/// Returns the number of devices that this process sees; 0 without a driver.
+/// Returns the number of visible devices, or 0 without a driver.
 int cudaDevices();
 
-/// Returns why there are none, as the end of a sentence; "" if there are some.
+/// Returns why there are no devices, as the end of a sentence, or an empty text
+/// if there are devices.
 std::string whyNoCudaDevice();
 
-/// Sets variables of the environment that CUDA reads when it starts, unless
-/// they are set. Call it first: an MPI with CUDA support may start CUDA. \param
-/// ranks  of the run; if there are several, all kernels, also those of
-///               libraries, are loaded before any runs
+/// Sets environment variables that CUDA reads at its initialization, unless
+/// they are set. Call this first, because an MPI with CUDA support initializes
+/// CUDA. \param ranks  the ranks of the run; if there are several, CUDA loads
+/// all kernels, including those of libraries, at its initialization
 void prepareCuda(int ranks);
 
 /// Selects the device of the calling thread.
@@ -43,7 +45,7 @@ using HostMaker = std::function<std::unique_ptr<Backend>()>;
 /// Makes a backend that calls `makeHost` once when a kernel is offloaded.
 std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker &makeHost);
 
-/// Returns the names of its kernels, sorted.
+/// Returns the names of the backend's kernels, sorted.
 std::vector<std::string> cudaKernelNames();
 
 } // namespace mtplan::runtime

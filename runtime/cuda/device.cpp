@@ -1,4 +1,4 @@
-//===- device.cpp - The memory, queue and facts of a GPU ------------------===//
+//===- device.cpp - Memory, queue and facts of a GPU ----------------------===//
 
 #include "runtime/cuda/device.h"
 
@@ -21,7 +21,7 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Pinned pages of the host, from which the device can copy.
+/// Pinned host memory.
 class PinnedMemory final : public HostMemory {
 public:
   void *allocate(std::size_t bytes) override {
@@ -35,18 +35,18 @@ public:
   }
 };
 
-/// Memory of the device.
+/// Device memory.
 class OnDevice : public Memory {
 public:
   explicit OnDevice(SharedContext theContext)
       : context(std::move(theContext)), device(presentDevice()) {}
 
   void *allocate(std::size_t bytes) override {
-    // An allocation of no bytes may have no address.
+    // cudaMalloc may return null for 0 bytes.
     const std::size_t length = std::max<std::size_t>(bytes, 1);
     void *data = take(length);
     MTPLAN_CUDA(cudaMemsetAsync(data, 0, length, context->stream().get()));
-    // Its users may be on other streams.
+    // The memory may be used on other streams.
     context->stream().synchronise();
     return data;
   }
@@ -67,8 +67,9 @@ public:
     queueDownload(to, from, bytes);
     context->stream().synchronise();
   }
-  // A new thread has the first device by default. CUDA would open a context
-  // there, which takes half a GiB of another rank's memory.
+  // The device is set because this may be a new thread, whose default is the
+  // first device. CUDA would create a context there, which takes half a GiB of
+  // another rank's memory.
   void fetch(void *to, const void *from, std::size_t bytes) override {
     MTPLAN_CUDA(cudaSetDevice(device));
     MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
@@ -92,7 +93,7 @@ protected:
     try {
       MTPLAN_CUDA(cudaMalloc(&data, bytes));
     } catch (const DeviceError &) {
-      cudaGetLastError(); // clears it for a caller that retries with less
+      cudaGetLastError(); // resets the error for a retry
       throw;
     }
     return data;
@@ -103,10 +104,10 @@ private:
   const int device;
   const Stream fetches;
   PinnedMemory pinned;
-  std::unique_ptr<Memory> registered; ///< null until it is asked for
+  std::unique_ptr<Memory> registered; ///< null until ofCollectives()
 };
 
-/// Memory of the device that is registered with NCCL.
+/// Device memory that is registered with NCCL.
 class Registered final : public OnDevice {
 public:
   using OnDevice::OnDevice;
@@ -122,7 +123,7 @@ private:
     const std::size_t before = leftOnDevice();
     void *data = allocateForNccl(bytes);
     const std::size_t after = leftOnDevice();
-    // Other threads may have released memory meanwhile.
+    // `after` may exceed `before`, because other threads release memory.
     const std::size_t taken = std::max(bytes, before - std::min(before, after));
     rounded.asked += static_cast<std::int64_t>(bytes);
     rounded.taken += static_cast<std::int64_t>(taken);
@@ -157,13 +158,13 @@ std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context) {
 
 namespace {
 
-/// A graph that is ready to be launched.
+/// An instantiated CUDA graph.
 class Graph final : public Recording {
 public:
   Graph(cudaGraph_t graph, SharedContext theContext)
       : context(std::move(theContext)) {
     MTPLAN_CUDA(cudaGraphInstantiate(&handle, graph, 0));
-    // The first launch then need not upload it.
+    // The first launch would upload the graph otherwise.
     MTPLAN_CUDA(cudaGraphUpload(handle, context->stream(0).get()));
   }
   ~Graph() override {
@@ -182,7 +183,8 @@ private:
   cudaGraphExec_t handle = nullptr;
 };
 
-/// Captures a stream, and ends the capture even after an exception.
+/// Captures the work on a stream. The destructor ends the capture after an
+/// exception.
 class Capture {
 public:
   explicit Capture(const Stream &theStream) : stream(theStream) {
@@ -210,7 +212,7 @@ private:
   cudaGraph_t graph = nullptr;
 };
 
-/// Times streams by events, which are reused.
+/// Measures times on streams with CUDA events, which clear() makes reusable.
 class DeviceClock final : public StreamClock {
 public:
   explicit DeviceClock(SharedContext theContext)
@@ -299,13 +301,14 @@ std::unique_ptr<Queue> makeDeviceQueue(const SharedContext &context) {
 
 namespace {
 
-/// Formats a version: 13000 is 13.0.
+/// Formats the version of CUDA or a driver: 13000 is 13.0.
 std::string versionText(int number) {
   return std::to_string(number / 1000) + '.' +
          std::to_string(number % 1000 / 10);
 }
 
-/// Formats a version: 130002 is 13.0.2, and 91900 is 9.19.0.
+/// Formats the version of cuBLASLt or cuDNN: 130002 is 13.0.2, and 91900 is
+/// 9.19.0.
 std::string libraryVersionText(std::size_t number) {
   return std::to_string(number / 10000) + '.' +
          std::to_string(number % 10000 / 100) + '.' +

@@ -1,4 +1,4 @@
-//===- device.h - The memory, queue and facts of a GPU ----------*- C++ -*-===//
+//===- device.h - Memory, queue and facts of a GPU --------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_H
 #define MTPLAN_RUNTIME_CUDA_DEVICE_H
@@ -12,15 +12,16 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Makes the memory of a device. Copies are queued on the selected stream, and
-/// staging() is pinned.
+/// Makes the memory of the current device. Copies are queued on the context's
+/// selected stream, and staging() is pinned.
 std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context);
 
-/// Makes the queue over the context's streams. It records CUDA graphs, which
-/// are captured in the calling thread alone, so that other threads may copy.
+/// Makes the queue over the context's streams. Recordings are CUDA graphs; a
+/// capture affects only the calling thread, so other threads may copy
+/// meanwhile.
 std::unique_ptr<Queue> makeDeviceQueue(const SharedContext &context);
 
-/// Returns the facts of the process's present device.
+/// Returns the facts of the current device.
 DeviceFacts factsOfDevice();
 
 } // namespace mtplan::runtime::cuda

@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// what() starts with file and line: "handles.h:24: cudaMalloc(&data, bytes):
-/// out of memory".
+/// A failed call of CUDA or its libraries. For MTPLAN_CUDA, what() is like
+/// "handles.h:24: cudaMalloc(&data, bytes): out of memory".
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,7 +28,7 @@ inline void checkCuda(cudaError_t status, const char *call, const char *file,
 
 } // namespace mtplan::runtime
 
-/// Runs one call of CUDA's runtime and throws DeviceError when it fails.
+/// Evaluates a call of the CUDA runtime, and throws DeviceError if it fails.
 #define MTPLAN_CUDA(call)                                                      \
   ::mtplan::runtime::checkCuda((call), #call, __FILE__, __LINE__)
 

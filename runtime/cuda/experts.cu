@@ -73,8 +73,8 @@ private:
   const std::int64_t samples;
 };
 
-/// Dispatch, combine and their gradients. They differ in which operands are the
-/// slots and the places.
+/// Dispatch, combine and their gradients. The indices of the slots and of the
+/// experts' buffers among the operands differ.
 template <typename R> class Experts final : public DeviceKernel {
 public:
   Experts(const KernelSpec &theSpec, SharedContext theContext)

@@ -1,4 +1,4 @@
-//===- families.h - Kernels by family ---------------------------*- C++ -*-===//
+//===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_FAMILIES_H
 #define MTPLAN_RUNTIME_CUDA_FAMILIES_H
@@ -20,19 +20,20 @@ namespace mtplan::runtime::cuda {
 /// Makes a kernel for a spec that has passed checkSpec.
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
-/// Makes one kernel of at least one run of Backend::prepareTogether; null if
-/// they cannot be one.
+/// Makes one kernel of all runs of Backend::prepareTogether (at least one), or
+/// returns null if this is not possible.
 using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
                                  const SharedContext &context);
 
-/// Makers by name of the kernel.
+/// The factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  std::map<std::string, Maker> fused; ///< with the consumer `then`, or null
+  std::map<std::string, Maker> fused; ///< with the consumer `then`; may return
+                                      ///< null
   std::map<std::string, ManyMaker> many;
 };
 
-/// Add the makers of a family.
+/// Add the factories of a family to `to`.
 void addAttentions(Makers &to);
 void addAttentionGrads(Makers &to);
 void addEmbeddings(Makers &to);
@@ -45,15 +46,16 @@ void addProducts(Makers &to);
 void addSums(Makers &to);
 void addUpdates(Makers &to);
 
-/// Makes an element-wise kernel.
+/// Makes a pointwise kernel.
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
-/// Makes an einsum that is no matrix product.
+/// Makes an einsum that is no matrix product (letters.cuh).
 MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
-/// Makes the kernel of Backend::prepareEven.
+/// Makes the batched product of Backend::prepareEven, or returns null if
+/// cuBLASLt has no such product.
 MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
                             const SharedContext &context);
 
-/// Makes a kernel that has the same class for all types.
+/// Makes a kernel whose class is the same for all element types.
 template <typename Class>
 MadeKernel makeAny(const KernelSpec &spec, const SharedContext &context) {
   return std::make_unique<Class>(spec, context);
@@ -65,23 +67,26 @@ MadeKernel makeTyped(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Class>(spec, context);
 }
 
-/// Makes a kernel fused with its consumer; null if their precisions differ.
+/// Makes a kernel fused with its consumer, or returns null if their precisions
+/// differ.
 template <template <typename> class Class>
 MadeKernel makeFused(const KernelSpec &spec, const SharedContext &context) {
   return isOfOnePrecision(spec) ? makeOf<Class>(spec, context) : nullptr;
 }
 
-/// Queues to[rows, width] = from[rows, width] + row[width]; `to` may be `from`.
-/// \param elements  rows times width
+/// Queues to[rows, width] = from[rows, width] + row[width]. `to` and `from` may
+/// be equal.
+/// \param elements  rows * width
 /// \param doubly    whether to add in double precision
 void addRow(cudaStream_t stream, Operand from, Operand row, std::int64_t width,
             Result to, std::int64_t elements, bool doubly);
 
-/// Queues a transposition of [batch, rows, columns] to [batch, columns, rows].
+/// Queues the transposition of [batch, rows, columns] to [batch, columns,
+/// rows].
 void transposeRows(cudaStream_t stream, const float *from, float *to,
                    std::int64_t batch, std::int64_t rows, std::int64_t columns);
 
-/// Return operand or result `i` of a call.
+/// Return operand or result number `i` of a call.
 inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
                          std::size_t i) {
   return {call.inputs[i], spec.inputs[i].type};
@@ -91,7 +96,7 @@ inline Result resultOf(const KernelSpec &spec, const Invocation &call,
   return {call.outputs[i], spec.outputs[i].type};
 }
 
-/// A kernel that keeps its spec, and the device on which it is queued.
+/// The base class of kernels that need their spec and the device's context.
 class DeviceKernel : public Kernel {
 public:
   DeviceKernel(const KernelSpec &theSpec, SharedContext theContext)

@@ -11,14 +11,14 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Returns the device of the calling thread.
+/// Returns the current device of the calling thread.
 inline int presentDevice() {
   int device = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
   return device;
 }
 
-/// Owns a stream. Its destructor does not wait for queued work.
+/// Owns a stream. The destructor does not wait for queued work.
 class Stream {
 public:
   Stream() {
@@ -39,7 +39,7 @@ private:
   cudaStream_t handle = nullptr;
 };
 
-/// Returns the number of the capture that a stream is part of, if it is.
+/// Returns the id of the capture that a stream is in, if there is one.
 inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
@@ -49,10 +49,10 @@ inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
   return number;
 }
 
-/// Owns an event of a stream.
+/// Owns a CUDA event.
 class Event {
 public:
-  /// \param flags  cudaEventDefault for an event that records its time
+  /// \param flags  cudaEventDefault for an event with a time stamp
   explicit Event(unsigned flags = cudaEventDisableTiming) {
     MTPLAN_CUDA(cudaEventCreateWithFlags(&handle, flags));
   }
@@ -65,7 +65,8 @@ public:
   Event &operator=(Event &&) = delete;
 
   cudaEvent_t get() const { return handle; }
-  /// Returns true also if it was never recorded.
+  /// Returns whether the event has completed; also true if it was never
+  /// recorded.
   bool hasHappened() const {
     const cudaError_t status = cudaEventQuery(handle);
     if (status == cudaErrorNotReady)
@@ -78,7 +79,7 @@ private:
   cudaEvent_t handle = nullptr;
 };
 
-/// Owns memory of the device.
+/// Owns device memory.
 class DeviceMemory {
 public:
   DeviceMemory() = default;
@@ -96,7 +97,7 @@ public:
     return *this;
   }
 
-  /// Replaces smaller memory by new memory, without its contents.
+  /// Grows to at least `bytes`. Growing discards the contents.
   void grow(std::size_t bytes) {
     if (bytes <= size)
       return;

@@ -1,4 +1,4 @@
-//===- loss.cu - Softmax, and cross entropy over rows of logits -----------===//
+//===- loss.cu - Softmax and cross entropy --------------------------------===//
 
 #include <algorithm>
 #include <limits>
@@ -14,7 +14,7 @@ template <typename R> class Softmax final : public DeviceKernel {
 public:
   Softmax(const KernelSpec &theSpec, SharedContext theContext)
       : DeviceKernel(theSpec, std::move(theContext)),
-        // A tensor without dimensions is one row of one element.
+        // A scalar is one row of one element.
         width(spec.outputs[0].shape.empty() ? 1 : spec.outputs[0].shape.back()),
         rows(spec.outputs[0].elements() / width) {}
 
@@ -39,7 +39,7 @@ Classes classesOf(const KernelSpec &spec) {
   return {offset, width, std::clamp<std::int64_t>(all - offset, 0, width)};
 }
 
-/// Kernels over the rows of the logits.
+/// The kernels that read rows of logits.
 template <typename R> class Vocab final : public DeviceKernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)

@@ -9,7 +9,7 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// Clears the result, whatever the operands are.
+/// Sets the result to zero; operands are ignored.
 class Zeros final : public DeviceKernel {
 public:
   Zeros(const KernelSpec &theSpec, SharedContext theContext)
@@ -51,13 +51,13 @@ private:
 };
 
 MadeKernel makeTake(const KernelSpec &spec, const SharedContext &context) {
-  // A double holds every i32, and a float does not.
+  // A double represents every i32, but a float does not.
   if (spec.inputs[0].type == ElementType::i32)
     return std::make_unique<Take<double>>(spec, context);
   return makeOf<Take>(spec, context);
 }
 
-/// Makes a copy on the rank that keeps the tensor, and zeros on others.
+/// Makes a copy on the first rank of an axis (`place` 0), and zeros on others.
 MadeKernel makeMask(const KernelSpec &spec, const SharedContext &context) {
   if (spec.integer("place", 0) == 0)
     return makePointwise(spec, context);

@@ -8,7 +8,7 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-constexpr double kEpsilon = 1e-5; // the default of ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
 template <typename R> class Norm final : public DeviceKernel {
 public:
@@ -27,7 +27,7 @@ private:
   const std::int64_t width, rows;
 };
 
-/// The gradient of a norm, alone or with the `add` after it.
+/// The gradient of a norm, optionally with a fused `add`.
 template <typename R> class NormGrad final : public DeviceKernel {
 public:
   NormGrad(const KernelSpec &theSpec, SharedContext theContext)

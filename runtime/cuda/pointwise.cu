@@ -1,4 +1,4 @@
-//===- pointwise.cu - Element-wise kernels, and dropout -------------------===//
+//===- pointwise.cu - Pointwise kernels and dropout -----------------------===//
 
 #include "runtime/backend/followed.h"
 #include "runtime/cuda/device/addend.cuh"
@@ -32,7 +32,7 @@ private:
   const std::int64_t elements;
 };
 
-/// Adds to the result, or stores the first term.
+/// Adds the operand to the result, or stores the first term.
 template <typename R> class Accumulate final : public DeviceKernel {
 public:
   Accumulate(const KernelSpec &theSpec, SharedContext theContext)
@@ -55,7 +55,7 @@ private:
   const FirstTerm firstTerm;
 };
 
-/// Dropout of a piece of a tensor, alone or with the `add` after it.
+/// Dropout, optionally with a fused `add`.
 template <typename R> class Dropout final : public DeviceKernel {
 public:
   Dropout(const KernelSpec &theSpec, SharedContext theContext)
@@ -95,14 +95,14 @@ MadeKernel makeEach(const KernelSpec &spec, const SharedContext &context,
 }
 
 MadeKernel makeCopy(const KernelSpec &spec, const SharedContext &context) {
-  // A double holds every i32, and a float does not.
+  // A double represents every i32, but a float does not.
   if (spec.inputs[0].type == ElementType::i32)
     return std::make_unique<Pointwise<double, 1, 1, EachSame>>(spec, context,
                                                                EachSame());
   return makeEach<1, 1>(spec, context, EachSame());
 }
 
-/// Returns the maker of a kernel whose body has no settings.
+/// Returns the factory of a pointwise kernel whose Body has no attributes.
 template <int Inputs, int Outputs, typename Body> Maker makerOf() {
   return [](const KernelSpec &spec, const SharedContext &context) {
     return makeEach<Inputs, Outputs>(spec, context, Body());
@@ -115,7 +115,7 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
   static const Makers kMakers = [] {
     Makers all;
     addPointwise(all);
-    all.single["mask"] = makeCopy; // on the rank that keeps its tensor
+    all.single["mask"] = makeCopy; // for place 0; see makeMask
     return all;
   }();
   return kMakers.single.at(spec.kernel)(spec, context);

@@ -22,8 +22,9 @@ std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
   return static_cast<std::size_t>(view.elements() * bytesOf(type));
 }
 
-/// Adapts the calls to the device. Where it adds no vectors to a product, the
-/// product is stored in f32 or f64, and the vector is added when it is rounded.
+/// Adapts the calls to cuBLASLt. If it does not support the bias, the product
+/// is stored in f32 or f64, and the bias is added in the conversion to the
+/// result.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -34,9 +35,9 @@ MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   return calls;
 }
 
-/// A tensor that is converted to another type before or after the product.
+/// An operand or result of cuBLASLt that needs a conversion.
 struct Converted {
-  MadeKernel kernel; ///< null: it is used as it is
+  MadeKernel kernel; ///< the conversion; null: none
   std::size_t place = 0;
 };
 
@@ -127,7 +128,7 @@ private:
   const MatrixCalls calls;
   const TensorView out;
   const std::vector<Place> outer, summed;
-  /// The product of the first term, and that of the others.
+  /// The product for the first term, and that for further terms.
   std::vector<const MatrixProduct *> products;
   Converted a, b, bias, result;
   std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
@@ -137,21 +138,23 @@ bool sumsOperand(const FollowedProduct &whole) {
   return whole.shape.sums != OperandSum::none;
 }
 
-/// Returns whether the sum of an operand is added to the result.
+/// Returns whether the bias gradient is accumulated.
 bool addsSums(const FollowedProduct &whole) {
   return sumsOperand(whole) && whole.shape.adds;
 }
 
-/// Returns the distance in bytes between the sums of two batched matrices.
+/// Returns the stride in bytes between the bias gradients of a batch in scratch
+/// memory.
 std::size_t sumStep(const KernelSpec &spec, const FollowedProduct &whole) {
   const TensorView &sum = spec.outputs[whole.biasGradient];
   return roundedUp(bytesOfTensor(sum, sum.type));
 }
 
-/// One product with an epilogue, of one or more matrices.
+/// A product or a batch of products with an epilogue.
 class WithEpilogue final : public Kernel {
 public:
-  /// \param theFirst  stores in run `theTerm` what `theProduct` adds in others
+  /// \param theFirst  stores the first term (`theTerm`); `theProduct`
+  /// accumulates the others
   WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
                const MatrixProduct &theProduct, const MatrixProduct &theFirst,
                FirstTerm theTerm, SharedContext theContext)
@@ -176,7 +179,8 @@ public:
     auto *scratch = context->shared<std::byte>();
     void *const gradient =
         sumsOperand(whole) ? call.outputs[whole.biasGradient] : nullptr;
-    // cuBLASLt stores a sum, and never adds to it.
+    // cuBLASLt overwrites the bias gradient, so a term to accumulate is stored
+    // in scratch memory first.
     const void *vector = addGradient && !stores ? scratch : gradient;
     (stores ? first : product)
         .run(context->stream().get(),
@@ -203,17 +207,17 @@ private:
   const MatrixProduct &product, &first;
   const FirstTerm firstTerm;
   const SharedContext context;
-  MadeKernel addGradient;    ///< adds a stored sum to the gradient, or null
-  std::size_t toNextSum = 0; ///< bytes between stored sums
-  std::size_t workspace = 0; ///< offset of the workspace, behind the sums
+  MadeKernel addGradient;    ///< accumulates a stored term; may be null
+  std::size_t toNextSum = 0; ///< stride of stored terms in bytes
+  std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
 };
 
-/// Returns whether the environment wants the epilogues of a product. It depends
-/// on the device and the version whether one kernel of cuBLASLt or two kernels
-/// are faster, so MTPLAN_EPILOGUES lists those of "gelu" (and its derivative)
-/// and "sums" (of an operand, for a bias's gradient) that are used, or is "0";
-/// without it both are. Biases and addends are always wanted.
-/// \throws std::runtime_error for other words
+/// Returns whether the epilogues of a product are enabled. The device and the
+/// version of cuBLASLt determine whether a fused kernel or two kernels are
+/// faster, so the environment variable MTPLAN_EPILOGUES lists the enabled
+/// epilogues: "gelu" (also its gradient), "sums" (bias gradients), "gelu,sums"
+/// (the default) or "0". Biases and addends are always fused.
+/// \throws std::runtime_error for other values
 bool isWanted(const MatrixShape &shape) {
   const char *given = std::getenv("MTPLAN_EPILOGUES");
   if (!given)

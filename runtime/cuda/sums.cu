@@ -1,4 +1,4 @@
-//===- sums.cu - Column sums, and einsums that are no matrix products -----===//
+//===- sums.cu - Column sums and other einsums ----------------------------===//
 
 #include <algorithm>
 
@@ -12,8 +12,8 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// The kernel `sum`: over all but the trailing dimensions. Its last result is
-/// the sum, to which it adds if that is an accumulator.
+/// The kernel `sum` over leading dimensions, optionally with a fused
+/// `accumulate`. Only the last result is written.
 template <typename R> class Sum final : public DeviceKernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)

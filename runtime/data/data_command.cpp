@@ -1,4 +1,4 @@
-//===- data_command.cpp - mtrun data info, check and convert --------------===//
+//===- data_command.cpp - The commands of `mtrun data` --------------------===//
 
 #include "runtime/data/data_command.h"
 
@@ -23,7 +23,7 @@ constexpr std::int64_t kMegatronShort = 65500;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Calls `use` with all tokens, a piece at a time.
+/// Calls `use` with all tokens, in pieces of 65,536.
 void forEachPiece(
     const TokenFile &from, std::int64_t vocabulary,
     const std::function<void(std::span<const std::int32_t>)> &use) {
@@ -38,7 +38,7 @@ void forEachPiece(
   }
 }
 
-/// Returns the largest token, -1 if there is none.
+/// Returns the largest token; -1 if there are no tokens.
 std::int32_t largestOf(const TokenFile &from, std::int64_t vocabulary) {
   std::int32_t largest = -1;
   forEachPiece(from, vocabulary, [&](std::span<const std::int32_t> tokens) {
@@ -60,13 +60,13 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
       else if (bytesOf(kind) == 2)
         writeAs(file, static_cast<std::uint16_t>(token));
       else
-        writeAs(file, token); // not negative: uint32 and int32 are one
+        writeAs(file, token); // tokens >= 0 are equal as uint32 and int32
   });
 }
 
-/// The division of the tokens in Megatron's index.
+/// The sequences and documents of Megatron's index.
 struct Division {
-  std::vector<std::int32_t> lengths;
+  std::vector<std::int32_t> lengths;   ///< of sequences, in tokens
   std::vector<std::int64_t> documents; ///< first sequence of each, and the end
 };
 
@@ -169,7 +169,7 @@ Converted convertTokens(const TokenFile &from, const std::string &to,
   Converted result;
   result.kind = kindFor(options.to, known);
   result.tokens = from.tokens();
-  // Reading finds a token that does not fit, with its place.
+  // Reading reports the first token at or above the bound.
   const std::int64_t vocabulary = std::min(known, boundOf(result.kind));
 
   const bool megatron = options.to == TokenFormat::megatron;

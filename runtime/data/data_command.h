@@ -1,7 +1,7 @@
-//===- data_command.h - mtrun data info, check and convert ------*- C++ -*-===//
+//===- data_command.h - The commands of `mtrun data` ------------*- C++ -*-===//
 //
-// Each command returns its text for standard output. It throws a DataError for
-// a fault of a file.
+// Each command returns the text for standard output, and throws a DataError for
+// an invalid file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,43 +17,44 @@
 
 namespace mtplan::runtime {
 
+/// The options of a conversion.
 struct ConvertOptions {
   TokenFormat to = TokenFormat::megatron;
-  /// The exclusive bound of tokens; none: their largest. Megatron-LM takes
-  /// uint16 below 65 500 and otherwise int32, llm.c takes uint16 up to 65 536.
+  /// The exclusive bound of tokens; none: the largest token + 1. Megatron-LM's
+  /// files are uint16 below 65 500 and otherwise int32; llm.c's are uint16 up
+  /// to 65 536.
   std::optional<std::int64_t> vocabulary;
-  /// The token behind which a document ends; none: one document, or those of
-  /// the source.
+  /// The last token of every document; none: one document, or the source's.
   std::optional<std::int32_t> endOfDocument;
 };
 
+/// A summary of a conversion.
 struct Converted {
   std::int64_t tokens = 0, documents = 0;
   TokenKind kind = TokenKind::uint16;
 };
 
-/// Writes `to`, for Megatron the pair `to`.bin and `to`.idx, the index last.
-/// The bytes are those that Megatron-LM and llm.c write. From Megatron's files
-/// to others, documents are lost. In the other direction a corpus becomes one
-/// sequence, or with an end token a sequence for each document, which ends
-/// behind the token. \throws DataError at a token that the format has no room
-/// for
+/// Writes `to`, or for Megatron the pair `to`.bin and `to`.idx, the index last.
+/// The bytes are those that Megatron-LM and llm.c write. Other formats than
+/// Megatron's lose the documents. For Megatron's a corpus becomes one sequence,
+/// or, with an end token, one sequence for each document, including that token.
+/// \throws DataError at a token that the format cannot represent
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);
 
-/// Returns format, sizes and checksums; with a sequence length also the number
-/// of samples.
+/// Returns format, sizes and checksums of a file, and the number of samples if
+/// a sequence length is given.
 std::string dataInfo(const std::string &path, std::optional<TokenFormat> format,
                      std::optional<std::int64_t> sequence);
 
-/// Reads and checks every token.
-/// \param vocabulary  exclusive bound of tokens; none: that of the format
+/// Reads and checks every token, and returns a summary.
+/// \param vocabulary  exclusive bound of tokens; none: the format's
 /// \throws DataError at the first fault
 std::string dataCheck(const std::string &path,
                       std::optional<TokenFormat> format,
                       std::optional<std::int64_t> vocabulary);
 
-/// Converts a file.
+/// Converts a file, and returns a summary.
 /// \throws DataError if the source is one of the files to be written
 std::string dataConvert(const std::string &path,
                         std::optional<TokenFormat> format,

@@ -31,7 +31,7 @@ void refuseAbove(std::int64_t number, const char *what) {
                             ", can order 2147483647");
 }
 
-/// Appends all documents once for each epoch, shuffled together.
+/// Appends the documents of several epochs, shuffled together.
 void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
                     NumpyRandom &random, std::vector<std::int32_t> &out) {
   const std::size_t begin = out.size();
@@ -41,8 +41,8 @@ void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
   random.shuffle(std::span(out).subspan(begin));
 }
 
-/// Returns the starts of all samples: sample k begins at token k s of the
-/// concatenated documents.
+/// Returns the starts of all samples, and the end. Sample k starts at token ks
+/// of the concatenated documents, for sequence length s.
 std::vector<SampleStart>
 cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
            std::int64_t samples,
@@ -70,14 +70,14 @@ MegatronOrder
 orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length) {
   const std::int64_t s = request.sequence;
-  std::int64_t tokens = 0; // of an epoch
+  std::int64_t tokens = 0; // in an epoch
   for (std::int64_t i = request.firstDocument; i < request.endDocument; ++i)
     tokens += length(i);
   if (tokens == 0)
     throw std::length_error("holds no token");
 
   MegatronOrder order;
-  // This is the smallest number with epochs * tokens >= samples * s + 1.
+  // The smallest number with epochs * tokens >= samples * s + 1.
   if (request.samples > 0)
     order.epochs = (request.samples * s + tokens) / tokens;
   const std::int64_t e = order.epochs;
@@ -112,15 +112,15 @@ orderAsMegatron(const MegatronOrderRequest &request,
 }
 
 //===----------------------------------------------------------------------===//
-// A shuffle that is never stored
+// Permutation
 //===----------------------------------------------------------------------===//
 
 Permutation::Permutation(std::int64_t theSize, std::uint64_t theSeed,
                          std::int64_t theEpoch)
     : size(static_cast<std::uint64_t>(theSize)), seed(theSeed),
       epoch(static_cast<std::uint64_t>(theEpoch)) {
-  // The power is at most four times n, so at worst four steps are needed on
-  // average.
+  // The power of two is below 4 n, so that operator() needs fewer than four
+  // steps on average.
   while ((std::uint64_t{1} << (2 * halfBits)) < size)
     ++halfBits;
 }
@@ -180,7 +180,7 @@ const char *nameOf(DataPart part) {
                                    text(options.sequence + 1));
 }
 
-/// Returns the first element and the end of the part that is asked for.
+/// Returns the first element and the end of the part in the options.
 std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
                                              std::int64_t elements) {
   const auto points = splitPoints(options.split, elements);
@@ -188,7 +188,7 @@ std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
   return {points[part], points[part + 1]};
 }
 
-/// Returns "93827 bytes, xxh128 0123...", with the number that `xxh128sum`
+/// Returns "93827 bytes, xxh128 0123...", with the digest that `xxh128sum`
 /// prints.
 std::string contentOf(const MappedFile &file) {
   return text(file.size()) + " bytes, xxh128 " + textOf(digestOf(file));
@@ -200,7 +200,7 @@ template <typename T> std::string digestText(const std::vector<T> &values) {
                                 values.size() * sizeof(T))));
 }
 
-/// One array of tokens, whose samples are shuffled anew in every epoch.
+/// A corpus that is one array of tokens, with a new shuffle in every epoch.
 class FlatDataset final : public Dataset {
 public:
   FlatDataset(TokenFile theTokens, const DataOptions &options)
@@ -263,8 +263,8 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
-  // The identity includes the order, because it also depends on the number of
-  // samples that the run asks for.
+  // The identity includes the order, which also depends on the number of
+  // samples that the run requests.
   std::string identity() const override {
     const std::string parts = digestText(order.documents) +
                               digestText(order.starts) +
@@ -355,7 +355,7 @@ std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
   double before = 0.0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     before += shares[i] / total;
-    // nearbyint rounds halves to even, as Python's round does.
+    // nearbyint rounds halves to even, like Python's round.
     points[i + 1] =
         std::min(elements, static_cast<std::int64_t>(std::nearbyint(
                                before * static_cast<double>(elements))));

@@ -2,14 +2,13 @@
 //
 // A sample is s + 1 tokens: s inputs, and their successors as targets. Samples
 // have one global order, which depends on the corpus, the seed and the sequence
-// length, never on ranks. The k-th sample of step n is sample n * B + k for a
-// global batch of B, so that one number states the progress of a run, in
-// whatever layout it resumes.
+// length, but not on ranks. With a global batch of B, sample k of step n is
+// number n * B + k, so that one number is the progress of a run in any layout.
 //
 // Megatron's corpora have the order of Megatron-LM (MegatronOrder), which also
-// depends on the number of samples that the run asks for. Other corpora are cut
-// into samples that share a token with their neighbours. Every epoch has its
-// own shuffle (Permutation), and the order never ends.
+// depends on the number of samples that the run requests. Other corpora are
+// divided into samples that share one token with their neighbours; every epoch
+// has its own shuffle (Permutation), and the order is endless.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,25 +31,27 @@
 
 namespace mtplan::runtime {
 
-/// Parts of a corpus that share no token, in its order.
+/// The disjoint parts of a corpus, in the order of their tokens.
 enum class DataPart { train, validation, test };
 
+/// The options of a dataset.
 struct DataOptions {
   std::string path;
-  std::optional<TokenFormat> format; ///< none: found from the file
+  std::optional<TokenFormat> format; ///< none: detected
   std::int64_t sequence = 1;         ///< s, >= 1
-  /// The model's vocabulary: every token must be below.
+  /// The size of the model's vocabulary; every token must be below it.
   std::int64_t vocabulary = std::int64_t{1} << 31;
   std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
   DataPart part = DataPart::train;
-  /// Shares of train, validation and test; normalised. Megatron's corpora are
-  /// split by sequences, as `--split` does, the others by tokens.
+  /// Relative sizes of train, validation and test. Megatron's corpora are
+  /// divided by sequences, as `--split` does, others by tokens.
   std::array<double, 3> split = {1, 0, 0};
-  /// The number of samples that a run draws; 0: those of one epoch. Only
-  /// Megatron's order depends on it.
+  /// The number of samples that a run requests; 0: one epoch. Only Megatron's
+  /// order depends on it.
   std::int64_t samples = 0;
 };
 
+/// The samples of a corpus.
 class Dataset {
 public:
   virtual ~Dataset() = default;
@@ -58,21 +59,23 @@ public:
   Dataset(const Dataset &) = delete;
   Dataset &operator=(const Dataset &) = delete;
 
-  /// Returns a name for messages.
+  /// Returns a name for error messages.
   virtual const std::string &name() const = 0;
-  /// Reads all files and describes their content, not their place: two datasets
-  /// with the same options and the same identity give the same samples.
+  /// Returns a description of the files' contents with their checksums, not
+  /// their paths: datasets with the same options and identity have the same
+  /// samples. Reads all files.
   /// \throws DataError if a file cannot be read
   virtual std::string identity() const = 0;
+  /// Returns the options with which the dataset was opened.
   const DataOptions &options() const { return settings; }
 
-  /// Returns the number of samples before the corpus repeats.
+  /// Returns the number of samples after which the corpus repeats.
   virtual std::int64_t samplesPerEpoch() const = 0;
-  /// Returns the number of samples; nothing if the order never ends.
+  /// Returns the number of samples in the order; none if it is endless.
   virtual std::optional<std::int64_t> samples() const = 0;
-  /// Writes the s + 1 tokens of a sample. May be called by several threads.
+  /// Reads the s + 1 tokens of a sample into `tokens`. Thread-safe.
   /// \param index  >= 0
-  /// \throws DataError if the order ends before, or if a token is invalid
+  /// \throws DataError if the order has fewer samples, or if a token is invalid
   virtual void sample(std::int64_t index,
                       std::span<std::int32_t> tokens) const = 0;
 
@@ -80,16 +83,17 @@ protected:
   DataOptions settings;
 };
 
-/// Returns random tokens below the vocabulary, for measurements without a
-/// corpus. The path, the part and the split in `options` are not read.
+/// Returns a dataset of random tokens below the vocabulary, for measurements
+/// without a corpus. It ignores the path, part and split in `options`.
 std::unique_ptr<Dataset> randomDataset(const DataOptions &options);
 
+/// Opens a corpus.
 /// \throws DataError if the part of the corpus is shorter than one sample
 std::unique_ptr<Dataset> openDataset(const DataOptions &options);
 
-/// Returns the ends of the parts of `elements`, rounded like Megatron-LM
-/// (halves to even). \throws std::invalid_argument if a share is negative or
-/// all are zero
+/// Returns the boundaries of the parts of `elements`, from 0 on, rounded as in
+/// Megatron-LM (halves to even).
+/// \throws std::invalid_argument if a share is negative or all are zero
 std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
                                         std::int64_t elements);
 
@@ -99,43 +103,45 @@ std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
 
 /// The start of a sample.
 struct SampleStart {
-  std::uint32_t document = 0; ///< of MegatronOrder::documents
-  std::uint32_t offset = 0;   ///< tokens into it
+  std::uint32_t document = 0; ///< index into MegatronOrder::documents
+  std::uint32_t offset = 0;   ///< in the document, in tokens
   bool operator==(const SampleStart &) const = default;
 };
 
 /// The order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
-/// gpt_dataset.py and helpers.cpp), in memory. Sequences are repeated for as
-/// many epochs as the samples need and shuffled, then cut into samples of s + 1
-/// tokens that share one token with their neighbours, and the samples are
-/// shuffled. A last epoch of which less than 80 % is needed is shuffled apart.
-/// The order depends on the number of samples that a run asks for, like
-/// Megatron's.
+/// gpt_dataset.py and helpers.cpp), in memory. The corpus's sequences are
+/// repeated for as many epochs as the samples need, shuffled, and divided into
+/// samples of s + 1 tokens that share one token with their neighbours; then the
+/// samples are shuffled. A last epoch of which less than 80 % is needed is
+/// shuffled separately. The order depends on the number of samples that a run
+/// requests, as Megatron's does.
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  std::vector<SampleStart> starts;     ///< one more than there are samples
-  std::vector<std::uint32_t> shuffle;  ///< sample drawn -> place in `starts`
+  std::vector<SampleStart> starts;     ///< by unshuffled sample, and the end
+  std::vector<std::uint32_t> shuffle;  ///< by sample, its index in `starts`
 };
 
 /// The arguments of an order.
 struct MegatronOrderRequest {
-  std::int32_t firstDocument = 0, endDocument = 0; ///< of this split
+  std::int32_t firstDocument = 0, endDocument = 0; ///< range of the part
   std::int64_t sequence = 1; ///< s, tokens of a sample without the last target
-  std::int64_t samples = 0;  ///< wanted; 0: those of one epoch
+  std::int64_t samples = 0;  ///< requested; 0: one epoch
   std::uint32_t seed = 1234;
 };
 
-/// \param length  returns the tokens of a sequence of the .idx
-/// \throws std::length_error if a number is too large, or there is no token
+/// Returns Megatron's order.
+/// \param length  returns the number of tokens of a sequence of the .idx
+/// \throws std::length_error if a number exceeds 2^31 - 1, or there are no
+/// tokens
 MegatronOrder
 orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length);
 
-/// Generates the numbers of numpy.random.RandomState, as far as needed.
-/// Megatron-LM orders its samples with this legacy generator, whose numbers
-/// never change: MT19937 seeded by init_genrand, bounded numbers by masking and
-/// rejection, a shuffle from the end down.
+/// Generates the numbers of numpy.random.RandomState that Megatron-LM uses for
+/// its order. This legacy generator never changes: MT19937 seeded by
+/// init_genrand, bounded numbers by masking and rejection, and a shuffle from
+/// the last element to the first.
 class NumpyRandom {
 public:
   explicit NumpyRandom(std::uint32_t seed) : words(seed) {}
@@ -156,6 +162,7 @@ public:
     return drawn;
   }
 
+  /// Shuffles as RandomState.shuffle does.
   template <typename T> void shuffle(std::span<T> values) {
     for (std::size_t i = values.size(); i-- > 1;)
       std::swap(values[i], values[interval(i)]);
@@ -165,19 +172,18 @@ private:
   std::mt19937 words;
 };
 
-/// A permutation of 0 .. n - 1 that is never stored. Any element can be
-/// computed alone, so that a run resumes at any sample without replaying
-/// earlier ones, and a corpus of any size needs no table. It is a Feistel
-/// network (Luby and Rackoff 1988) over the next even power of two, with Philox
-/// for its rounds, repeated until the number is below n (Black and Rogaway
-/// 2002).
+/// A pseudorandom permutation of 0 .. n - 1 without a table. Each element is
+/// computed independently, so that a run resumes at any sample and a corpus may
+/// have any size. It is a Feistel network (Luby and Rackoff 1988) over the next
+/// even power of two, with Philox as round function, repeated until the number
+/// is below n (Black and Rogaway 2002).
 class Permutation {
 public:
   /// \param size   n >= 1
-  /// \param epoch  each has its own order
+  /// \param epoch  every epoch has its own permutation
   Permutation(std::int64_t size, std::uint64_t seed, std::int64_t epoch);
 
-  /// \param index  >= 0 and < n
+  /// Returns the element at `index`, which is >= 0 and < n.
   std::int64_t operator()(std::int64_t index) const;
 
 private:

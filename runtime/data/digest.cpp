@@ -40,7 +40,7 @@ Digest digestOf(const MappedFile &file) {
 Digest digestOfPieces(
     std::int64_t bytes,
     const std::function<void(std::int64_t, char *, std::size_t)> &read) {
-  constexpr std::int64_t kPiece = 1 << 20; // stays in the second-level cache
+  constexpr std::int64_t kPiece = 1 << 20; // fits the second-level cache
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
       XXH3_createState(), XXH3_freeState);
   XXH3_128bits_reset(state.get());

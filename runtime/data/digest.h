@@ -1,8 +1,7 @@
 //===- digest.h - Checksums of bytes ----------------------------*- C++ -*-===//
 //
-// The digest is XXH3 with 128 bits, printed as `xxh128sum` prints it. XXH3 runs
-// at the speed of memory and finds every accident; it does not stop somebody
-// who forges bytes on purpose.
+// The digest is XXH3 with 128 bits, printed as by `xxh128sum`. XXH3 runs at
+// memory speed and detects accidental damage, but it is not cryptographic.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,29 +19,34 @@ namespace mtplan::runtime {
 
 class MappedFile;
 
-/// A digest's bytes, big-endian: in the order in which they are printed.
+/// The bytes of a digest, big-endian, which is the order in which they are
+/// printed.
 using Digest = std::array<std::uint8_t, 16>;
 
+/// Returns the digest of bytes in memory.
 Digest digestOf(std::string_view bytes);
 
-/// Reads the whole file, not through its mapping.
-/// \throws DataError if the file cannot be read or ends before its size
+/// Returns the digest of a whole file, read by system calls and not from its
+/// mapping.
+/// \throws DataError if the file cannot be read or has shrunk
 Digest digestOf(const MappedFile &file);
 
-/// Digests `bytes` bytes piece by piece.
-/// \param read  copies `count` bytes, `offset` bytes after the first, to `to`
+/// Returns the digest of `bytes` bytes that are read piece by piece.
+/// \param read  copies `count` bytes, from `offset` on, to `to`
 Digest digestOfPieces(std::int64_t bytes,
                       const std::function<void(std::int64_t offset, char *to,
                                                std::size_t count)> &read);
 
-/// Returns 32 hexadecimal digits.
+/// Returns the digest as 32 hexadecimal digits.
 std::string textOf(const Digest &digest);
 
-/// Computes SHA-256 (FIPS 180-4), the number that `sha256sum` prints.
+/// Computes SHA-256 (FIPS 180-4), which `sha256sum` prints.
 class Sha256 {
 public:
+  /// Appends bytes to the message.
   void add(const void *data, std::size_t bytes);
-  /// Returns 64 hexadecimal digits. Nothing may be added afterwards.
+  /// Returns the hash as 64 hexadecimal digits. Nothing may be added
+  /// afterwards.
   std::string finish();
 
 private:
@@ -52,7 +56,7 @@ private:
                                        0xa54ff53a, 0x510e527f, 0x9b05688c,
                                        0x1f83d9ab, 0x5be0cd19};
   std::array<unsigned char, 64> rest = {};
-  std::uint64_t total = 0; ///< bytes
+  std::uint64_t total = 0; ///< bytes added
 };
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- files.cpp - Files that are read and written ------------------------===//
+//===- files.cpp - Reading and writing of files ---------------------------===//
 
 #include "runtime/data/files.h"
 
@@ -42,7 +42,7 @@ MappedFile::MappedFile(const std::string &path) : name(path) {
                                    : "it is no regular file");
   bytes = status.st_size;
   if (bytes == 0)
-    return; // nothing to map
+    return; // mmap rejects an empty range
   void *mapped = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ,
                         MAP_SHARED, handle, 0);
   if (mapped == MAP_FAILED)
@@ -58,7 +58,7 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::check(std::int64_t offset, std::int64_t count) const {
-  // No sum overflows here, whatever a corrupt header says.
+  // The comparison cannot overflow, even for values of a corrupt header.
   if (offset < 0 || count < 0 || offset > bytes || count > bytes - offset)
     throw DataError(name, offset,
                     "needs " + std::to_string(count) +
@@ -177,9 +177,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the place of a file that does not exist yet, behind all links.
+/// Returns the absolute path of a file, after following links; the file need
+/// not exist.
 fs::path placeOf(fs::path name) {
-  constexpr int kMostLinks = 40; // as Linux follows
+  constexpr int kMostLinks = 40; // the limit of Linux
   std::error_code none;
   for (int i = 0; i < kMostLinks && fs::is_symlink(name, none); ++i)
     name = name.parent_path() / fs::read_symlink(name, none);

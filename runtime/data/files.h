@@ -1,4 +1,4 @@
-//===- files.h - Files that are read and written ----------------*- C++ -*-===//
+//===- files.h - Reading and writing of files -------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_DATA_FILES_H
 #define MTPLAN_RUNTIME_DATA_FILES_H
@@ -13,8 +13,8 @@
 
 namespace mtplan::runtime {
 
-/// Reports data that cannot be used. what() starts with the file, then the byte
-/// if there is one: "corpus.idx: byte 34: ...".
+/// The error of an unusable file. what() starts with the file and, if known,
+/// the byte: "corpus.idx: byte 34: ...".
 class DataError : public std::runtime_error {
 public:
   DataError(const std::string &file, const std::string &what)
@@ -28,14 +28,14 @@ public:
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// A file that is mapped into memory, because a corpus is far larger than
-/// memory and read at random places. Every access is checked against the size,
-/// and confirmSize finds a file that has shrunk before it is touched. A reader
-/// that must survive a file that shrinks meanwhile, or a broken disk, uses
-/// copy(), because a missing page ends the process.
+/// A file that is mapped into memory, because a corpus may be larger than
+/// memory and is read at random offsets. Every access is checked against the
+/// size. If the file may shrink while it is open, or the disk may fail, copy()
+/// reports an error, whereas reading the mapping would end the process with
+/// SIGBUS.
 class MappedFile {
 public:
-  /// \throws DataError if the file cannot be read or is no regular file
+  /// \throws DataError if the file cannot be read or is not a regular file
   explicit MappedFile(const std::string &path);
   ~MappedFile();
   MappedFile(MappedFile &&other) noexcept
@@ -45,25 +45,28 @@ public:
   MappedFile &operator=(MappedFile &&) = delete;
 
   const std::string &path() const { return name; }
+  /// Returns the size in bytes when the file was opened.
   std::int64_t size() const { return bytes; }
 
-  /// Returns `count` bytes from `offset` on.
-  /// \throws DataError if the file ends before
+  /// Returns a pointer into the mapping to `count` bytes from `offset` on.
+  /// \throws DataError if the range exceeds size()
   const std::byte *at(std::int64_t offset, std::int64_t count) const;
 
-  /// Copies the same bytes to `to`, read from the file and not from its pages.
-  /// \throws DataError if the file ends before, or has shrunk, or cannot be
-  /// read
+  /// Copies `count` bytes from `offset` on to `to`, read by system calls and
+  /// not from the mapping.
+  /// \throws DataError if the range exceeds size(), or the file has shrunk or
+  /// cannot be read
   void copy(std::int64_t offset, std::int64_t count, void *to) const;
 
-  /// Returns one little-endian number at any offset.
+  /// Returns the little-endian number at an offset, which may be unaligned.
   template <typename T> T read(std::int64_t offset) const {
     T value;
     std::memcpy(&value, at(offset, sizeof(T)), sizeof(T));
     return value;
   }
 
-  /// \throws DataError if the file is shorter now than when it was opened
+  /// Checks that the file has not shrunk.
+  /// \throws DataError if it has
   void confirmSize() const;
 
 private:
@@ -75,29 +78,29 @@ private:
   std::int64_t bytes = 0;
 };
 
-/// Returns the first bytes of a file, at most `most`; "" if it cannot be read.
+/// Returns at most `most` first bytes of a file; "" if it cannot be read.
 std::string firstBytes(const std::string &path, std::size_t most);
 
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// A file that exists completely or not at all. The data go to a temporary name
-/// beside the file, which is renamed once all bytes are on the disk. So a
-/// reader never sees half of the file, and an interrupted writer leaves the old
-/// one.
+/// A file that is written completely or not at all. Data go to a temporary file
+/// in the same folder, which finish() syncs to the disk and renames. A reader
+/// never sees a partial file, and an interrupted writer leaves the old file.
 class WholeFile {
 public:
   /// \throws DataError if the temporary file cannot be created
   explicit WholeFile(const std::string &path);
-  /// Removes an unfinished file.
+  /// Removes the temporary file if it is unfinished.
   ~WholeFile();
   WholeFile(const WholeFile &) = delete;
   WholeFile &operator=(const WholeFile &) = delete;
 
+  /// Appends bytes.
   /// \throws DataError if the disk is full or fails
   void write(const void *data, std::size_t bytes);
-  /// Gives the file its name.
+  /// Syncs the data and renames the file to its final name.
   void finish();
 
 private:
@@ -114,19 +117,20 @@ private:
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Returns whether both are names of one regular file, which need not exist
-/// yet, so that writing the one destroys the other.
+/// Returns whether both paths name the same regular file, so that writing one
+/// would destroy the other. The file need not exist yet.
 bool isSameFile(const std::string &one, const std::string &other);
 
-/// The files of one command, each with the option or argument that names it. No
-/// file that is read may be overwritten, and none written twice.
+/// The files of one command, with the option or argument that names each. It
+/// detects outputs that would overwrite an input or another output.
 class NamedFiles {
 public:
-  /// \param file  a file that is read, or ""
+  /// Adds an input.
+  /// \param by    the option or argument
+  /// \param file  the path, or ""
   void read(const std::string &by, const std::string &file);
-  /// \param file  a file that is written, or ""
-  /// \return the objection, to follow the file's name in a message: "is what
-  ///         --load names; give it another name"; "" if there is none
+  /// Adds an output. Returns an error if the path is "-" or already used: "is
+  /// what --load names; give it another name"; otherwise "".
   std::string write(const std::string &by, const std::string &file);
 
 private:

@@ -40,7 +40,7 @@ int megatronCodeOf(TokenKind kind) {
   case TokenKind::uint16:
     return 8;
   case TokenKind::uint32:
-    break; // the format has none
+    break; // the format lacks it
   }
   return 0;
 }
@@ -73,8 +73,8 @@ MegatronIndex::MegatronIndex(const std::string &path) : file(path) {
                     "version " + std::to_string(version) + ", can read 1");
   elements = kindOf(path, file.read<std::uint8_t>(17));
 
-  // Both numbers are compared with the size first, so that no product below
-  // overflows.
+  // Both counts are compared with the file's size, so that the products below
+  // cannot overflow.
   const auto sequences = file.read<std::uint64_t>(18);
   const auto boundaries = file.read<std::uint64_t>(26);
   const auto most = static_cast<std::uint64_t>(file.size());
@@ -134,7 +134,7 @@ void MegatronIndex::check(const std::string &binPath,
       throw DataError(file.path(), offsetsAt + kOffsetBytes * i,
                       "sequence " + text(i) + " begins at byte " + text(begin) +
                           " of the .bin, the one before ends at " + text(end));
-    // The sum cannot overflow, because `end` lies within the .bin and at most
+    // The sum cannot overflow, because `end` is within the .bin and at most
     // 2^31 tokens of 8 bytes are added.
     end += tokens * bytesOf(elements);
     if (end > binBytes)

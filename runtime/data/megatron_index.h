@@ -7,11 +7,11 @@
 //   26  u64     D, number of documents + 1
 //   34  i32[S]  lengths in tokens
 //       i64[S]  byte offsets in the .bin
-//       i64[D]  first sequence of each document; at the end S
-//       i8[S]   modes, in multimodal files only; not read here
+//       i64[D]  first sequence of each document, and S as the last
+//       i8[S]   modes, in multimodal files only; ignored
 //
-// (NVIDIA/Megatron-LM, megatron/core/datasets/indexed_dataset.py.) The arrays
-// are not aligned.
+// The arrays are not aligned. Source: NVIDIA/Megatron-LM,
+// megatron/core/datasets/indexed_dataset.py.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,8 @@ constexpr std::int64_t bytesOf(TokenKind kind) {
   return 0;
 }
 
-/// Returns the exclusive upper bound of tokens, which are handled as int32.
+/// Returns the exclusive upper bound of a type's tokens; at most 2^31, because
+/// they are processed as int32.
 constexpr std::int64_t boundOf(TokenKind kind) {
   switch (kind) {
   case TokenKind::uint8:
@@ -63,6 +64,7 @@ constexpr std::int64_t boundOf(TokenKind kind) {
   }
 }
 
+/// Returns the type's name: "uint16".
 inline std::string nameOf(TokenKind kind) {
   switch (kind) {
   case TokenKind::uint8:
@@ -83,27 +85,30 @@ inline std::string nameOf(TokenKind kind) {
   return "";
 }
 
+/// An opened index.
 class MegatronIndex {
 public:
   /// \throws DataError if the header is not Megatron's or the size is wrong
   explicit MegatronIndex(const std::string &path);
 
+  /// Returns the type of tokens in the .bin.
   TokenKind kind() const { return elements; }
   std::int64_t sequences() const { return sequenceCount; }
   std::int64_t documents() const { return boundaryCount - 1; }
 
   /// Returns the number of tokens of a sequence.
   std::int64_t length(std::int64_t sequence) const;
-  /// Returns the byte in the .bin at which a sequence begins.
+  /// Returns the byte offset of a sequence in the .bin.
   std::int64_t offset(std::int64_t sequence) const;
-  /// Returns the first sequence of a document; sequences() behind the last.
+  /// Returns the first sequence of a document; sequences() for documents().
   std::int64_t firstSequence(std::int64_t document) const;
 
-  /// Checks the whole index: lengths are not negative, sequences follow each
-  /// other up to the end of the .bin, documents cover them in order. \throws
-  /// DataError at the first fault
+  /// Checks the whole index: lengths are not negative, sequences cover the .bin
+  /// without gaps, and documents cover the sequences in order.
+  /// \throws DataError at the first fault
   void check(const std::string &binPath, std::int64_t binBytes) const;
 
+  /// Returns the .idx file.
   const MappedFile &bytes() const { return file; }
 
 private:
@@ -113,11 +118,10 @@ private:
   std::int64_t boundaryCount = 0; ///< documents + 1
 };
 
-/// Returns the .bin and the .idx for the name of either, or of both without
-/// their ending.
+/// Returns the paths of .bin and .idx, given either path or their common stem.
 std::array<std::string, 2> megatronFiles(const std::string &name);
 
-/// Returns whether the file exists and starts like an index.
+/// Returns whether the file exists and has the magic number of an index.
 bool isMegatronIndex(const std::string &path);
 
 /// The first bytes of an index.
@@ -125,7 +129,7 @@ inline constexpr char kMegatronMagic[9] = {'M', 'M', 'I', 'D', 'I',
                                            'D', 'X', 0,   0};
 inline constexpr std::int64_t kMegatronHeaderBytes = 34;
 
-/// Returns the element code of a type in an index; 0 if there is none.
+/// Returns the element code of a type in an index; 0 if the format lacks it.
 int megatronCodeOf(TokenKind kind);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- step_samples.cpp - What the inputs of a step hold ------------------===//
+//===- step_samples.cpp - The inputs of a step from samples ---------------===//
 
 #include "runtime/data/step_samples.h"
 
@@ -58,7 +58,7 @@ void StepReader::readRow(std::int64_t sample, std::vector<std::int32_t> &tokens,
 void StepReader::mask(std::int64_t sample,
                       const std::vector<std::int32_t> &tokens,
                       StepSamples &out) const {
-  // The positions of all samples are elements of one stream.
+  // One random stream covers the positions of all samples.
   const Stream stream =
       Stream::ofData({objective.seed, 0, 0, 0}, "masked language");
   for (std::int64_t i = 0; i < sequence; ++i) {
@@ -80,7 +80,7 @@ void StepReader::mask(std::int64_t sample,
 }
 
 //===----------------------------------------------------------------------===//
-// Reading ahead
+// Prefetching
 //===----------------------------------------------------------------------===//
 
 Prefetcher::Prefetcher(Read theRead, std::int64_t first, std::int64_t end,
@@ -130,7 +130,7 @@ std::shared_ptr<const StepSamples> Prefetcher::take(std::int64_t step) {
   const auto isKept = [&] {
     return step < firstKept + static_cast<std::int64_t>(kept.size());
   };
-  // No step follows one that could not be read, so later ones report its error.
+  // Reading ends at the first error, so waiting for a later step rethrows it.
   const auto broken = [&] { return !kept.empty() && kept.back().error; };
   changed.wait(lock, [&] { return stopped || isKept() || broken(); });
   if (!isKept() && broken())

@@ -1,14 +1,14 @@
-//===- step_samples.h - What the inputs of a step hold ----------*- C++ -*-===//
+//===- step_samples.h - The inputs of a step from samples -------*- C++ -*-===//
 //
-// Turns samples into a model's inputs: `ids`, `targets` (negative: none),
-// `types`, `decoder_ids` and the `count` of targets in the whole step. Random
-// draws depend on (seed, sample, position).
+// Converts samples to a model's inputs: `ids`, `targets` (negative: no target),
+// `types`, `decoder_ids`, and `count`, the number of targets in the whole step.
+// Random draws depend on (seed, sample, position).
 //
-//   next token     targets are the ids one position further
+//   next token     each target is the next position's id
 //   masked         some positions are targets; of these 80 % of the ids are the
 //                  mask token, 10 % any token, 10 % unchanged (Devlin et al.
 //                  2019); types are 0 in the first half and 1 in the second
-//   continuation   ids are a sample's beginning, decoder_ids and targets its
+//   continuation   ids are the start of a sample, decoder_ids and targets the
 //                  rest (the prefix objective of Raffel et al. 2020)
 //
 //===----------------------------------------------------------------------===//
@@ -31,25 +31,27 @@
 
 namespace mtplan::runtime {
 
+/// A training objective and its parameters.
 struct Objective {
   enum class Kind { nextToken, masked, continuation };
   Kind kind = Kind::nextToken;
   std::uint64_t seed = 1234;
 
-  /// For the next token: this token ends documents, and no target follows it.
+  /// For nextToken: the last token of a document, after which there is no
+  /// target.
   std::optional<std::int32_t> endOfDocument;
 
-  /// For masked: the share of positions that are targets.
+  /// For masked: the fraction of positions that are targets.
   double share = 0.15;
   std::int32_t maskToken = 0;
-  std::int64_t vocabulary = 1; ///< of tokens that replace others, > 0
-  std::int64_t typeRows = 0;   ///< 0: no types
+  std::int64_t vocabulary = 1; ///< bound of replacing tokens, > 0
+  std::int64_t typeRows = 0;   ///< number of types; 0: no types
 
-  /// For a continuation: positions of the decoder, > 0, and its first token.
+  /// For continuation: positions of the decoder, > 0, and its first token.
   std::int64_t decoderSequence = 0;
   std::int32_t startToken = 0;
 
-  /// Returns the sequence length of a Dataset for inputs of `sequence`
+  /// Returns the sequence length of a dataset, s, for inputs of `sequence`
   /// positions.
   std::int64_t sampleSequence(std::int64_t sequence) const {
     return kind == Kind::continuation ? sequence + decoderSequence - 1
@@ -57,15 +59,16 @@ struct Objective {
   }
 };
 
-/// The inputs of one step, row-major [samples, positions]. Inputs that a model
-/// lacks are empty.
+/// The inputs of one step, row-major [samples][positions]. Inputs that the
+/// objective lacks are empty.
 struct StepSamples {
   std::int64_t step = 0;
   std::vector<std::int32_t> ids, targets, types, decoderIds;
-  std::int64_t count = 0; ///< targets in the whole step; may be 0
+  std::int64_t count = 0; ///< number of targets; may be 0
 };
 
-/// Reads whole steps, the same in every process, because `count` needs them.
+/// Reads steps completely, on every process, because `count` covers all
+/// samples.
 class StepReader {
 public:
   /// \param sequence  positions of `ids`; the dataset was opened for
@@ -73,9 +76,10 @@ public:
   StepReader(std::shared_ptr<const Dataset> dataset, Objective objective,
              std::int64_t sequence, std::int64_t globalBatch);
 
-  /// Reads samples n B .. (n + 1) B - 1, for a run whose B never changes.
+  /// Reads step n, samples n B .. (n + 1) B - 1, of a run with a constant
+  /// global batch B.
   StepSamples read(std::int64_t step) const { return read(step, step * batch); }
-  /// \param first  the step's first sample, for a run that changed its B
+  /// \param first  the step's first sample, if the global batch has changed
   StepSamples read(std::int64_t step, std::int64_t first) const;
   std::int64_t globalBatch() const { return batch; }
 
@@ -91,36 +95,36 @@ private:
   std::int64_t batch;
 };
 
-/// Reads steps ahead in one thread. The ranks of a process take the same steps,
-/// each at its own pace. A step is kept until all have taken it, and at most
-/// `depth` steps are kept, so a rank that runs ahead waits for the slowest. An
-/// exception of the thread is thrown where the step is taken.
+/// Prefetches steps in one thread. The ranks of a process take the same steps,
+/// at different times. A step is kept until all ranks have taken it, and at
+/// most `depth` steps are kept, so that a fast rank waits for the slowest.
+/// take() rethrows an exception of the thread.
 class Prefetcher {
 public:
   using Read = std::function<StepSamples(std::int64_t step)>;
 
-  /// Reads steps `first` to `end` - 1.
-  /// \param takers  ranks that each take every step, >= 1
-  /// \param depth   steps kept at most, >= 1
+  /// Starts to read steps `first` to `end` - 1.
+  /// \param takers  number of ranks that take every step, >= 1
+  /// \param depth   the most steps kept, >= 1
   Prefetcher(Read read, std::int64_t first, std::int64_t end, int takers = 1,
              int depth = 2);
   ~Prefetcher();
   Prefetcher(const Prefetcher &) = delete;
   Prefetcher &operator=(const Prefetcher &) = delete;
 
-  /// Waits for a step. Each taker asks for `first`, `first` + 1, ... once.
-  /// Returns null after stop().
-  /// \throws the exception that reading the step threw
+  /// Waits for a step and returns it; null after stop(). Each rank takes
+  /// `first`, `first` + 1, ... once.
+  /// \throws the exception with which reading the step failed
   std::shared_ptr<const StepSamples> take(std::int64_t step);
 
-  /// Wakes all waiting takers, and reads no more.
+  /// Stops reading, and wakes all waiting ranks.
   void stop();
 
 private:
   struct Kept {
     std::shared_ptr<const StepSamples> samples;
     std::exception_ptr error;
-    int left = 0; ///< takers that have yet to come
+    int left = 0; ///< ranks that have not yet taken it
   };
 
   void run(std::int64_t step, std::int64_t end);

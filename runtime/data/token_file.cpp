@@ -1,4 +1,4 @@
-//===- token_file.cpp - A file of tokens, whatever its format -------------===//
+//===- token_file.cpp - Files of tokens in several formats ----------------===//
 
 #include "runtime/data/token_file.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Copies tokens. Returns the place of the first one that is out of bounds, or
-/// their number.
+/// Copies tokens. Returns the index of the first one that is out of bounds;
+/// out.size() if there is none.
 template <typename T>
 std::size_t copyTokens(const std::byte *from, std::span<std::int32_t> out,
                        std::int64_t vocabulary) {
@@ -38,11 +38,11 @@ template <typename T> std::int64_t tokenAt(const std::byte *from) {
   return static_cast<std::int64_t>(token);
 }
 
-/// Calls `what.template operator()<T>()` for the type of one token.
+/// Calls `what.template operator()<T>()` with the C++ type of a token.
 template <typename F> auto withType(TokenKind kind, F &&what) {
   switch (kind) {
   case TokenKind::uint8:
-  case TokenKind::int8: // a negative one is above the bound of 128
+  case TokenKind::int8: // as uint8, a negative one exceeds the bound of 128
     return what.template operator()<std::uint8_t>();
   case TokenKind::int16:
     return what.template operator()<std::int16_t>();
@@ -176,7 +176,7 @@ constexpr std::array<Named, 5> kFormats = {{{TokenFormat::text, "text"},
                                             {TokenFormat::uint16, "uint16"},
                                             {TokenFormat::uint32, "uint32"}}};
 
-/// A kind of file that people name by mistake.
+/// A file format that users pass by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;

@@ -1,13 +1,13 @@
-//===- token_file.h - A file of tokens, whatever its format -----*- C++ -*-===//
+//===- token_file.h - Files of tokens in several formats --------*- C++ -*-===//
 //
-//   text      any file; its bytes are the tokens 0 .. 255
+//   text      any file; its bytes are tokens 0 .. 255
 //   megatron  `.bin` and `.idx` of Megatron-LM, with sequences and documents
 //   llmc      karpathy/llm.c: a header of 256 int32, then uint16 (GPT-2) or
 //             uint32 (Llama 3)
 //   uint16, uint32   tokens without a header
 //
-// Each format is one array of numbers somewhere in a mapped file. Only
-// Megatron's states where sequences begin.
+// In each format the tokens are one array of integers in a mapped file. Only
+// Megatron's also has the boundaries of sequences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,10 @@
 
 namespace mtplan::runtime {
 
-/// The size of the header of every file of llm.c: 256 int32, of which the first
-/// identifies the kind of file and the second its version.
+/// The size in bytes of the header of every llm.c file: 256 int32, starting
+/// with a magic number and a version.
 inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
-/// The first numbers of tokens, models and states of llm.c.
+/// The magic numbers of llm.c's files of tokens, models and optimizer states.
 inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
 inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
 inline constexpr std::int32_t kLlmcModelMagic = 20240326;  ///< version 3 or 5
@@ -36,45 +36,51 @@ inline constexpr std::int32_t kLlmcStateMagic = 20240527;  ///< version 1
 
 enum class TokenFormat { text, megatron, llmc, uint16, uint32 };
 
+/// Returns the format's name, for example "llm.c".
 std::string_view nameOf(TokenFormat format);
-/// Returns nothing if no format has this name.
+/// Returns the format with this name; none if there is none.
 std::optional<TokenFormat> tokenFormatNamed(std::string_view name);
-/// Returns "text, megatron, ...".
+/// Returns the names of all formats: "text, megatron, ...".
 std::string tokenFormatNames();
 
+/// An opened file of tokens.
 class TokenFile {
 public:
   /// Opens a file. The format is detected from names and content unless it is
-  /// given. A Megatron corpus is named by its .bin, its .idx or both without
-  /// their ending.
-  /// \throws DataError if the file has another format, or an ambiguous one
+  /// given. A Megatron corpus is named by its .bin, its .idx or their common
+  /// stem.
+  /// \throws DataError if the file is invalid, or if its format is ambiguous
   static TokenFile open(const std::string &path,
                         std::optional<TokenFormat> format = std::nullopt);
 
   TokenFormat format() const { return fileFormat; }
+  /// Returns the integer type of tokens.
   TokenKind kind() const { return elements; }
-  /// Returns the file that holds the tokens.
+  /// Returns the path of the file with the tokens.
   const std::string &path() const { return file.path(); }
+  /// Returns the number of tokens.
   std::int64_t tokens() const { return count; }
-  /// Returns the byte of the file at which a token begins.
+  /// Returns the byte offset of a token in the file.
   std::int64_t byteOf(std::int64_t token) const {
     return firstByte + token * bytesOf(elements);
   }
+  /// Returns the file with the tokens.
   const MappedFile &bytes() const { return file; }
 
-  /// Return the number of runs of tokens that belong together: 1 except for
-  /// Megatron's files.
+  /// Return the number of sequences and documents: 1 except for Megatron's
+  /// files.
   std::int64_t sequences() const;
   std::int64_t documents() const;
+  /// Returns the number of tokens of a sequence.
   std::int64_t sequenceLength(std::int64_t sequence) const;
-  /// Returns the number of a sequence's first token.
+  /// Returns the index of a sequence's first token.
   std::int64_t sequenceBegin(std::int64_t sequence) const;
-  /// Returns null except for Megatron's files.
+  /// Returns Megatron's index; null for other formats.
   const MegatronIndex *index() const { return idx ? &*idx : nullptr; }
 
-  /// Reads the tokens from `first` on.
-  /// \throws DataError if one is negative or not below `vocabulary`, or if the
-  ///         file has become shorter
+  /// Reads out.size() tokens from `first` on.
+  /// \throws DataError if a token is negative or not below `vocabulary`, or if
+  ///         the file has shrunk
   void read(std::int64_t first, std::span<std::int32_t> out,
             std::int64_t vocabulary) const;
 
@@ -96,10 +102,9 @@ private:
   std::int64_t count = 0;
 };
 
-/// Detects the format of a file by its name and its first bytes.
-/// \throws DataError if the file does not hold tokens, or if its format cannot
-/// be
-///         known
+/// Returns the format of a file, detected from its name and its first bytes.
+/// \throws DataError if the file is not of tokens, or if its format is
+/// ambiguous
 TokenFormat detectTokenFormat(const std::string &path);
 
 } // namespace mtplan::runtime

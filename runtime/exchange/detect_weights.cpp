@@ -21,9 +21,9 @@ namespace {
 constexpr const char *kOneFile = "model.safetensors",
                      *kIndexFile = "model.safetensors.index.json";
 
-constexpr std::size_t kStart = 32; // bytes that identify a file
+constexpr std::size_t kStart = 32; // bytes that suffice to identify a file
 
-/// A kind of file that people name by mistake.
+/// A file format that users pass by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;
@@ -51,7 +51,8 @@ bool isLlmc(const std::string &start) {
              0;
 }
 
-// Rejects files that no safetensors header can begin like.
+// Rejects known other formats. Their first bytes cannot start a safetensors
+// file, because the header would be too long.
 void refuseForeign(const std::string &path, const std::string &start) {
   std::uint64_t length = 0;
   if (start.size() < sizeof(length))
@@ -64,9 +65,9 @@ void refuseForeign(const std::string &path, const std::string &start) {
       throw DataError(path, std::string("is ") + each.what);
 }
 
-// Rejects a folder without a checkpoint and without Hugging Face's names,
-// unless it has files that look like theirs: their reader reports what they
-// lack.
+// Rejects a folder without a checkpoint and without Hugging Face's file names.
+// Other files that may be Hugging Face's are left to their reader, which
+// reports exactly what is missing.
 void expectSomethingIn(const std::string &folder) {
   std::set<std::string> models; // models of llm.c
   bool looksLikeTheirs = false;

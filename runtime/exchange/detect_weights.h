@@ -8,18 +8,19 @@
 
 namespace mtplan::runtime {
 
+/// The tool whose format the weights have.
 enum class WeightOwner : std::uint8_t { mtplan, huggingFace, llmc };
 
-/// Looks at names and first bytes only; the files may still be damaged.
-/// \throws DataError if the weights are of a kind that is not read, or if there
-/// are none
+/// Returns the format of the weights at a path. It reads names and first bytes
+/// only; the files may still be damaged.
+/// \throws DataError if the format is not supported, or if there are no weights
 WeightOwner detectWeights(const std::string &path);
 
-/// Returns the checkpoint: `path`, or the newest in it; "" if there is none.
+/// Returns the folder of a checkpoint: `path` itself, or the newest one in it;
+/// "" if there is none.
 std::string checkpointAt(const std::string &path);
 
-/// Returns whether this is a folder with safetensors under Hugging Face's
-/// names.
+/// Returns whether the folder has model.safetensors or its index.
 bool hasHuggingFace(const std::string &folder);
 
 } // namespace mtplan::runtime

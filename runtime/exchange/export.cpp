@@ -28,22 +28,22 @@ constexpr const char *kOneFile = "model.safetensors",
 
 struct OutputTensor {
   SafeTensor tensor;
-  std::optional<WeightRule> rule; ///< none: a tensor of the original
+  std::optional<WeightRule> rule; ///< none: copied from the original
 };
 
 struct OutputFile {
-  std::string name, start; ///< everything before the data
+  std::string name, start; ///< start: the bytes before the data
   SafetensorsHeader header;
   std::map<std::string, WeightRule> rules;
 };
 
 struct Output {
   std::vector<OutputFile> files;
-  std::map<std::string, std::string> texts; ///< other files
-  const WeightSource *others = nullptr; ///< provides tensors that no rule makes
+  std::map<std::string, std::string> texts; ///< by name, other files
+  const WeightSource *others = nullptr;     ///< provides tensors without rule
 };
 
-// Returns the length of a header and its text.
+// Returns the start of a safetensors file: the header's length and its text.
 std::string startOf(const std::string &text) {
   std::string start(8, '\0');
   const std::uint64_t length = text.size();
@@ -51,7 +51,7 @@ std::string startOf(const std::string &text) {
   return start + text;
 }
 
-// Adds an index with the metadata and "total_parameters".
+// Adds an index of all tensors with the given metadata.
 void addIndex(Output &output, std::map<std::string, std::string> metadata) {
   ShardIndex index;
   index.otherMetadata = std::move(metadata);
@@ -129,9 +129,9 @@ private:
   bool unchanged = true;
 };
 
-// Fills files like save_pretrained: tensors go to a file in the network's order
-// until the next would make it too large; one that is too large gets a file of
-// its own.
+// Distributes tensors over files as save_pretrained does: a file takes tensors
+// in the network's order until the next one would exceed the limit; a tensor
+// above the limit gets a file of its own.
 Output usual(const WeightSource &source, const ExportOptions &options) {
   Output output;
   const std::int64_t most = options.shardBytes.value_or(kShardBytes);
@@ -175,8 +175,8 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Writes weights that came from other files into new ones: their configuration
-// stays valid, unless another family is asked for.
+// Lays out imported weights in new files. The original config.json stays valid,
+// unless another family is requested.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);
@@ -190,7 +190,7 @@ Output usualAnew(const WeightSource &source, const ExportOptions &options,
   return output;
 }
 
-// Returns the final path of the folder; a link to an empty folder is followed.
+// Returns the folder's final path, after following a link to an empty folder.
 std::string freeFolder(const std::string &folder) {
   fs::path path(folder);
   if (!path.has_filename()) // "out/"
@@ -369,7 +369,7 @@ Exported exportLlmc(const WeightSource &source, const std::string &file,
                           shapeWords(tensors[i].shape) + ", the model as " +
                           shapeWords(shape));
       std::vector<std::byte> bytes = madeTensor(source, rules[i], header.type);
-      // Padding rows of zeros.
+      // The rows beyond the vocabulary are zero.
       bytes.resize(static_cast<std::size_t>(tensors[i].room));
       out.writeAt(tensors[i].offset, bytes.data(), bytes.size());
     }

@@ -14,46 +14,48 @@ namespace mtplan::runtime {
 /// Largest file that Transformers 4 writes, in bytes.
 inline constexpr std::int64_t kShardBytes = 5'000'000'000;
 
+/// The options of an export.
 struct ExportOptions {
-  /// Type of all parameters; none: the types of the original files, or else
-  /// those of the source.
+  /// Type of all parameters. Without it they have the types of the original
+  /// files or, if there are none, of the source.
   std::optional<ElementType> type;
-  /// Source of file names, order, metadata and other tensors; null: the
-  /// original files of the weights, if there are any.
+  /// Weights from whose original files names, order, metadata and non-parameter
+  /// tensors are taken; null: the exported weights' own original files, if any.
   const WeightSource *like = nullptr;
-  /// Family whose usual names are used instead of the original ones; "": the
+  /// Model family whose usual tensor names replace the original ones; "": the
   /// family that fits.
   std::string family;
-  /// Number of heads, for llm.c and a model that did not come from there.
+  /// Number of attention heads; llm.c's header needs it, and only weights from
+  /// llm.c have it.
   std::optional<std::int64_t> heads;
-  /// Largest file, instead of the original's; none: kShardBytes if there is no
-  /// original.
+  /// Largest file in bytes. Without it files are divided as the original's or,
+  /// if there are none, by kShardBytes.
   std::optional<std::int64_t> shardBytes;
 };
 
+/// A summary of an export.
 struct Exported {
-  std::vector<std::string> files; ///< names
+  std::vector<std::string> files; ///< names of written files
   bool hasConfig = false;         ///< whether config.json is among them
   std::int64_t tensors = 0, bytes = 0;
-  /// Tensors of the original that are neither parameters nor stored beside
-  /// them.
+  /// Tensors of the original that were not exported.
   std::vector<std::string> leftOut;
 };
 
 /// Writes a folder of safetensors for Transformers, with an index if there are
-/// several files, and with config.json if it is known. Writes exactly the files
-/// that the weights came from, if nothing has changed. The folder appears when
-/// it is complete; it must not exist, or be empty. Needs memory for one tensor
-/// of the file and one parameter.
+/// several files, and with config.json if it is known. Reproduces the original
+/// files exactly if no weight has changed. The folder is written under another
+/// name and renamed when complete; it must not exist, or be empty. Needs memory
+/// for one tensor of the file and one parameter.
 /// \throws WeightError if the model does not fit into such files or a parameter
 /// is missing; CheckpointError
 Exported exportHuggingFace(const WeightSource &source,
                            const std::string &folder,
                            const ExportOptions &options);
 
-/// Writes a model file of llm.c, for GPT-2 with a tied head only. The file
-/// appears when it is complete; it must not exist.
-/// \throws like exportHuggingFace
+/// Writes a model file of llm.c, for GPT-2 with a tied head only. The file is
+/// written under another name and renamed when complete; it must not exist.
+/// \throws WeightError and CheckpointError as exportHuggingFace
 Exported exportLlmc(const WeightSource &source, const std::string &file,
                     const ExportOptions &options);
 

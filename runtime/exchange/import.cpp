@@ -37,7 +37,7 @@ void writeParameters(const WeightSource &source, const ModelState &state,
   }
 }
 
-// Returns the tensors of the original that are no parameters.
+// Returns the original's tensors that are not parameters.
 std::vector<SafeTensor> othersOf(const WeightSource &source) {
   const Origin &origin = *source.origin();
   std::vector<SafeTensor> others;
@@ -76,7 +76,7 @@ void writeOrigin(const WeightSource &source, const std::string &partial,
 } // namespace
 
 Imported importWeights(const WeightSource &source, const std::string &folder) {
-  // A folder with both would be ambiguous.
+  // A folder with both formats would be ambiguous.
   if (hasHuggingFace(folder))
     throw WeightError(folder + ": has weights of Hugging Face's, which a "
                                "checkpoint beside them would hide; it goes to "
@@ -106,7 +106,7 @@ Imported importWeights(const WeightSource &source, const std::string &folder) {
       writeOrigin(source, partial, manifest);
     for (const ManifestFile &file : manifest.files)
       imported.bytes += file.bytes;
-    // Files that could not be removed did not exist before.
+    // publish() removes older checkpoints; there are none here.
     (void)publish(folder, manifest, 2);
   } catch (...) {
     removeFolder(partial);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int32_t kFloatVersion = 3, kBf16Version = 5;
 
-// Counts the elements of a layer in llm.c's twelve kinds of tensors: 12 C^2 +
-// 13 C.
+// Returns the elements of a layer's twelve tensors: 12 C^2 + 13 C for C
+// channels.
 __int128 layerElements(__int128 channels) {
   return channels * (12 * channels + 13);
 }
@@ -84,7 +84,7 @@ LlmcHeader readLlmcHeader(const MappedFile &file) {
     refuse(5, "the number of heads",
            "it must divide the " + std::to_string(header.channels) +
                " channels");
-  // No product of 32-bit words overflows 128 bits.
+  // 128 bits hold all products, because the header's fields have 32 bits.
   const __int128 bytes =
       kLlmcHeaderBytes + elementsOf(header) * bytesOf(header.type);
   if (bytes != file.size())

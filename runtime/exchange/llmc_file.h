@@ -2,10 +2,10 @@
 //
 //   i32[256]   20240326, version (3: float, 5: bf16), positions, vocabulary,
 //              layers, heads, channels, padded vocabulary, then zeros
-//   tensors    one after another, those of all layers of one kind together;
-//              weights [out, in]; the table of tokens ends in rows of zeros
+//   tensors    in sequence, each kind with all its layers together; weights
+//              are [out, in]; the token table is padded with rows of zeros
 //
-// karpathy/llm.c, train_gpt2.py (write_model) and train_gpt2.cu.
+// Source: karpathy/llm.c, train_gpt2.py (write_model) and train_gpt2.cu.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,33 +23,36 @@
 
 namespace mtplan::runtime {
 
-/// The number of rows of the token embedding is a multiple of this.
+/// The padded vocabulary is a multiple of this.
 inline constexpr std::int64_t kLlmcRows = 128;
 
+/// The header's fields.
 struct LlmcHeader {
-  ElementType type = ElementType::f32; ///< or bf16
+  ElementType type = ElementType::f32; ///< f32 or bf16
   std::int64_t positions = 0, vocabulary = 0, layers = 0, heads = 0,
                channels = 0, paddedVocabulary = 0;
 
   bool operator==(const LlmcHeader &) const = default;
 };
 
+/// A tensor of the file.
 struct LlmcTensor {
-  std::string name;                ///< as llmcRules() calls it: "qkvw.3"
+  std::string name;                ///< as in llmcRules(): "qkvw.3"
   std::vector<std::int64_t> shape; ///< without padding
   std::int64_t offset = 0;         ///< from the start of the file
   std::int64_t room = 0;           ///< bytes, with padding
 };
 
-/// \throws DataError naming the field, or if the size of the file is wrong
+/// Returns the header of a model file.
+/// \throws DataError for an invalid field or file size
 LlmcHeader readLlmcHeader(const MappedFile &file);
-/// Returns the first bytes of the file.
+/// Returns the words of the file's header.
 std::array<std::int32_t, kLlmcHeaderBytes / 4>
 llmcHeaderWords(const LlmcHeader &header);
 
 /// Returns the tensors in the file's order.
 std::vector<LlmcTensor> llmcTensors(const LlmcHeader &header);
-/// Returns the size of the file.
+/// Returns the size of the file, in bytes.
 std::int64_t llmcBytes(const LlmcHeader &header);
 
 } // namespace mtplan::runtime

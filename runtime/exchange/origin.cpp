@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char *kIndex = "model.safetensors.index.json",
                      *kConfig = "config.json", *kLlmc = "llm.c model";
-// Each file has both: the text of its header, and its length.
+// Metadata keys are these prefixes with a file's name: the text of its header,
+// and its size in bytes.
 constexpr std::string_view kHeader = "header of ", kBytes = "bytes of ";
 constexpr std::int64_t kLengthBytes = 8;
 
@@ -29,7 +30,8 @@ std::string textOf(const MappedFile &file, std::int64_t from,
           static_cast<std::size_t>(bytes)};
 }
 
-// Returns none if the text is not UTF-8, which safetensors cannot hold.
+// Returns the text of a file; none if the file does not exist. Throws if it is
+// not UTF-8, which safetensors' metadata cannot hold.
 std::optional<std::string> textIfThere(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))
@@ -44,7 +46,7 @@ std::optional<std::string> textIfThere(const fs::path &path) {
   return text;
 }
 
-// Parses a header as it stands in a file, after its length.
+// Parses the text of a header.
 SafetensorsHeader parsed(const std::string &file, const std::string &text,
                          std::int64_t bytes) {
   std::string start(kLengthBytes, '\0');

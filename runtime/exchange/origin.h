@@ -1,9 +1,10 @@
 //===- origin.h - Describes imported files of weights -----------*- C++ -*-===//
 //
-// Holds names, types, order and metadata of the tensors, file by file, and
-// their spelling: enough to write the same bytes again. A checkpoint stores it
-// as the metadata of origin.safetensors, whose tensors are those that are no
-// parameters here. It is plain text, so any reader of safetensors shows it.
+// An origin has the names, types, order and metadata of all tensors, by file,
+// and the exact text of each header, so that an export can reproduce the files.
+// A checkpoint stores it as metadata of origin.safetensors, whose tensors are
+// those of the original that are not parameters. The metadata is plain text
+// that any reader of safetensors shows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,29 +21,34 @@
 
 namespace mtplan::runtime {
 
+/// The header of one original file.
 struct OriginFile {
   std::string name; ///< "model-00001-of-00003.safetensors"
-  std::string text; ///< its header, without the length before it
+  std::string text; ///< of the header, without its length
   SafetensorsHeader header;
 };
 
+/// The original files of imported weights.
 struct Origin {
-  std::vector<OriginFile> files;     ///< none: a file of llm.c
+  std::vector<OriginFile> files;     ///< empty for llm.c
   std::optional<std::string> index;  ///< text of model.safetensors.index.json
   std::optional<std::string> config; ///< text of config.json
   std::optional<LlmcHeader> llmc;
 
-  /// Returns the names of all files.
+  /// Returns the names of all tensors.
   std::vector<std::string> names() const;
 };
 
-/// \param path  as ModelFiles::open takes it
-/// \throws DataError
+/// Returns the description of opened files.
+/// \param path  the argument of ModelFiles::open
+/// \throws DataError if a text file is not UTF-8
 Origin originOf(const ModelFiles &files, const std::string &path);
 
+/// Returns the origin as metadata of safetensors.
 std::map<std::string, std::string> originTexts(const Origin &origin);
-/// \param file  for messages
-/// \throws DataError
+/// Returns the origin that originTexts() wrote.
+/// \param file  name for error messages
+/// \throws DataError if a text is invalid
 Origin readOrigin(const std::string &file,
                   const std::map<std::string, std::string> &texts);
 

@@ -22,16 +22,16 @@ namespace {
 // A part as a matrix; a vector is a matrix with one row.
 struct Matrix {
   std::int64_t rows = 1, columns = 1; ///< of the parameter
-  /// Index of the part's first element in the file's tensor.
+  /// Index of the parameter's first element in the file's tensor.
   std::int64_t first = 0;
-  std::int64_t rowStep = 0, columnStep = 1; ///< steps in the file's tensor
+  std::int64_t rowStep = 0, columnStep = 1; ///< strides in the file's tensor
 };
 
 Matrix matrixOf(const WeightPart &part) {
   Matrix matrix;
   if (part.shape.size() != 2) {
     matrix.columns = part.elements();
-    matrix.first = part.before; // along the only dimension
+    matrix.first = part.before; // in the only dimension
     return matrix;
   }
   matrix.rows = part.shape[0];
@@ -43,11 +43,11 @@ Matrix matrixOf(const WeightPart &part) {
   return matrix;
 }
 
-// Calls visit(index in the parameter, index in the tensor, elements in a row of
-// both). Transposition proceeds in blocks that fit into the first-level cache
-// on both sides, so that no cache line is fetched once per element. Within a
-// block it follows the rows of the side that is written, whose lines are then
-// written completely.
+// Calls visit(index in the parameter, index in the tensor, contiguous elements
+// in both). Transposition proceeds in blocks that fit into the first-level
+// cache on both sides, so that each cache line is fetched once. Within a block
+// it follows the rows of the destination, so that cache lines are written
+// completely.
 template <bool Take, typename Visit>
 void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {
@@ -76,7 +76,8 @@ void walk(const Matrix &matrix, Visit visit) {
     }
 }
 
-// With a constant element size, copying an element is one instruction.
+// The element size is a constant, so that copying an element is one
+// instruction.
 template <std::int64_t Bytes, bool Take>
 void copy(const Matrix &matrix, const std::byte *from, std::byte *to) {
   walk<Take>(
@@ -102,7 +103,7 @@ void copyAll(const WeightPart &part, std::int64_t bytes, const std::byte *from,
     copy<8, Take>(matrix, from, to);
 }
 
-// Converts to float if that is exact.
+// Converts 16-bit types to float, exactly; others are unchanged.
 template <typename From> auto wide(From value) {
   if constexpr (std::is_arithmetic_v<From>)
     return value;
@@ -122,7 +123,7 @@ template <typename To, typename Wide> To rounded(Wide value) {
     return toF16(narrow(value));
 }
 
-// Instantiates a loop for each pair of types, without a branch inside.
+// Converts all elements. Each pair of types has its own branch-free loop.
 template <typename From, typename To>
 void convertAll(const std::byte *source, std::byte *target,
                 std::int64_t elements) {
@@ -132,7 +133,7 @@ void convertAll(const std::byte *source, std::byte *target,
     to[i] = rounded<To>(wide(from[i]));
 }
 
-// Weights have no other type.
+// Calls visit with a value of the type. Weights are never i32.
 template <typename Visit> void withType(ElementType type, Visit visit) {
   switch (type) {
   case ElementType::f64:

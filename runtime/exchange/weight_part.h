@@ -1,8 +1,7 @@
 //===- weight_part.h - Parameters within tensors of files -------*- C++ -*-===//
 //
-// A WeightRule describes how a tensor of a file holds the elements of a
-// parameter: concatenated with those of other parameters, and possibly
-// transposed.
+// A WeightRule describes a tensor of a file that contains one or several
+// parameters, concatenated and possibly transposed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,29 +20,30 @@
 
 namespace mtplan::runtime {
 
-/// The elements of one parameter in a tensor.
+/// The location of one parameter's elements in a tensor of a file.
 struct WeightPart {
-  std::vector<std::int64_t> whole; ///< shape of the file's tensor
-  std::vector<std::int64_t> shape; ///< of the parameter
+  std::vector<std::int64_t> whole; ///< shape of the tensor
+  std::vector<std::int64_t> shape; ///< shape of the parameter
   bool transposed = false;         ///< [out, in] in the file
-  /// Dimension of the file's tensor along which parameters are concatenated.
+  /// Dimension of the tensor along which parameters are concatenated.
   int along = 0;
-  /// Elements before this parameter along that dimension.
+  /// Offset of the parameter along that dimension, in elements.
   std::int64_t before = 0;
 
+  /// Returns the number of the parameter's elements.
   std::int64_t elements() const;
 };
 
-/// Copies the parameter out of the tensor. \p bytes is the size of an element:
-/// 2, 4 or 8.
+/// Copies the parameter out of the tensor.
+/// \param bytes  size of an element: 2, 4 or 8
 void takePart(const WeightPart &part, std::int64_t bytes, const std::byte *file,
               std::byte *own);
-/// Copies the parameter into the tensor.
+/// Copies the parameter into the tensor; the inverse of takePart.
 void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
              std::byte *file);
 
-/// Rounds each element once, to nearest even; equal types keep their bits. Both
-/// arrays are aligned to their type.
+/// Converts elements, each rounded once, to nearest even; equal types are
+/// copied bit by bit. Both arrays are aligned to their type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
 
@@ -56,23 +56,24 @@ void convertElements(ElementType from, const std::byte *source, ElementType to,
 std::vector<std::int64_t> madeShape(const WeightSource &source,
                                     const WeightRule &rule);
 
-/// Returns the elements of a rule's tensor in `type`, each rounded once.
+/// Returns the bytes of a rule's tensor in `type`; each element is rounded
+/// once.
 std::vector<std::byte> madeTensor(const WeightSource &source,
                                   const WeightRule &rule, ElementType type);
 
-/// Returns the names of the parameters of a source, in order.
+/// Returns the names of a source's parameters, sorted.
 std::vector<std::string> parametersOf(const WeightSource &source);
 
-/// Returns a rule for every tensor of the original that parameters of `source`
-/// make.
-/// \throws WeightError if the two do not fit
+/// Returns, by name, a rule for every tensor of the original files that
+/// consists of parameters of `source`.
+/// \throws WeightError if the parameters do not match the original's tensors
 std::map<std::string, WeightRule> rulesOf(const Origin &origin,
                                           const WeightSource &source);
 
-/// Returns the tensors that files of the family usually have, in the network's
-/// order.
-/// \param family  "": the first that has a place for every parameter
-/// \throws WeightError
+/// Returns rules for the tensors that files of a family usually have, in the
+/// network's order.
+/// \param family  "": the first family that has a tensor for every parameter
+/// \throws WeightError if no family fits
 std::vector<WeightRule> usualRules(const WeightSource &source,
                                    const std::string &family);
 

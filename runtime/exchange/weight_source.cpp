@@ -28,7 +28,7 @@ std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-// A tensor as it is stored in a file.
+// The location and type of a tensor in a file.
 struct FileTensor {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
@@ -53,7 +53,7 @@ public:
   }
 
 protected:
-  /// Adds the parameters that a rule finds in a tensor, in equal shares.
+  /// Adds the parameters of a rule's tensor, which divide it equally.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {
@@ -96,7 +96,7 @@ public:
       : files(ModelFiles::open(path)), names(recogniseAll(path)) {
     const std::vector<std::string> theirs = namesIn(files);
     const WeightTable table = expectedTable(path, theirs);
-    // Label to the tensor that it came from.
+    // By parameter, the file's tensor that contains it.
     std::map<std::string, std::string> made;
     for (const auto &[name, rule] : rulesByName(table, theirs)) {
       const ModelTensor &tensor = *files.find(name);
@@ -169,14 +169,14 @@ private:
     return found || rule.olderName.empty() ? found : files.find(rule.olderName);
   }
 
-  // Returns the parameters that the files have: a family may have more or
-  // fewer. A tensor that may be a parameter or a copy of another is a copy if
-  // it has the same bytes.
+  // Returns the parameters that the files contain, because some parameters of a
+  // family are optional. A tensor that may be either a parameter or a tied copy
+  // of another one is a copy if it has the same bytes.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);
     const std::vector<WeightSlot> slots = slotsOf(family, names.prefix, layers);
-    std::map<std::string_view, const ModelTensor *> holder; // by label
+    std::map<std::string_view, const ModelTensor *> holder; // by parameter
     for (const WeightSlot &slot : slots)
       if (slot.rule.labels.size() == 1)
         holder[slot.rule.labels[0]] = find(slot.rule);

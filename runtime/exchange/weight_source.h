@@ -1,8 +1,8 @@
 //===- weight_source.h - Weights from any kind of file ----------*- C++ -*-===//
 //
-// A checkpoint of mtplan, safetensors of Hugging Face and a model of llm.c have
-// the same parameters, under the same names and in the same layout. They are
-// read one at a time, so that no model needs to fit into memory.
+// A common interface to checkpoints of mtplan, safetensors of Hugging Face and
+// models of llm.c: parameters have the same names and layout in all of them.
+// Tensors are read one at a time, so that a model need not fit into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,41 +22,44 @@
 
 namespace mtplan::runtime {
 
+/// A parameter or moment of a source.
 struct SourceTensor {
   StateKind kind = StateKind::weight;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
 
+  /// Returns the number of elements.
   std::int64_t elements() const;
   bool operator==(const SourceTensor &) const = default;
 };
 
+/// The weights of a model in opened files.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// Describes the source: "checkpoint of step 100", "gpt2 of Hugging Face, 3
+  /// Returns a description: "checkpoint of step 100", "gpt2 of Hugging Face, 3
   /// files".
   virtual std::string what() const = 0;
-  /// Returns "gpt2", or a model's own name.
+  /// Returns the model's name or, for files of other tools, its family: "gpt2".
   virtual std::string model() const = 0;
-  /// Returns the state of a checkpoint; null for other sources.
+  /// Returns the run's state in a checkpoint; null for other sources.
   virtual const RunState *run() const { return nullptr; }
-  /// Returns the size of all files.
+  /// Returns the size of all files, in bytes.
   virtual std::int64_t bytes() const = 0;
-  /// Returns parameters, and moments if there are any, by name.
+  /// Returns the parameters, and the moments of a checkpoint, by name.
   const std::map<std::string, SourceTensor> &tensors() const { return all; }
-  /// Returns the elements of one of tensors(), in its own type.
+  /// Returns the bytes of one of tensors(), in its own type.
   /// \throws CheckpointError if its checksum differs from the manifest's
   virtual std::vector<std::byte> read(const std::string &name) const = 0;
 
-  /// Returns the description of the original files; null if mtplan made the
-  /// weights.
+  /// Returns the description of the original files; null for weights that
+  /// mtplan initialised.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Returns whether a tensor of the original that is no parameter is
-  /// available.
+  /// Returns whether the source has this tensor of the original files, which is
+  /// not a parameter.
   virtual bool hasOther(const std::string &name) const = 0;
-  /// Returns the bytes of such a tensor, which must be available.
+  /// Returns the bytes of a tensor for which hasOther() is true.
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
 
 protected:
@@ -64,37 +67,38 @@ protected:
   std::optional<Origin> from;
 };
 
-/// Opens a checkpoint or a folder with checkpoints (the newest counts), a
-/// folder with `model.safetensors` or its index, one of these files, or a model
-/// of llm.c.
-/// \throws CheckpointError, DataError or WeightError that says what it is not,
-/// or that its tensors belong to no known family
+/// Opens a checkpoint, the newest checkpoint in a folder, a folder with
+/// `model.safetensors` or its index, one of these files, or a model of llm.c.
+/// \throws CheckpointError, DataError or WeightError if the path is none of
+/// these, or if its tensors belong to no known family
 std::unique_ptr<WeightSource> openWeights(const std::string &path);
 
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// A tensor that differs.
+/// A tensor that differs between two sources.
 struct WeightDifference {
   std::string name;
-  std::optional<SourceTensor> first, second; ///< none: missing
-  // The following members compare tensors of equal shape in double precision.
-  std::int64_t elements = 0; ///< that differ
-  double largest = 0.0;      ///< of |a - b|; infinite if one is NaN
-  std::int64_t at = 0;       ///< index of that element
-  double size = 0.0;         ///< the largest |a|
+  std::optional<SourceTensor> first, second; ///< none: missing there
+  // The following members are set for tensors of equal shape, and computed in
+  // double precision.
+  std::int64_t elements = 0; ///< number that differ
+  double largest = 0.0;      ///< largest |a - b|; infinite if one is not finite
+  std::int64_t at = 0;       ///< index of the largest difference
+  double size = 0.0;         ///< largest |a|
 };
 
+/// The result of a comparison.
 struct WeightComparison {
-  std::int64_t tensors = 0;                  ///< compared: in both models
-  std::vector<WeightDifference> differences; ///< by name
-  /// One of the two has no moments, so moments were not compared.
+  std::int64_t tensors = 0; ///< compared, because both have them
+  std::vector<WeightDifference> differences; ///< sorted by name
+  /// Moments were not compared, because only one source has them.
   bool withoutMoments = false;
 };
 
-/// Tensors of different types are equal if their numbers are.
-/// \throws CheckpointError if one is damaged
+/// Compares the tensors of two sources by value; their types may differ.
+/// \throws CheckpointError if a tensor is damaged
 WeightComparison compareWeights(const WeightSource &first,
                                 const WeightSource &second);
 

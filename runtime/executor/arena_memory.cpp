@@ -53,7 +53,8 @@ std::byte *ArenaMemory::startOf(int arena) const {
   return arenas[sized(arena)].get();
 }
 
-/// Returns whether ranks of the stage communicate in the group, and no others.
+/// Returns whether the group's communicators with ranks of the stage have
+/// several ranks, all of them of the stage.
 static bool isWithin(const Stage &stage, const Group &group) {
   const auto isOurs = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

@@ -12,31 +12,32 @@
 
 namespace mtplan::runtime {
 
-/// Returns, by group of the plan, the arenas of the stage (Stage::arenas) that
-/// calls of its ranks read or write. A group has none if a rank calls alone, or
-/// with ranks of other stages, whose arenas are laid out differently.
-/// All-to-alls use memory outside the arenas.
+/// Returns, by group of the plan, the arenas (indices into Stage::arenas) that
+/// its collectives read or write within the stage. Empty for groups of one
+/// rank, and for groups with ranks of other stages, whose arenas have another
+/// layout. All-to-alls use memory outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 
-/// One zeroed allocation per arena of a stage. The arena of class host lies in
-/// the backend's staging memory, arenas that collectives use where the backend
-/// prefers them, and the others in the backend's memory.
+/// One zeroed allocation per arena of a stage. The arena of class host is in
+/// the backend's staging memory, arenas that collectives use are in
+/// Memory::ofCollectives(), and the others in the backend's memory.
 class ArenaMemory {
 public:
-  /// Throws std::runtime_error with the class and the bytes if there is not
-  /// enough memory.
-  /// \param seen  arenas of theStage that collectives read or write
+  /// Throws std::runtime_error with the arena's class and bytes if memory is
+  /// insufficient.
+  /// \param seen  arenas of theStage that collectives use
   ArenaMemory(const Stage &theStage, Memory &memory, const std::set<int> &seen);
 
   /// Returns the start of a tensor for layer `copy` and micro-batch
   /// `microBatch`.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
-  /// Returns the start of an entry and a slot of a buffer.
+  /// Returns the start of a buffer's piece.
   std::byte *at(int buffer, int entry, int slot) const;
+  /// Returns the start of an arena, an index into Stage::arenas.
   std::byte *startOf(int arena) const;
 
-  /// Returns the memory that holds the tensor.
+  /// Returns the memory that holds the tensor: staging or the backend's.
   Memory &memoryOf(const Tensor &tensor) const;
 
 private:

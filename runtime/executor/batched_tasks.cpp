@@ -13,12 +13,12 @@ using base::sized;
 
 namespace {
 
-/// A product of a batch. The first runs all; the events of the others are
-/// recorded later than necessary, on the same stream.
+/// A product of a batch. The first one runs them all. The others record their
+/// events later than necessary, on the same stream.
 class BatchedProduct : public Task {
 public:
   /// \param theAlone  runs this product alone
-  /// \param theAll    runs the whole batch; null: another product does
+  /// \param theAll    runs the whole batch; null for all but the first product
   BatchedProduct(const ArenaMemory &theMemory, const Instruction &what,
                  std::unique_ptr<Task> theAlone, std::unique_ptr<Task> theAll)
       : Task(theMemory, what), alone(std::move(theAlone)),
@@ -33,7 +33,7 @@ private:
   const std::unique_ptr<Task> alone, all;
 };
 
-/// The first collective of a group, which makes all calls.
+/// The first of several grouped collectives, which issues all calls.
 class GroupedCollectives : public Task {
 public:
   GroupedCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -56,7 +56,7 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// A later collective of a group.
+/// A later one of several grouped collectives.
 class GroupedCollective : public Task {
 public:
   using Task::Task;
@@ -67,8 +67,8 @@ public:
   }
 };
 
-/// An update of a multi-tensor kernel. The first one runs all, for one layer,
-/// or for all layers at the first.
+/// An update in a multi-tensor kernel. The first update runs them all: for each
+/// layer, or in the first layer for all layers.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer

@@ -1,7 +1,7 @@
 //===- batched_tasks.h - Instructions that are one launch -------*- C++ -*-===//
 //
-// Carries out the batches of a plan. A batch stays a list of single
-// instructions if the backend has no kernel for it; the bits are the same.
+// Replaces the tasks of a batch by one launch. They stay single launches, with
+// the same bits, if the backend has no kernel for the batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@
 
 namespace mtplan::runtime {
 
-/// Runs the products of a batch as one, if the backend can.
-/// \param tasks  of the program, by instruction
+/// Runs the products of a batch as one kernel, if the backend supports it.
+/// \param tasks  of the program, by instruction; the batch's are replaced
 void batchProducts(const TaskContext &all, int program, const Batch &batch,
                    std::vector<std::unique_ptr<Task>> &tasks);
 
-/// Runs the updates of a batch as one kernel, if the backend can.
-/// \param entry  of Stage::apply, the only one that runs the program
+/// Runs the updates of a batch as one kernel, if the backend supports it.
+/// \param entry  the entry of Stage::apply that runs the program
 void batchUpdates(const TaskContext &all, const ScheduleEntry &entry,
                   const Batch &batch,
                   std::vector<std::unique_ptr<Task>> &tasks);

@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime {
 
-/// Calls visit(local, global) for every element in row-major order, with its
-/// index in the shard and in the global tensor.
+/// Calls visit(local, global) for every element of the shard, in row-major
+/// order, with its index in the shard and in the global tensor.
 template <typename Visit>
 void forEachElement(const TensorView &view, Visit visit) {
   const std::size_t rank = view.shape.size();

@@ -32,7 +32,7 @@ ElementType typeOfProducts(const Plan &plan) {
 /// A product of two square matrices.
 class Product {
 public:
-  /// \throws std::runtime_error if there is no room
+  /// \throws std::runtime_error if memory is insufficient
   Product(Backend &theBackend, ElementType type, std::int64_t theSize)
       : size(theSize), backend(theBackend), bytes(size * size * bytesOf(type)),
         left(backend.memory(), static_cast<std::size_t>(bytes)),
@@ -72,7 +72,7 @@ private:
   std::unique_ptr<Kernel> kernel;
 };
 
-/// Returns null if there is not enough memory.
+/// Returns null if memory is insufficient.
 std::unique_ptr<Product> productOf(Backend &backend, ElementType type,
                                    std::int64_t size) {
   try {
@@ -107,13 +107,13 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
   auto product = std::make_unique<Product>(backend, type, kSmallest);
   product->run(1);
   int runs = kRuns;
-  // On a device a small product takes little more than its launch. Many long
-  // runs make launch and wait negligible on the host's clock.
+  // A small product on a device measures little but its launch. Many long runs
+  // make launch and synchronization negligible on the host's clock.
   if (backend.queue().records()) {
     double one = 0.0;
     for (;;) {
       one = secondsOfOne(*product, now);
-      if (one >= kLong) // which may be due to the host
+      if (one >= kLong) // possibly a delay of the host
         one = std::min(one, secondsOfOne(*product, now));
       if (one >= kLong || product->size == kLargest)
         break;
@@ -126,14 +126,13 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
     runs = static_cast<int>(
         std::clamp(kEnough / one, 2.0, static_cast<double>(kRunsOfDevice)));
   }
-  // Times from the start of all ranks to the end of all, because ranks may
-  // share cores.
+  // The interval spans all ranks, because ranks may share cores.
   world.barrier("the peak of products");
   const double start = now();
   product->run(runs);
   double end = now();
   world.barrier("the end of the peak of products");
-  // A device is not slowed by late ranks on other devices.
+  // On devices it excludes waiting for ranks on other devices.
   if (!backend.queue().records())
     end = now();
   return runs * product->flops() / std::max(end - start, 1e-9);

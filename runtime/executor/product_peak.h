@@ -10,15 +10,17 @@
 
 namespace mtplan::runtime {
 
-/// Returns seconds since an arbitrary moment.
+/// A clock; returns seconds since an arbitrary moment.
 using SecondsNow = std::function<double()>;
+/// Returns a monotonic clock.
 SecondsNow steadyNow();
 
-/// Returns the flop/s of a rank in square products of the most frequent product
-/// type of the plan, while all other ranks do the same. Every rank calls it. On
-/// cores it measures products of size 512 for some 10 ms. On a device it uses
-/// the smallest size, from 512 doubled up to 8192, that takes a millisecond, or
-/// the largest that fits into memory: some 0.2 s.
+/// Measures a rank's peak flop/s, in square products of the plan's most
+/// frequent product type, while all other ranks measure theirs. Collective over
+/// all ranks. On CPU cores the products have size 512, and the measurement
+/// takes some 10 ms. On a device they have the smallest size that takes a
+/// millisecond, from 512 doubled up to 8192, or the largest that fits into
+/// memory; it takes some 0.2 s.
 double productPeak(const Plan &plan, World &world, Backend &backend,
                    const SecondsNow &now = steadyNow());
 

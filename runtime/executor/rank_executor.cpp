@@ -157,8 +157,8 @@ void RankExecutor::prepareOwnKernels() {
 
 RankExecutor::~RankExecutor() = default;
 
-// The weight and its master are the same draws, the master unrounded. They are
-// drawn once if both are the same shard.
+// A weight and its master get the same draws, the master unrounded. Draws are
+// made once if both have the same shard.
 void RankExecutor::initialise(const InitialValues &initial, int threads) {
   PieceFiller filler(backend.memory().staging(), threads);
   for (const Parameter &parameter : own.parameters)
@@ -223,7 +223,7 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
   return all;
 }
 
-// Runs everything up to the gradient norm.
+// Queues forward, backward and reduction.
 void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   const auto runAll = [&](const std::vector<ScheduleEntry> &entries) {
     for (const ScheduleEntry &entry : entries)
@@ -234,8 +234,8 @@ void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   runAll(own.reduce);
 }
 
-// The first execution warms up, and may set things up that a recording could
-// not hold.
+// The first execution is not recorded: it warms up, and may initialise state
+// that a recording cannot contain.
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
   Queue &queue = backend.queue();
@@ -299,8 +299,8 @@ void RankExecutor::sumSquares() {
                                  sizeof(LongSum));
 }
 
-// Does on every device what `agree` and the rule do, so that devices need not
-// wait for the hosts.
+// Computes on every device what `agree` and the rule compute on the host, so
+// that devices need not wait for it.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
   everyoneThere->allGather("gradient norm", squareSums.get(),
@@ -312,9 +312,10 @@ void RankExecutor::decideThere() {
   gradientFactor->run({&in, &out, numbers.as<const StepNumbers>()});
 }
 
-// Reduces the sum of squares of all gradients and the reports, in one message.
-// All ranks of a stage report the same, so the first one counts. Scales are
-// usually powers of two, which leave the bits of reports unchanged.
+// All-gathers the sums of squared gradients and the reports in one call, and
+// returns the global sum of squares. All ranks of a stage have the same
+// reports, so only the first contributes. Scales are usually powers of two, so
+// that dividing by them is exact.
 double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                            double scale) {
   std::vector<double> mine{norm.sum, norm.lost};
@@ -362,8 +363,8 @@ StepOutput RankExecutor::step(const StepInput &input) {
       decideThere();
     stepTimes->stop(secondsOfNorm, nullptr);
   });
-  // The device continues with its own decision while the host learns of it. The
-  // first update warms up, and may wait for devices itself.
+  // The device updates by its own decision while the host computes the same.
+  // The first update warms up, and may itself synchronize with devices.
   const bool isAhead =
       everyoneThere && update.mayBeRecorded && update.times > 0;
   if (isAhead) {

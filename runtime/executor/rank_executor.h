@@ -1,13 +1,13 @@
 //===- rank_executor.h - Executes one rank's part of a plan -----*- C++ -*-===//
 //
-// Everything is looked up, prepared and allocated when the executor is made. A
-// step then queues the schedule, instruction by instruction, in the order of
-// the plan, on its streams. If kernels run when they are called, that order is
-// one that streams and waits allow. If a queue can record, the second step is
-// recorded and later ones are replayed. Devices decide by themselves whether
-// and how a step updates, and continue; the host waits once per step, for the
+// The constructor allocates memory and prepares all kernels. A step then queues
+// the schedule, instruction by instruction in the plan's order, on its streams.
+// If kernels run when they are called, this order is one that streams and waits
+// allow. If a queue can record, the second step is recorded and later ones are
+// replayed. Devices decide by themselves whether a step updates, and with which
+// factor, so that they need not wait; the host waits once per step, for the
 // reports and the norm, and decides the same. An update with work for the host
-// follows the host's decision and is queued anew every time, because the host
+// follows the host's decision and is queued in every step, because the host
 // waits for each gradient.
 //
 //===----------------------------------------------------------------------===//
@@ -31,56 +31,65 @@
 
 namespace mtplan::runtime {
 
-/// Initialises a shard of one layer's parameter before training. Several
-/// threads call it at a time.
+/// Computes the initial values of a shard of one layer's parameter. Several
+/// threads call it concurrently.
 using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
+/// Runs one rank's share of a plan's steps, and holds its parameters and state.
 class RankExecutor {
 public:
-  /// All arguments must outlive the executor, and every rank of the plan makes
-  /// one at the same time. Throws std::runtime_error for what the backend or
-  /// the world cannot do.
+  /// Collective over all ranks of the plan. All arguments must outlive the
+  /// executor. Throws std::runtime_error for anything that the backend or the
+  /// world does not support.
   RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
   ~RankExecutor();
 
+  /// Sets parameters and master weights to their initial values.
   /// \param threads  number of threads that draw, including the caller's, >= 1;
-  /// the bits do not depend on it
+  ///                 the bits do not depend on it
   void initialise(const InitialValues &initial, int threads = 1);
+  /// Runs a training step. Collective over all ranks.
   StepOutput step(const StepInput &input);
-  /// Returns the reports of a forward pass without dropout. It changes and
-  /// counts nothing that training keeps from step to step.
+  /// Returns the reports, by label, of a forward pass without dropout.
+  /// Parameters, optimizer state and collectives() do not change.
   std::map<std::string, double> evaluate(const StepInput &input);
 
+  /// Returns the rank's coordinates.
   const RankPlace &place() const { return where; }
+  /// Returns the rank's pipeline stage.
   const Stage &stage() const { return own; }
-  /// Reads the tensor of a layer and of micro-batch 0 in the state of the last
-  /// settle(). May be called from any thread.
+  /// Calls `see` with a tensor's contents, for layer `copy` and micro-batch 0,
+  /// as of the last settle(). May be called from any thread.
   void look(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
-  /// Changes a tensor, or a part of it. Not allowed during a step.
+  /// Calls `fill` to change a tensor's contents. Not allowed during a step.
   void change(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
-  /// Waits until all queued work is complete. A step may return earlier.
+  /// Waits until all queued work is complete; step() may return earlier.
   void settle();
+  /// Returns the number of calls in all steps so far.
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
+  /// Returns seconds by category, over all timed steps so far.
   TimeSpent timeSpent() const;
-  /// Returns times in the order of the stage's programs, then that of the
-  /// gradient norm.
+  /// Returns the times of all instructions in the order of the stage's
+  /// programs, and then that of the gradient norm.
   std::vector<InstructionTime> instructionTimes() const;
-  /// Returns the flops of the kernels of one step of this rank.
+  /// Returns the flops of one step's kernels on this rank.
   double flops() const { return programs->flops(); }
 
 private:
-  /// A part of a step that is queued the same way every time.
+  /// A part of a step that is queued identically in every step, and can
+  /// therefore be recorded.
   struct Part {
     int times = 0;
-    bool mayBeRecorded = true;            ///< the host only queues in it
-    std::unique_ptr<RecordedCalls> calls; ///< null: no calls to repeat
-    /// Contains the calls; destroyed before their marks.
+    bool mayBeRecorded = true;            ///< the host only queues work
+    std::unique_ptr<RecordedCalls> calls; ///< of the host; may be null
+    /// The recorded work. Declared after `calls`, so that it is destroyed
+    /// first.
     std::unique_ptr<Recording> recording;
     std::map<CollectiveCount, std::int64_t> counts; ///< of one execution
   };
@@ -92,9 +101,9 @@ private:
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
   void runSchedule(const StepInput &input, bool reportsAlone);
-  /// Stores the inputs of the step for what is queued or replayed next.
+  /// Stores the step's inputs, which the work queued or replayed next reads.
   void feed(const StepInput &input, bool drops);
-  /// Queued first: copies the step's numbers and clears the reports.
+  /// Queues the start of a step: copies its numbers and clears the reports.
   void beginStep();
   void sumSquares();
   void decideThere();
@@ -107,24 +116,25 @@ private:
   RankPlace where;
   const Stage &own;
   ArenaMemory memory;
-  /// The numbers that kernels read, and their sources, copied before the step
-  /// and before its update; the host's kernels read the last source directly.
+  /// The step's numbers that device kernels read, and their host copies,
+  /// uploaded before the step and before its update. Host kernels read
+  /// updateNumbers directly.
   Allocation numbers, stepNumbers, updateNumbers;
-  /// One LongSum each, the second on the host.
+  /// The rank's sum of squared gradients (a LongSum), and its host copy.
   Allocation squareSums, normOfOwn;
-  Allocation allSquareSums; ///< of all ranks
+  Allocation allSquareSums; ///< one LongSum per rank
   Results results;
-  std::unique_ptr<World> carries; ///< null: `world` transports
-  /// Null: this rank is not in it.
+  std::unique_ptr<World> carries; ///< the device's transport; null: `world`
+  /// By group of the plan; null if this rank is not in it.
   std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> everyone;
-  std::unique_ptr<Communicator> everyoneThere; ///< on devices; null: none
+  std::unique_ptr<Communicator> everyoneThere; ///< of devices; may be null
   std::map<CollectiveCount, std::int64_t> counted;
   std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;
-  std::unique_ptr<Kernel> gradientFactor; ///< null: no device decides
-  int sumsAreThere = 0;                   ///< an event
-  std::vector<std::string> reported;      ///< by any stage
+  std::unique_ptr<Kernel> gradientFactor; ///< null: the host decides
+  int sumsAreThere = 0;              ///< event: norm and reports are copied
+  std::vector<std::string> reported; ///< labels of all stages' reports
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;
   double secondsOfNorm = 0.0;

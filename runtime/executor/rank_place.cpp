@@ -1,4 +1,4 @@
-//===- rank_place.cpp - The place of a rank in a plan ---------------------===//
+//===- rank_place.cpp - The coordinates of a rank -------------------------===//
 
 #include "runtime/executor/rank_place.h"
 

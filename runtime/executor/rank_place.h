@@ -1,4 +1,4 @@
-//===- rank_place.h - The place of a rank in a plan -------------*- C++ -*-===//
+//===- rank_place.h - The coordinates of a rank -----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
 #define MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
@@ -8,22 +8,24 @@
 
 namespace mtplan::runtime {
 
-/// A rank's stage, and its coordinates on the axes of the mesh.
+/// A rank's pipeline stage, and its coordinates on the axes of the mesh.
 class RankPlace {
 public:
-  /// Throws std::runtime_error if no stage has the rank.
+  /// Throws std::runtime_error if no stage contains the rank.
   RankPlace(const Plan &plan, int rank);
 
+  /// Returns the index of the rank's stage in Plan::stages.
   int stage() const { return stageNumber; }
+  /// Returns the rank's coordinate on an axis, and the size of the axis.
   int placeOn(int axis) const { return places[static_cast<std::size_t>(axis)]; }
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
-  /// Returns the rank with the same coordinates in another stage.
+  /// Returns the rank of another stage that has the same index in Stage::ranks.
   int rankOfStage(const Plan &plan, int stage) const;
-  /// Returns the rank's shard of the global tensor.
+  /// Returns the rank's shard of the tensor, with its offset in the global one.
   TensorView viewOf(const Tensor &tensor) const;
 
 private:
-  int stageNumber = -1, index = 0; ///< in Stage::ranks
+  int stageNumber = -1, index = 0; ///< index: in Stage::ranks
   std::vector<int> places, sizes;  ///< by axis
 };
 

@@ -14,7 +14,7 @@ using base::sized;
 
 namespace {
 
-// Returns, by program, the part of a step that it is scheduled in.
+// Returns the phase of each program, as in CollectiveCount.
 std::vector<std::string> phasesOf(const Stage &stage) {
   std::vector<std::string> phases(stage.programs.size(), "forward");
   for (std::size_t p = 0; p < phases.size(); ++p)
@@ -56,13 +56,13 @@ RankPrograms::RankPrograms(const TaskContext &context) : all(context) {
   all.backend.queue().select(0);
 }
 
-// Finds the instructions that an evaluation needs: all of the forward pass, and
-// those that reduce the inputs of reports.
+// Finds the instructions that an evaluation needs: the forward pass, and the
+// instructions of `reduce` that compute the inputs of reports.
 void RankPrograms::findReporting() {
   const std::vector<std::string> phases = phasesOf(all.stage);
   for (std::size_t p = 0; p < programs.size(); ++p)
     reporting.emplace_back(programs[p].size(), phases[p] == "forward");
-  std::set<int> wanted; // buffers
+  std::set<int> wanted; // buffers that reports depend on
   std::set<int> seen;
   for (std::size_t e = all.stage.reduce.size(); e-- > 0;) {
     const int p = all.stage.reduce[e].program;
@@ -101,8 +101,8 @@ void RankPrograms::batchTasks() {
   }
 }
 
-// An evaluation makes only some calls, so a launch belongs to evaluations or to
-// training only.
+// Splits the batch where needed, because an evaluation issues only some of its
+// calls: a launch is either part of evaluations or not.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =
@@ -132,8 +132,8 @@ void RankPrograms::feed(const StepInput &input) {
       task->feed(input);
 }
 
-// Events are numbered over the whole program, even if an evaluation runs only
-// some of it.
+// Waits and events are queued for all instructions, even if an evaluation runs
+// only some of them.
 void RankPrograms::run(const ScheduleEntry &entry, const StepInput &input,
                        bool reportsAlone, StepTimes &times) {
   const std::size_t p = sized(entry.program);
@@ -148,7 +148,7 @@ void RankPrograms::run(const ScheduleEntry &entry, const StepInput &input,
   for (int i = 0; i < entry.count; ++i) {
     run.copy = entry.first + i * entry.step;
     order.begin(queue);
-    int last = 0; // stream
+    int last = 0; // the selected stream
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       times.turnTo(last, order.streamOf(t));
       last = order.streamOf(t);

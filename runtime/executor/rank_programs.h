@@ -12,29 +12,31 @@
 
 namespace mtplan::runtime {
 
-/// Prepares the instructions of a rank's stage, and its batches as one launch
-/// each where the backend or the group has one for them.
+/// The prepared instructions of a rank's stage. Each batch is one launch if the
+/// backend or the communicator supports it.
 class RankPrograms {
 public:
-  /// Throws std::runtime_error for what the backend or the rank cannot do.
+  /// Throws std::runtime_error for instructions that the backend does not
+  /// support.
   explicit RankPrograms(const TaskContext &context);
 
-  /// Stores the host's inputs of a step for what runs next.
+  /// Stages the training data of a step, for the runs that follow.
   void feed(const StepInput &input);
   /// Queues the runs of a schedule entry.
-  /// \param reportsAlone  queues only what an evaluation needs
+  /// \param reportsAlone  queues only instructions that an evaluation needs
   void run(const ScheduleEntry &entry, const StepInput &input,
            bool reportsAlone, StepTimes &times);
-  /// Ends overlapped instructions at the end of the schedule.
+  /// Lets stream 0 wait for overlapped collectives, at the end of the schedule.
   void endOverlap();
 
-  /// Whether the host computes in the program.
+  /// Returns whether the program has kernels for the host.
   bool hasHost(int program) const;
   /// Returns the flops of the kernels of one step.
   double flops() const;
-  /// Adds the seconds of all timed steps to their accounts.
+  /// Adds the seconds of all timed steps to the members of `spent`.
   void addTo(TimeSpent &spent) const;
-  /// Returns times in the order of the stage's programs.
+  /// Returns the times of all instructions in the order of the stage's
+  /// programs.
   std::vector<InstructionTime> instructionTimes() const;
 
 private:
@@ -47,7 +49,7 @@ private:
   const TaskContext all;
   std::vector<Tasks> programs;
   std::vector<StreamOrder> orders; ///< by program
-  /// By program: the instructions that an evaluation runs.
+  /// By program and instruction: whether an evaluation runs the instruction.
   std::vector<std::vector<bool>> reporting;
 };
 

@@ -12,23 +12,23 @@
 
 namespace mtplan::runtime {
 
-/// Numbers are copied to the host in the order of the queue, and read when the
-/// queue has finished.
+/// Numbers that the queue copies to the host during a step. They may be read
+/// when the queue has finished.
 class Results {
 public:
-  /// \param most  limit of numbers between two calls of clear()
+  /// \param most  the most numbers between two calls of clear()
   Results(Memory &theMemory, std::size_t most)
       : memory(theMemory), places(theMemory.staging(), most * kPlace) {}
 
   void clear() { kept.clear(); }
-  /// Copies one number of the backend's memory.
+  /// Queues the copy of one number from the backend's memory.
   void keep(const std::string &label, ElementType type, const void *number);
 
-  /// Returns sums by label, added in the order of keep().
+  /// Returns the sum of each label's numbers, added in the order of keep().
   std::map<std::string, double> sums() const;
 
 private:
-  static constexpr std::size_t kPlace = 8; ///< bytes, for any type
+  static constexpr std::size_t kPlace = 8; ///< bytes of a slot, for any type
 
   struct Kept {
     std::string label;

@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// The samples of a step, of all replicas: micro-batch m of b samples has
-/// samples m b to (m + 1) b - 1.
+/// Inputs made of a dataset's samples for all replicas. Micro-batch m of b
+/// samples has samples m b to (m + 1) b - 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
@@ -24,12 +24,12 @@ private:
   std::shared_ptr<const StepSamples> samples;
 };
 
-/// Returns how a plan's inputs are made of samples, by their names and limits.
-/// Throws std::invalid_argument with the name of an input that no text
-/// provides.
+/// Returns the training objective, derived from the names and limits of the
+/// plan's inputs. Throws std::invalid_argument with the name of an input that
+/// cannot be made from text.
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
-/// Returns the vocabulary of a plan's model; 0 if it is not trained on tokens.
+/// Returns the size of the model's vocabulary; 0 if its inputs are not tokens.
 std::int64_t vocabularyOf(const Plan &plan);
 
 } // namespace mtplan::runtime

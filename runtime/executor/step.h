@@ -1,4 +1,4 @@
-//===- step.h - What goes into a step, and what comes out -------*- C++ -*-===//
+//===- step.h - The inputs and outputs of a step ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_STEP_H
 #define MTPLAN_RUNTIME_EXECUTOR_STEP_H
@@ -17,47 +17,47 @@
 
 namespace mtplan::runtime {
 
-/// The time that an instruction of the rank's stage took in all timed steps so
-/// far.
+/// The time of an instruction of the rank's stage, summed over all timed steps
+/// so far.
 struct InstructionTime {
-  /// Null stands for the gradient norm, of this rank and, where devices decide,
-  /// of all ranks; no program contains it.
+  /// Null for the gradient norm, which no program contains: of this rank, and
+  /// of all ranks if devices decide about the update.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
 
-/// The inputs of a step that every rank knows before it runs.
+/// The inputs of a step, which are the same on every rank.
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
   std::int64_t step = 1; ///< from 1
-  UpdateNumbers update;  ///< gradientFactor is unread if there is a rule
-  /// Scales the loss, and so all gradients; reports are unscaled.
+  UpdateNumbers update;  ///< gradientFactor is ignored if there is a rule
+  /// Multiplies the loss and thereby all gradients; reports are unscaled.
   double lossScale = 1.0;
-  /// Whether the streams of a device take turns, so that each instruction is
-  /// timed alone: nothing overlaps, and nothing is recorded or replayed. If
-  /// kernels run when they are called, all steps are timed.
+  /// Serializes the streams of a device to time each instruction alone: nothing
+  /// overlaps, and nothing is recorded or replayed. If kernels run when they
+  /// are called, all steps are timed.
   bool isTimed = false;
-  /// Receives when each instruction of a timed step ran, unless it is null.
+  /// Receives the start and end of each instruction of a timed step; may be
+  /// null.
   std::vector<InstructionRun> *trace = nullptr;
-  /// Decides about clipping, loss scale and norms that are not finite, equally
-  /// on all ranks. Null: every step updates.
+  /// Decides about clipping, loss scale and non-finite norms, identically on
+  /// all ranks. Null: every step updates.
   UpdateRule *rule = nullptr;
-  /// Is called before the update, unless it is empty. Until then parameters and
-  /// moments are those of the step before.
+  /// Is called before the update changes parameters and moments; may be empty.
   std::function<void()> beforeUpdate;
 };
 
-/// The outputs of a step that every rank knows.
+/// The outputs of a step, which are the same on every rank.
 struct StepOutput {
-  std::map<std::string, double> reports; ///< of all stages; layers are summed
+  std::map<std::string, double> reports; ///< by label, summed over layers
   double gradientNorm = 0.0;             ///< of all parameters, before clipping
   bool skipped = false;                  ///< nothing was updated
 };
 
-/// Counts the calls of a collective, by the phase of its program ("forward",
-/// "backward" or "update"), kind and group. Overlapped collectives belong to
-/// the update.
+/// The key of call counts: the phase of the program ("forward", "backward" or
+/// "update"), kind and group of a collective or message. Overlapped collectives
+/// belong to "update".
 struct CollectiveCount {
   std::string phase, kind, group;
   bool operator==(const CollectiveCount &) const = default;
@@ -67,8 +67,8 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds of all timed steps so far. `steps` also includes the hosts' exchange
-/// of norms and the time between instructions.
+/// Seconds, summed over all timed steps so far. `steps` also includes the
+/// hosts' exchange of norms and gaps between instructions.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;

@@ -75,9 +75,10 @@ void StepTimes::end() {
   on = false;
 }
 
-// A mark takes time, too: a microsecond on a GPU, and a step has thousands of
-// instructions. For most of them nothing lies between the mark that ends one
-// and the mark that begins the next, which measures that time.
+// A mark itself takes time: a microsecond on a GPU, and a step has thousands of
+// instructions. Most instructions follow each other without other work, so the
+// gap between the mark that ends one and the mark that begins the next measures
+// it.
 double StepTimes::secondsOfNothing() const {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < parts.size(); ++i)

@@ -1,10 +1,10 @@
 //===- step_times.h - Times of the parts of a step --------------*- C++ -*-===//
 //
-// Uses the clock of the device that runs the parts. The streams of a device
-// take turns, so that nothing overlaps and the host need not wait for each
-// part: a part that is queued early begins when the one before it ends. If the
-// host is not ahead, as with kernels shorter than their launch, a part takes
-// the host's time.
+// Measures parts of a step (instructions, mostly) by the clock of the device
+// that runs them. The device's streams are serialized, so that nothing overlaps
+// and the host need not wait for each part: a part that is queued early begins
+// when the previous one ends. If the host falls behind, as with kernels shorter
+// than their launch, a part includes the host's time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,45 +20,46 @@
 
 namespace mtplan::runtime {
 
-/// One run of an instruction of the rank's stage. If a backend runs several
-/// products or updates as one kernel, the earliest one (for updates, in the
-/// first layer) has the time of all, and the others have none.
+/// One run of an instruction of the rank's stage. If several products or
+/// updates are one launch, the first instruction (for updates, in the first
+/// layer) has the time of all, and the others have 0.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
   std::int32_t microBatch = 0;
-  double start = 0.0, end = 0.0; ///< seconds of this process's clock
+  double start = 0.0, end = 0.0; ///< seconds on the process's clock
 };
 
+/// Times the parts of a step, and adds each part's seconds to a given sum.
 class StepTimes {
 public:
-  /// The host waits after this many parts, because each mark is an object of
-  /// the device's driver.
+  /// The most parts before the host waits and frees their marks, each of which
+  /// is an object of the device's driver.
   static constexpr std::size_t kMost = 8192;
 
   /// \param theQueue  outlives this object
-  /// \param theTurn   an event of it that is used only here
+  /// \param theTurn   an event of the queue that nothing else uses
   StepTimes(Queue &theQueue, int theTurn)
       : queue(theQueue), turn(theTurn), clock(theQueue.clock()) {}
 
-  /// Waits for all queued work. Until the next call, parts are timed or
-  /// ignored.
-  /// \param theTrace  also receives their runs; may be null
+  /// Waits for all queued work. Until the next call, parts are timed if
+  /// `areTimed`, and ignored otherwise.
+  /// \param theTrace  receives the runs of timed parts; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
 
-  /// Changes the selected stream from `before` to `to`: later work follows
-  /// everything queued on `before`.
+  /// Selects stream `to`, and orders its later work after everything queued on
+  /// `before`.
   void turnTo(int before, int to);
 
   /// Begins a part.
   void start();
-  /// Ends the part and adds its seconds to `spent`. The trace describes it by
-  /// `run`, unless it is null.
+  /// Ends the part and adds its seconds to `spent`. `run` goes to the trace; it
+  /// may be null.
   void stop(double &spent, const InstructionRun *run);
-  /// Records a part without work.
+  /// Records a part that takes no time.
   void pass(double &spent, const InstructionRun *run);
 
-  /// Waits, and adds up the times.
+  /// Waits for all queued work, and adds up the times.
   void end();
 
 private:
@@ -66,12 +67,12 @@ private:
     double *spent = nullptr;
     InstructionRun run;
     bool isTraced = false;
-    int from = 0, to = 0; ///< marks
+    int from = 0, to = 0; ///< marks of the clock
   };
 
   void setZero();
   void add(double &spent, const InstructionRun *run, int to);
-  /// Returns the time between two consecutive marks.
+  /// Returns the median time between two marks without work between them.
   double secondsOfNothing() const;
   void collect();
 
@@ -82,8 +83,8 @@ private:
   std::vector<InstructionRun> *trace = nullptr;
   std::vector<Part> parts;
   int from = 0;        ///< mark of the current part
-  int zero = 0;        ///< a mark
-  double atZero = 0.0; ///< of this process's clock
+  int zero = 0;        ///< mark at the origin of trace times
+  double atZero = 0.0; ///< its time on the process's clock, seconds
 };
 
 } // namespace mtplan::runtime

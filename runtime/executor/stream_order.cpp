@@ -10,8 +10,9 @@
 
 namespace mtplan::runtime {
 
-// An event has the number of the instruction that it ends; the ends of streams
-// follow, and stream 0's is where a run begins.
+// Event numbers: an instruction's event has the instruction's index, and stream
+// s has event `instructions + s` for its end. A run's begin uses that of stream
+// 0.
 StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {
@@ -62,8 +63,9 @@ void StreamOrder::before(std::size_t i, Queue &queue) const {
     queue.wait(early);
   if (!places[i].isOnHost)
     return;
-  // The instruction's event is recorded before it, when everything it follows
-  // has happened, and after it, for instructions that follow it.
+  // A host kernel's event is recorded twice: here, so that the host waits for
+  // the kernel's dependencies, and in after(), for the instructions that depend
+  // on it.
   queue.record(static_cast<int>(i));
   queue.await(static_cast<int>(i));
 }

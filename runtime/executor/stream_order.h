@@ -1,9 +1,9 @@
 //===- stream_order.h - Stream order of a program's run ---------*- C++ -*-===//
 //
-// The streams of a plan fork from stream 0 when a run begins, and stream 0
-// waits for them when the run ends, as plan.h requires; for streams with
-// nothing but overlapped instructions, when the schedule ends. If the host
-// computes, it waits for what its instruction follows.
+// When a run begins, the streams of a plan wait for stream 0; when it ends,
+// stream 0 waits for them, as plan.h requires. Streams with only overlapped
+// instructions are joined when the schedule ends. A host kernel's thread waits
+// for the instructions that the kernel depends on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,24 +17,30 @@
 
 namespace mtplan::runtime {
 
+/// Queues the waits and events of one program's runs.
 class StreamOrder {
 public:
   StreamOrder(const Stage &stage, const Program &program);
 
-  /// Returns the number of events that any program of the stage needs.
+  /// Returns the number of events that suffice for every program of the stage.
   static int eventsOf(const Stage &stage, int streams);
 
+  /// Returns the stream of instruction i.
   int streamOf(std::size_t i) const { return places[i].stream; }
-  /// Returns whether the host computes in the program.
+  /// Returns whether the program has kernels for the host.
   bool hasHost() const;
 
+  /// Lets all streams wait for stream 0, before a run.
   void begin(Queue &queue) const;
-  /// Queue the waits and events around instruction i.
+  /// Selects the stream of instruction i and queues its waits.
   void before(std::size_t i, Queue &queue) const;
+  /// Records the event of instruction i, if another one waits for it.
   void after(std::size_t i, Queue &queue) const;
+  /// Lets stream 0 wait for the others, after a run.
   void end(Queue &queue) const;
-  /// Ends overlapped instructions at the end of the schedule.
+  /// Lets stream 0 wait for overlapped collectives, after the schedule.
   void endOverlap(Queue &queue) const { join(overlapped, queue); }
+  /// Returns whether some stream has only overlapped instructions.
   bool overlaps() const { return !overlapped.empty(); }
 
 private:
@@ -43,14 +49,14 @@ private:
 
   struct Place {
     int stream = 0;
-    std::vector<int> awaits; ///< instructions
+    std::vector<int> awaits; ///< earlier instructions
     bool isAwaited = false;
     bool isOnHost = false;
   };
   std::vector<Place> places;
-  std::vector<int> others;     ///< streams beside 0
-  std::vector<int> joined;     ///< those that later runs follow
-  std::vector<int> overlapped; ///< those that later runs do not follow
+  std::vector<int> others;     ///< streams other than 0
+  std::vector<int> joined;     ///< of these, joined after each run
+  std::vector<int> overlapped; ///< of these, joined after the schedule
   int instructions = 0;
 };
 

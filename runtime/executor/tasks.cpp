@@ -54,7 +54,7 @@ private:
   std::vector<void *> outputs;
 };
 
-/// Copies from the device's memory to the host's, or back.
+/// Copies a tensor between device and host memory.
 class MoveTask : public Task {
 public:
   MoveTask(const ArenaMemory &theMemory, const Instruction &what,
@@ -132,7 +132,8 @@ public:
   }
 
 private:
-  // Rearranges [rows][place][rest] of a tensor to [place][rows][rest], or back.
+  // Transposes [rows][rank][rest] to [rank][rows][rest], or back, so that each
+  // rank's piece is contiguous.
   struct Rearrange {
     Rearrange(const Tensor &tensor, int dim, bool apart, int places,
               Backend &backend)
@@ -188,8 +189,9 @@ private:
   std::int64_t &count;
 };
 
-/// Fills memory of the host when the input is needed. For a device it fills
-/// memory that is copied from, for all micro-batches before the step.
+/// Provides a micro-batch. On the host it fills the tensor when the instruction
+/// runs. For a device it fills staging memory before the step, for all
+/// micro-batches, and queues a copy.
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,
@@ -218,7 +220,8 @@ private:
   void fill(const StepInput &input, int microBatch, std::byte *out) const {
     const auto &what = std::get<Input>(instruction.what);
     input.data->fill(what, microBatch, view, out);
-    // Losses are sums over this number, so scaling it scales the loss.
+    // Losses are divided by this number, so dividing it by the scale multiplies
+    // the loss.
     if (what.label == kCountLabel && input.lossScale != 1.0)
       for (std::int64_t i = 0; i < view.elements(); ++i)
         writeElement(view.type, out, i,

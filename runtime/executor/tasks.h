@@ -17,29 +17,31 @@
 
 namespace mtplan::runtime {
 
-/// The arguments that change from run to run.
+/// The arguments of a task that differ between runs.
 struct TaskRun {
   const StepInput *input = nullptr;
-  int firstCopy = 0; ///< of the program, in the model
+  int firstCopy = 0; ///< Program::firstCopy
   int copy = 0, microBatch = 0;
 };
 
+/// A prepared instruction.
 class Task {
 public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
-  /// Stores the host's inputs of all its runs, before a step.
+  /// Stages the host's data for all runs of a step, before the step.
   virtual void feed(const StepInput & /*input*/) {}
-  /// Queues the instruction.
+  /// Queues the instruction, or executes it if the backend has no queue.
   virtual void run(const TaskRun &run) = 0;
-  /// Returns whether another task does the work of this run.
+  /// Returns whether another task does the work of this run, as in a batch.
   virtual bool isIdle(const TaskRun & /*run*/) const { return false; }
-  /// Returns the account of its time.
+  /// Returns the member of TimeSpent to which the task's time belongs.
   virtual double TimeSpent::*account() const = 0;
+  /// Returns the flops of one run.
   virtual double flops() const { return 0.0; }
 
-  double seconds = 0.0; ///< of all runs in timed steps
+  double seconds = 0.0; ///< summed over all runs in timed steps
 
 protected:
   const std::byte *input(std::size_t i, const TaskRun &run) const {
@@ -53,34 +55,34 @@ protected:
   const Instruction &instruction;
 };
 
-/// What the tasks of a rank share. All of it must outlive them.
+/// The context that all tasks of a rank share, and that must outlive them.
 struct TaskContext {
   const Plan &plan;
-  const Stage &stage; ///< the rank's
+  const Stage &stage; ///< of the rank
   const RankPlace &place;
   const ArenaMemory &memory;
   Backend &backend;
   World &carrier; ///< transports messages
-  /// By group of the plan; null: this rank is not in it.
+  /// By group of the plan; null if this rank is not in it.
   const std::vector<std::unique_ptr<Communicator>> &groups;
   Results &results;
   std::map<CollectiveCount, std::int64_t> &counted;
-  const StepNumbers *numbers;     ///< that the device's kernels read
-  const StepNumbers *hostNumbers; ///< that the host's kernels read
+  const StepNumbers *numbers;     ///< read by device kernels
+  const StepNumbers *hostNumbers; ///< read by host kernels
 };
 
-/// Returns what a kernel has to compute on this rank.
+/// Returns the kernel's specification for this rank: settings and local views.
 KernelSpec specOf(const RankPlace &place, const Instruction &instruction);
 
-/// Makes a task that runs `kernel` on the instruction's operands and results.
+/// Returns a task that runs `kernel` on the instruction's tensors.
 std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
                                  const Instruction &instruction,
                                  std::unique_ptr<Kernel> kernel,
                                  const StepNumbers *numbers);
 
-/// Prepares an instruction. Throws std::runtime_error for what the backend or
-/// the rank cannot do.
-/// \param phase  of its program, as in CollectiveCount
+/// Prepares an instruction. Throws std::runtime_error if the backend or the
+/// rank does not support it.
+/// \param phase  the program's phase, as in CollectiveCount
 std::unique_ptr<Task> prepareTask(const TaskContext &all,
                                   const Instruction &instruction,
                                   const std::string &phase);

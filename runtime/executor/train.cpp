@@ -45,7 +45,7 @@ public:
     }
   }
 
-  // Parameters and moments are destroyed with the rank, also when a step fails.
+  // Parameters and moments are destroyed with `rank`, also if a step throws.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -142,7 +142,8 @@ public:
   }
 
 private:
-  // Adds the counted steps that are still queued on the device.
+  // Waits for the device, and adds the wait to the duration of the counted
+  // steps, because some of them are still queued.
   void settle() {
     const double start = now();
     rank.settle();
@@ -150,17 +151,17 @@ private:
       times.seconds += now() - start;
   }
 
-  // Returns whether the step is like all that follow: a device records the
-  // second step (or, if that is traced, the first after the timed one) and
-  // replays later ones.
+  // Returns whether the step's duration counts, because all later steps run
+  // like it. A device records the second step (or, if that is traced, the first
+  // after the timed one) and replays later ones.
   bool counts(std::int64_t number, bool isTimed) const {
     const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
     return !isQueued || (number > timedStep() + cold && !isTimed);
   }
 
-  // Returns the timed step of a device that replays whole steps: the first that
-  // follows a normal one. If kernels run when they are called, every step is
-  // timed.
+  // Returns the number of the step that is timed on a device, the first after a
+  // recorded one; 0 if kernels run when they are called, because then all steps
+  // are timed.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;
@@ -206,7 +207,7 @@ private:
     }
   }
 
-  // Steps are weighted by their number of targets.
+  // Returns the mean loss of a validation, weighted by the number of targets.
   double validate() {
     double sum = 0.0, targets = 0.0;
     for (std::int64_t step = 1; step <= options.validationSteps; ++step) {
@@ -226,10 +227,10 @@ private:
   const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
-  std::int64_t started = 0, done = 0; ///< steps, of this run and those before
-  std::int64_t updates = 0;           ///< steps that were not skipped
-  std::vector<InstructionTime> first; ///< step of this run
-  std::vector<InstructionTime> timed; ///< step, on a device
+  std::int64_t started = 0, done = 0; ///< completed before this run, and now
+  std::int64_t updates = 0;           ///< completed and not skipped
+  std::vector<InstructionTime> first; ///< after the first step of this run
+  std::vector<InstructionTime> timed; ///< of the timed step, on a device
   double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;
 };

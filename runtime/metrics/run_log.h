@@ -1,12 +1,12 @@
 //===- run_log.h - The logs of a run ----------------------------*- C++ -*-===//
 //
-// Every record is written at once, whole or not at all, so that the log can be
-// read while it grows and never ends in half a record.
+// Every record is written immediately, completely or not at all, so that the
+// log can be read while it grows and never ends in a partial record.
 //
-// When the disk is full, training goes on, because a run is worth more than its
-// log. A record that cannot be written is cut off again and lost; the next one
-// tries anew. `problem` describes the failures, so that the command can warn at
-// the first one and once more at the end.
+// Training continues when the disk is full, because a run is worth more than
+// its log. A record that cannot be written is truncated and lost; later records
+// are tried again. `problem` describes the failures, so that the command can
+// warn at the first one and at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,22 +23,23 @@
 
 namespace mtplan::runtime {
 
-/// A log that training outlives.
+/// A log file whose write errors do not stop training.
 class LogFile {
 public:
   enum class Mode { replace, append };
 
-  /// \throws std::runtime_error if the file cannot be opened: before the first
-  ///         step there is time to mend it
+  /// \throws std::runtime_error if the file cannot be opened; before the first
+  ///         step an error costs nothing
   LogFile(const std::string &path, Mode mode);
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Returns false if the record was lost.
+  /// Appends a record. Returns false if it was lost.
   bool write(std::string_view record);
 
   const std::string &path() const { return name; }
+  /// Returns the number of lost records.
   std::int64_t lost() const { return lostRecords; }
   /// Returns "metrics.jsonl: 3 records lost: No space left on device"; "" if
   /// none was lost.
@@ -47,28 +48,30 @@ public:
 private:
   const std::string name;
   int handle = -1;
-  std::int64_t size = 0; ///< up to the end of the last whole record
-  bool torn = false;     ///< half a record could not be cut off
+  std::int64_t size = 0; ///< bytes up to the end of the last complete record
+  bool torn = false;     ///< a partial record could not be truncated
   std::int64_t lostRecords = 0;
-  std::string reason; ///< of the first
+  std::string reason; ///< error of the first lost record
 };
 
+/// The logs of a run.
 struct RunLogOptions {
-  std::string linesPath;    ///< of the JSON lines; "": none
-  std::string eventsFolder; ///< of TensorBoard, made if missing; "": none
-  /// Last step of the checkpoint from which the run resumes. A run from the
-  /// start has 0 and replaces the lines.
+  std::string linesPath;    ///< file of JSON lines; "": none
+  std::string eventsFolder; ///< for TensorBoard; created; "": none
+  /// Step of the checkpoint from which the run resumes; later lines are
+  /// removed. 0 for a new run, which replaces the file.
   std::int64_t resumedAt = 0;
 };
 
-/// The JSON lines and TensorBoard events of a run, as far as they are asked
-/// for. Failures during the run are reported and not thrown.
+/// The JSON lines and TensorBoard events of a run, if requested. Failures
+/// during the run are reported and not thrown.
 class RunLog {
 public:
-  /// \throws std::runtime_error if something cannot be opened or begun
+  /// \throws std::runtime_error if a log cannot be opened or started
   explicit RunLog(const RunLogOptions &options);
 
-  /// Returns a warning for each file that has just lost its first record.
+  /// Writes a step's record. Returns a warning for each file that has just lost
+  /// its first record.
   /// \param wallTime  seconds since 1970
   std::vector<std::string> write(const StepRecord &record, double wallTime);
 

@@ -16,7 +16,7 @@
 namespace mtplan::runtime {
 
 //===----------------------------------------------------------------------===//
-// A line for people
+// A line for the screen
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -27,12 +27,12 @@ template <typename... Ts> std::string print(const char *format, Ts... values) {
   return text.data();
 }
 
-/// Removes the sign of a NaN, which means nothing.
+/// Removes the sign of a NaN, which is meaningless.
 double unsignedNan(double value) {
   return std::isnan(value) ? std::fabs(value) : value;
 }
 
-/// Returns three digits and k, M, G or T.
+/// Returns the value with three digits and the suffix k, M, G or T.
 std::string scaled(double value) {
   constexpr std::array<const char *, 5> kUnits = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
@@ -104,7 +104,7 @@ std::string progressLine(const StepRecord &record) {
 
 namespace {
 
-/// Calls `add(name, value)` for everything that is known of a step.
+/// Calls `add(name, value)` for every known figure of a step.
 template <typename Add> void forEachMember(const StepRecord &record, Add add) {
   add("loss", record.loss);
   add("gradient_norm", record.gradientNorm);
@@ -127,7 +127,7 @@ template <typename Add> void forEachMember(const StepRecord &record, Add add) {
   }
 }
 
-/// The members of one object, whose names need no escapes.
+/// Builds a JSON object on one line. Names need no escapes.
 class Members {
 public:
   void add(const char *name, double value) {
@@ -183,7 +183,7 @@ std::int64_t cutStepsAfter(const std::string &path, std::int64_t step) {
   std::uintmax_t kept = 0;
   std::int64_t cut = 0;
   for (std::string line; std::getline(file, line);)
-    // A last line without a line break ends at the end of the file.
+    // eof() means that the line has no line break and is therefore partial.
     if (cut > 0 || file.eof() || stepOf(line) > step)
       ++cut;
     else
@@ -215,8 +215,8 @@ constexpr std::array<std::uint32_t, 256> makeTable() {
 }
 constexpr std::array<std::uint32_t, 256> kTable = makeTable();
 
-/// Masks a checksum as TFRecord does, because checksums of data that holds
-/// checksums are unreliable.
+/// Masks a checksum as TFRecord requires, because a CRC over data that contains
+/// CRCs is unreliable.
 std::uint32_t masked(std::uint32_t crc) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }

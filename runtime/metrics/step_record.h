@@ -11,20 +11,21 @@
 
 namespace mtplan::runtime {
 
+/// The figures of one step.
 struct StepRecord {
   std::int64_t step = 0;     ///< from 1
   std::int64_t steps = 0;    ///< of the whole run
-  double loss = 0.0;         ///< nats a token
-  double gradientNorm = 0.0; ///< before the clip
+  double loss = 0.0;         ///< nats per token
+  double gradientNorm = 0.0; ///< before clipping
   double learningRate = 0.0;
   std::optional<double> lossScale; ///< of this step; none without scaling
-  bool skipped = false;            ///< for an overflow
-  std::int64_t tokens = 0;         ///< of the step, all ranks
-  double seconds = 0.0;            ///< that it took
-  double modelFlops = 0.0;         ///< of the step, all ranks; 0: unknown
+  bool skipped = false;            ///< because of an overflow
+  std::int64_t tokens = 0;         ///< of the step, over all ranks
+  double seconds = 0.0;            ///< duration of the step
+  double modelFlops = 0.0;         ///< of the step, over all ranks; 0: unknown
   int ranks = 1;
   double peakFlops = 0.0;       ///< of one rank, flop/s; 0: unknown
-  std::int64_t memoryBytes = 0; ///< of a process, the most so far; 0: unknown
+  std::int64_t memoryBytes = 0; ///< peak of the process; 0: unknown
   std::optional<double> validationLoss;
 
   /// Returns the tokens per second of all ranks together.
@@ -35,11 +36,12 @@ struct StepRecord {
   double flopsPerRank() const {
     return seconds > 0.0 ? modelFlops / seconds / ranks : 0.0;
   }
-  /// Returns 0 if the peak is unknown.
+  /// Returns flopsPerRank() relative to the peak; 0 if the peak is unknown.
   double shareOfPeak() const {
     return peakFlops > 0.0 ? flopsPerRank() / peakFlops : 0.0;
   }
-  /// Returns the time until the last step, if all take as long as this one.
+  /// Returns the seconds until the last step, if all steps take as long as this
+  /// one.
   double secondsLeft() const {
     return static_cast<double>(steps - step) * seconds;
   }
@@ -49,13 +51,13 @@ struct StepRecord {
 inline double perplexityOf(double loss) { return std::exp(loss); }
 
 //===----------------------------------------------------------------------===//
-// A line for people
+// A line for the screen
 //
 //   step  20/200  loss 3.4121  norm 0.912  lr 3.00e-04  41.2k tokens/s
 //   1.02 TFLOP/s (34 %)  812 MiB  0:45 left
 //
-// (on one line). Unknown values are left out. Programs read the JSON lines
-// instead, whose names do not change.
+// (on one line). Unknown values are left out. Programs should read the JSON
+// lines, whose names are stable.
 //===----------------------------------------------------------------------===//
 
 /// Returns the line without a line break.
@@ -64,16 +66,16 @@ std::string progressLine(const StepRecord &record);
 //===----------------------------------------------------------------------===//
 // A JSON line
 //
-// Every step is one object on one line. The names are a contract: names are
-// added but not changed, and `version` counts the changes that had to break it.
+// Every step is one object on one line. Other programs rely on the names: names
+// are only added, and `version` is incremented for any other change.
 //
 //   step loss gradient_norm learning_rate loss_scale? skipped tokens seconds
 //   tokens_per_second flops_per_rank? share_of_peak? memory_bytes?
 //   validation_loss? perplexity? version
 //
-// A member with `?` is left out where it is unknown. Numbers are the shortest
-// that read back the same. Infinity and NaN, which JSON does not have, are
-// null.
+// A member with `?` is left out if it is unknown. Numbers are the shortest text
+// that reads back as the same double. Infinity and NaN, which JSON lacks,
+// become null.
 //===----------------------------------------------------------------------===//
 
 inline constexpr int kStepLinesVersion = 1;
@@ -81,16 +83,16 @@ inline constexpr int kStepLinesVersion = 1;
 /// Returns the line with its line break.
 std::string jsonLine(const StepRecord &record);
 
-/// Removes all lines of a log from the first step above `step` on, and half a
-/// line at its end: a run that resumes from a checkpoint writes those steps
-/// again. A missing file stays missing. Returns the number of removed lines.
-/// \throws std::runtime_error if it cannot be read or cut
+/// Truncates a log before the first line of a step after `step`, and removes a
+/// partial last line: a run that resumes from a checkpoint repeats those steps.
+/// A missing file is not created. Returns the number of removed lines.
+/// \throws std::runtime_error if it cannot be read or truncated
 std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 
 //===----------------------------------------------------------------------===//
 // TensorBoard
 //
-// TFRecord frames around Event messages, written by hand:
+// TFRecord frames around Event messages, encoded without protobuf:
 //
 //   u64 length, u32 masked CRC-32C of it, data, u32 masked CRC-32C of the data
 //
@@ -106,24 +108,26 @@ std::uint32_t crc32c(std::string_view bytes);
 /// \param wallTime  seconds since 1970
 std::string versionRecord(double wallTime);
 
+/// Returns the record of one scalar of a step.
+/// \param wallTime  seconds since 1970
 std::string scalarRecord(double wallTime, std::int64_t step,
                          std::string_view tag, float value);
 
-/// Returns a record for everything that is known of a step, with the names of
-/// the JSON line as tags.
+/// Returns a record for each known figure of a step. Tags are the names of the
+/// JSON line.
 std::string stepRecords(double wallTime, const StepRecord &record);
 
 /// Returns "events.out.tfevents.<seconds>.<host>.<process>".
 std::string eventFileName(std::int64_t seconds, std::string_view host,
                           std::int64_t process);
 
-/// Bytes of this process in memory, all threads together; 0 where the system
-/// does not say.
+/// Resident bytes of this process; 0 if the system does not report them.
 struct ProcessMemory {
   std::int64_t now = 0;
   std::int64_t peak = 0; ///< since the process began
 };
 
+/// Returns the process's memory at this moment.
 ProcessMemory processMemory();
 
 } // namespace mtplan::runtime

@@ -7,7 +7,8 @@
 namespace mtplan::runtime {
 
 const void *moduleTable(const char *file, const char *entry) {
-  // Resolves every name now: a missing one would end the program later.
+  // RTLD_NOW reports a missing symbol here; with lazy binding it would
+  // terminate the program later.
   void *const module = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   void *const found = module ? dlsym(module, entry) : nullptr;
   if (!found)

@@ -1,8 +1,8 @@
 //===- module.h - Loads optional code at run time ---------------*- C++ -*-===//
 //
-// Code that needs libraries which not every machine has lies in a file beside
-// the program and is loaded when it is needed. Without these libraries the rest
-// of the program runs.
+// Code that depends on optional libraries (CUDA, MPI) is in a shared object
+// beside the program and is loaded when it is needed. The program also runs on
+// machines without these libraries.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,14 +13,15 @@
 
 namespace mtplan::runtime {
 
-/// Names the missing file: the module or a library that it needs.
+/// The error of a module that cannot be loaded. what() names the missing file:
+/// the module, or a library that it depends on.
 struct ModuleError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the module's table, which the function `entry` of the module `file`
-/// returns. The module stays loaded.
-/// \throws ModuleError
+/// Loads the shared object `file`, calls its C function `entry`, and returns
+/// the table of functions that it returns. The module stays loaded.
+/// \throws ModuleError if `file` cannot be loaded or has no `entry`
 const void *moduleTable(const char *file, const char *entry);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- check_batches.cpp - Whether launches can be launches ---------------===//
+//===- check_batches.cpp - Checks that a batch can be one launch ----------===//
 
 #include <algorithm>
 #include <set>
@@ -19,8 +19,8 @@ const Setting *settingOf(const KernelCall &call, const char *name) {
   return found == call.settings.end() ? nullptr : &*found;
 }
 
-/// Whether an instruction is an einsum alone, or one whose result is only added
-/// to something.
+/// Returns whether an instruction is an einsum, alone or with a fused `add` or
+/// `accumulate`.
 bool isProduct(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call || call->kernel != "einsum" || instruction.inputs.size() < 2)
@@ -49,13 +49,13 @@ bool areAlike(const Instruction &one, const Instruction &other) {
                             });
 }
 
-/// Bytes that the run of an instruction reads or writes.
+/// A range of bytes that one instruction in a run reads or writes.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
-/// The ends of two runs that reach furthest among the bytes seen so far.
+/// The two furthest ends of byte ranges seen so far, of two different runs.
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -67,7 +67,7 @@ public:
       second = {one.run, one.end};
     }
   }
-  /// Whether bytes of another run reach beyond the start of `one`.
+  /// Returns whether a range of another run extends beyond the start of `one`.
   bool reach(const Touched &one) const {
     return (first.run == one.run ? second : first).end > one.begin;
   }
@@ -80,7 +80,7 @@ private:
   End first, second;
 };
 
-/// Whether one run writes what another reads or writes. O(n log n).
+/// Returns whether a run writes bytes that another reads or writes. O(n log n).
 bool anyConflict(std::vector<Touched> touched) {
   std::ranges::sort(touched, {}, [](const Touched &one) {
     return std::tuple(one.arena, one.begin);
@@ -173,7 +173,7 @@ private:
     });
   }
 
-  /// Checks that all may start when the first does, without a wait.
+  /// Checks that all instructions may start when the first does.
   void checkTogether(const Batch &batch, std::size_t copiesAtOnce) {
     if (!isConsecutive(batch))
       return fail("needs consecutive instructions");
@@ -270,7 +270,7 @@ private:
   }
 
   void checkDistances(const Batch &batch) {
-    std::vector<std::int64_t> expected; ///< inputs, then outputs
+    std::vector<std::int64_t> expected; ///< by input, then by output
     for (std::size_t k = 1; k < batch.instructions.size(); ++k) {
       const Instruction &from = all[indexed(batch.instructions[k - 1])],
                         &to = all[indexed(batch.instructions[k])];
@@ -288,8 +288,8 @@ private:
       fail("does not share exactly one of its first two operands");
   }
 
-  /// Returns nothing if a tensor is in another arena or lies before the one of
-  /// the product before.
+  /// Returns the distances in bytes from the tensors of one product to those of
+  /// the next; empty if they are negative or cross arenas.
   std::vector<std::int64_t> stepsIn(const ProgramRun &run,
                                     const Instruction &from,
                                     const Instruction &to) const {
@@ -309,8 +309,8 @@ private:
     return steps;
   }
 
-  /// Whether the later product may run with the earlier one: nothing that it
-  /// follows and the other does not follow touches what it touches.
+  /// Returns whether product `late` may run together with `early`: it uses no
+  /// bytes of the instructions that it follows and `early` does not.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)
       if (order.follows(late, i) && !(i < early && order.follows(early, i)) &&
@@ -319,7 +319,7 @@ private:
     return true;
   }
 
-  /// Whether a product has to come after another instruction.
+  /// Returns whether a product has to run after another instruction.
   bool needs(const Instruction &product, const Instruction &other) const {
     const auto overlap = [&](const Tensor &own, const Tensor &its) {
       return std::ranges::any_of(runs, [&](const ProgramRun &run) {

@@ -1,4 +1,4 @@
-//===- check_calls.cpp - Checks what instructions work on -----------------===//
+//===- check_calls.cpp - Checks the operands of instructions --------------===//
 
 #include <algorithm>
 
@@ -52,8 +52,8 @@ public:
     if (group.communicators.empty())
       return;
     const auto size = static_cast<std::int64_t>(group.communicators[0].size());
-    // The shape that the output should have. A dimension that cannot be divided
-    // makes it unequal as well.
+    // The expected shape of the output. It differs from `out` also if a
+    // dimension is not divisible.
     std::vector<std::int64_t> wanted = in;
     if (gathers(collective.kind))
       wanted[indexed(collective.gathered)] *= size;
@@ -154,7 +154,7 @@ private:
                                   std::string(wordOf(call.outputs[0].type)));
   }
 
-  // Checks that the group has all ranks of the stage, which all make the call.
+  // Checks that the group has all ranks of the stage, because all of them call.
   void checkMembers(const Group &group) {
     std::vector<int> members;
     for (const std::vector<int> &ranks : group.communicators)
@@ -258,7 +258,7 @@ private:
   const Stage &stage;
   std::size_t s, p = 0, i = 0;
   Faults &faults;
-  std::vector<bool> early; ///< by program: whether it runs before the norm
+  std::vector<bool> early; ///< by program: it runs before the norm
 };
 
 } // namespace

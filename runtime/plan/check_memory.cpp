@@ -1,7 +1,7 @@
-//===- check_memory.cpp - Checks that reads find what was written ---------===//
+//===- check_memory.cpp - Checks the values that instructions read --------===//
 //
-// The check runs each stage's step without its numbers: every piece of memory
-// remembers whose value it holds.
+// The check executes each stage's step symbolically: every piece of a buffer
+// records which value it holds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,19 +17,19 @@ namespace mtplan::runtime {
 
 namespace {
 
-constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2; // phases
+constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2; // indices of phases
 constexpr int kEveryMicroBatch = -1;
 
-// The value that a piece of memory holds.
+// The value that a piece of a buffer holds.
 struct Value {
   enum { nothing, something, lost } state = nothing;
   ElementType type = ElementType::f32;
   int microBatch = 0;
-  int phase = kBeforeStep; ///< when it was written
-  unsigned readIn = 0;     ///< phases, a bit each, whatever was there then
+  int phase = kBeforeStep; ///< in which it was written
+  unsigned readIn = 0;     ///< bit set of the phases that read the piece
   std::int64_t entry = 0;
   std::int64_t elements = 0;
-  std::size_t takenBy = 0; ///< the piece that was written over it, if lost
+  std::size_t takenBy = 0; ///< the piece that overwrote it, if lost
 };
 
 bool isAdamw(const Instruction &instruction) {
@@ -37,20 +37,21 @@ bool isAdamw(const Instruction &instruction) {
   return call && call->kernel == "adamw";
 }
 
-// Returns whether an instruction stores the first term of a sum to which other
-// runs of it add.
-// \param copy  layer in the model
+// Returns whether a run of an instruction stores the first term of a sum, to
+// which its other runs add.
+// \param copy  layer, counted in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
   return addsUp(instruction) &&
          firstTermOf(std::get<KernelCall>(instruction.what).settings)
              .isOf(microBatch, copy);
 }
 
-// Returns whether a kernel also reads this output (runtime/backend/kernels.md).
-// Accumulators are excluded.
+// Returns whether a kernel other than an accumulation also reads this output
+// (runtime/backend/kernels.md).
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
-  // The parameter is only written; the state after it is updated.
+  // The first output, the parameter, is write-only; master and moments are
+  // updated in place.
   if (isAdamw(instruction))
     return output > 0;
   return call && call->kernel == "square_sum";
@@ -90,7 +91,7 @@ public:
   }
 
 private:
-  // The point that the step has reached.
+  // The instruction that the step has reached.
   struct Moment {
     int phase = 0;
     std::size_t entry = 0, program = 0, instruction = 0;
@@ -104,7 +105,7 @@ private:
         auto each = [&](const Tensor &tensor, const char *member) {
           std::int64_t entry =
               tensor.entry + std::int64_t{copy} * tensor.entryStep;
-          if (entry >= 0) // checkParameters reports others
+          if (entry >= 0) // checkParameters reports entries below 0
             act(i, copy, tensor, entry, member);
         };
         each(parameter.value, "value");
@@ -123,7 +124,7 @@ private:
       stepWide[b] = placement.keeps(static_cast<int>(b)) ||
                     stage.arenas[indexed(stage.buffers[b].arena)].memoryClass ==
                         MemoryClass::gradients;
-    // Sums have one value for all micro-batches.
+    // An accumulated sum belongs to all micro-batches.
     for (const Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
         for (std::size_t t = 0; t < one.outputs.size(); ++t)
@@ -137,7 +138,7 @@ private:
     });
   }
 
-  // Checks that the step has renewed all of the state from gradients.
+  // Checks that the step has read all gradients and updated all parameters.
   void finish() {
     forEachState([&](std::size_t i, int copy, const Tensor &tensor,
                      std::int64_t entry, std::string_view member) {
@@ -167,7 +168,7 @@ private:
     });
   }
 
-  // Reports an operand once, because what is wrong in one run is wrong in many.
+  // Reports an operand once, because a fault recurs in many runs.
   void fail(const std::string &member, const std::string &what) {
     if (!told.insert({now.program, now.instruction, member}).second)
       return;
@@ -220,7 +221,7 @@ private:
     }
   }
 
-  // Returns whether every entry exists.
+  // Returns whether every tensor's entry is at least 0.
   bool reaches(const std::vector<Tensor> &tensors, const char *list) {
     for (std::size_t t = 0; t < tensors.size(); ++t)
       if (entryOf(tensors[t]) < 0) {
@@ -264,8 +265,8 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Checks that a sum holds nothing before its first term, and the previous
-  // terms at every later one.
+  // Checks that a sum is unwritten before its first term, and holds the
+  // previous terms at every later one.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);
@@ -302,7 +303,7 @@ private:
       }
   }
 
-  // Checks that an output has bytes of its own.
+  // Checks that an output overlaps no other operand, except in place.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";
@@ -317,7 +318,7 @@ private:
         fail("/outputs/" + std::to_string(t),
              "overlaps input " + std::to_string(u) + std::string(rule));
     for (std::size_t u = 0; u < t; ++u) {
-      // A parameter may be its own master.
+      // The update's parameter and master may be the same tensor.
       bool isMaster = isAdamw(what) && u == 0 && t == 1 &&
                       pieceOf(what.outputs[u]) == piece;
       if (meets(what.outputs[u]) && !isMaster)

@@ -1,7 +1,7 @@
 //===- check_messages.cpp - Checks messages between stages ----------------===//
 //
-// The check compares both ends of every message and call. Then it runs the
-// stages side by side until none can go on.
+// The check compares both ends of every message and the calls of every group.
+// Then it simulates all stages together to find deadlocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +17,14 @@ namespace mtplan::runtime {
 
 namespace {
 
-// An instruction that other stages take part in, in one of its runs.
+// A run of an instruction in which other stages take part.
 struct Event {
   const Instruction *instruction;
-  std::size_t program, number; ///< of the instruction
+  std::size_t program, number; ///< number: index of the instruction
   int microBatch;
 };
 
-// Returns, by rank, the index of its stage.
+// Returns the stage of each rank.
 std::vector<int> stagesOfRanks(const Plan &plan) {
   std::vector<int> stages(indexed(plan.ranks), -1);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
@@ -71,13 +71,13 @@ public:
   void check() {
     checkChannels();
     checkGroups();
-    // Stages whose calls differ would only stop for that reason.
+    // Stages whose calls differ would deadlock for that reason alone.
     if (!faults.any())
       runAll();
   }
 
 private:
-  // Finds, by group and stage, the other stages in its communicators.
+  // Finds, by group and stage, the other stages that share a communicator.
   void findPartners() {
     const std::vector<int> stageOf = stagesOfRanks(plan);
     partners.resize(plan.groups.size());
@@ -171,7 +171,7 @@ private:
   }
 
   void checkGroups() {
-    // The calls by group and stage, in order.
+    // By group and stage, the calls in order.
     std::vector<std::vector<std::vector<const Event *>>> calls(
         plan.groups.size(),
         std::vector<std::vector<const Event *>>(plan.stages.size()));
@@ -216,7 +216,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Side by side
+  // Deadlock
   //===--------------------------------------------------------------------===//
 
   void runAll() {
@@ -238,8 +238,8 @@ private:
         return tellCycle(s);
   }
 
-  // Returns the stage that keeps `s` from its next event, or -1 when the event
-  // is done.
+  // Returns the stage that blocks the next event of `s`, or -1 if the event
+  // completes.
   int waitsFor(std::size_t s) {
     const Instruction &instruction = *events[s][next[s]].instruction;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what)) {
@@ -262,8 +262,8 @@ private:
     return -1;
   }
 
-  // Reports the cycle behind `s`, which exists because every waiting stage
-  // waits for another one that waits.
+  // Reports the cycle that `s` leads to. One exists, because every blocked
+  // stage waits for another blocked one.
   void tellCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {
@@ -288,9 +288,9 @@ private:
   const Plan &plan;
   Faults &faults;
   std::vector<std::vector<std::vector<int>>> partners;
-  std::vector<std::vector<Event>> events;       ///< by stage, in order
-  std::vector<std::size_t> next;                ///< by stage, its event
-  std::vector<std::vector<std::size_t>> joined; ///< by group and stage, calls
+  std::vector<std::vector<Event>> events; ///< by stage, in order
+  std::vector<std::size_t> next; ///< by stage, the index of its next event
+  std::vector<std::vector<std::size_t>> joined; ///< by group and stage
   std::vector<bool> calling; ///< by stage: the next event is counted
   std::map<Channel, std::size_t> inFlight;
 };

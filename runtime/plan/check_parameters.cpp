@@ -1,4 +1,4 @@
-//===- check_parameters.cpp - What training keeps of each parameter -------===//
+//===- check_parameters.cpp - Checks each parameter's tensors -------------===//
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The numbers of a parameter's layers in the model, [first, end).
+// The layers of the model that have a parameter: [first, end).
 struct Copies {
   std::int64_t first, end;
   bool meet(const Copies &other) const {
@@ -33,7 +33,7 @@ std::vector<std::int64_t> globalShape(const Plan &plan, const Tensor &tensor) {
   return shape;
 }
 
-// Returns the tensor's split with an entry for each dimension.
+// Returns the tensor's split, padded to one entry for each dimension.
 std::vector<std::vector<int>> splitOf(const Tensor &tensor) {
   std::vector<std::vector<int>> split = tensor.split;
   split.resize(tensor.shape.size());
@@ -80,8 +80,8 @@ private:
              "axis " + std::to_string(parameter.alike[a]) + " is listed twice");
         break;
       }
-    // After the reduction the gradient is complete: an axis splits it, or its
-    // ranks hold the same.
+    // After the reduction the gradient is complete, so each axis either shards
+    // it or is listed as replicating it.
     for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
       const int axis = static_cast<int>(a);
       bool isSplit = splits(parameter.gradient, axis);
@@ -106,7 +106,7 @@ private:
     });
   }
 
-  // Returns whether the stage's ranks have several places on the axis.
+  // Returns whether the stage's ranks have different coordinates on the axis.
   bool extends(int axis) const {
     int below = 1;
     for (std::size_t a = indexed(axis) + 1; a < plan.mesh.size(); ++a)
@@ -119,8 +119,8 @@ private:
     });
   }
 
-  // Returns whether a rank's piece by `fine` is part of its piece by `coarse`:
-  // the weight can then be its own master.
+  // Returns whether a rank's shard by `fine` is part of its shard by `coarse`,
+  // so that the weight can be its own master.
   static bool isWithin(const std::vector<std::vector<int>> &fine,
                        const std::vector<std::vector<int>> &coarse) {
     for (std::size_t d = 0; d < coarse.size(); ++d)
@@ -130,8 +130,8 @@ private:
     return true;
   }
 
-  // Checks that state is split like the gradient, and that all tensors of the
-  // parameter have one global shape.
+  // Checks that the state is sharded as the gradient, and that all tensors of
+  // the parameter have one global shape.
   void checkShapes(const Parameter &parameter) {
     const Tensor &gradient = parameter.gradient;
     const std::vector<std::int64_t> whole = globalShape(plan, parameter.value);
@@ -194,13 +194,14 @@ private:
                  ", the value's extent, got " + std::to_string(unpadded[d]));
   }
 
-  // Checks that each copy has a piece of a buffer that no other tensor has.
+  // Checks the buffer of a parameter's tensor, and that each copy has a piece
+  // of it to itself.
   void checkPlace(const Parameter &parameter, const Tensor &tensor,
                   const std::string &member, MemoryClass expected) {
     const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
     const std::string name = bufferName(stage, tensor.buffer);
     MemoryClass found = stage.arenas[indexed(buffer.arena)].memoryClass;
-    // A gradient that is scattered may wait where activations were.
+    // A reduce-scattered gradient may be in the memory of activations.
     bool waits =
         expected == MemoryClass::gradients && found == MemoryClass::activations;
     bool isOffloaded =
@@ -238,11 +239,11 @@ private:
   const Stage &stage;
   std::size_t s, i = 0;
   Faults &faults;
-  /// By buffer and entry, the member of a parameter that is there.
+  /// By buffer and entry, the parameter's member that uses the piece.
   std::map<std::pair<int, std::int64_t>, std::string> owners;
 };
 
-// Checks that the first of the stages that have a parameter counts it.
+// Checks that, of the stages that have a parameter, only the first counts it.
 void checkCounting(const Plan &plan, Faults &faults) {
   struct Holder {
     std::size_t stage, number;

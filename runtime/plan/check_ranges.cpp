@@ -11,12 +11,12 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The most instructions that a stage may run in a step. A check that follows
-// more of them would take unreasonably long.
+// The most instructions that a stage may run in a step; checking more would
+// take unreasonably long.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;
 
-// Checks the numbers of one object, whose pointer is made only for a fault.
+// Checks the numbers of one object. Its JSON pointer is built only for faults.
 template <typename Pointer> class Numbers {
 public:
   Numbers(Pointer where, Faults &list) : pointer(where), faults(list) {}
@@ -31,7 +31,7 @@ public:
     return false;
   }
 
-  // Checks an index into `size` elements, which `of` names.
+  // Checks an index into `size` elements; `of` is their name in the message.
   bool index(std::string_view member, std::int64_t value, std::size_t size,
              const char *of) {
     if (value >= 0 && value < static_cast<std::int64_t>(size))

@@ -1,4 +1,4 @@
-//===- check_streams.cpp - Checks what runs side by side ------------------===//
+//===- check_streams.cpp - Checks the order across streams ----------------===//
 
 #include <algorithm>
 #include <map>
@@ -15,9 +15,9 @@ namespace mtplan::runtime {
 // Streams
 //
 // If two instructions on different streams of a program touch the same bytes
-// and one of them writes, the later one follows the earlier one. So do the
-// calls of a group and the messages of a channel, which other ranks expect in
-// one order.
+// and one of them writes, the later one has to follow the earlier one. The same
+// holds for the calls of a group and the messages of a channel, because all
+// ranks must issue them in one order.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -48,7 +48,7 @@ private:
     const ProgramOrder order(program(), plan.streams.size());
     checkCalls(order);
     const int period = microBatchPeriod();
-    std::set<std::tuple<int, int, int, int>> seen; // runs of the same pieces
+    std::set<std::tuple<int, int, int, int>> seen; // runs on the same pieces
     for (const Phase &phase : phasesOf(stage))
       for (std::size_t e = 0; e < phase.entries->size(); ++e) {
         const ScheduleEntry &entry = (*phase.entries)[e];
@@ -66,7 +66,7 @@ private:
       }
   }
 
-  // Returns the distance of micro-batches that touch the same pieces.
+  // Returns the period after which micro-batches use the same pieces again.
   int microBatchPeriod() const {
     std::int64_t period = 1;
     for (const Instruction &one : program().instructions)
@@ -101,10 +101,10 @@ private:
     }
   }
 
-  // Checks one run: whatever touches bytes that an earlier instruction writes,
-  // or writes bytes that one reads, follows that instruction.
+  // Checks that instructions of one run follow earlier ones that conflict on a
+  // piece: both touch it, and at least one writes.
   void checkRun(const ProgramOrder &order) {
-    struct Users { // the last one of each stream, which follows its others
+    struct Users { // by stream, the last instruction
       std::map<int, std::size_t> readers, writers;
     };
     std::map<std::size_t, Users> users; // by piece
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  // Reports a pair once, because what is wrong in one run is wrong in many.
+  // Reports a pair once, because a fault recurs in many runs.
   void fail(std::size_t late, std::size_t early, const std::string &why) {
     if (told.emplace(p, late, early).second)
       faults.add(at("stages", s, "programs", p, "instructions", late, "waits"),
@@ -151,7 +151,7 @@ private:
   Faults &faults;
   Faults toldElsewhere; ///< about the placement; checkMemory reports them
   Placement placement;
-  std::string where; ///< the entry that runs
+  std::string where; ///< pointer of the schedule entry
   int microBatch = 0, copy = 0;
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> told;
 };
@@ -166,9 +166,9 @@ void checkStreams(const Plan &plan, Faults &faults) {
 //===----------------------------------------------------------------------===//
 // Overlapped collectives
 //
-// Later runs do not follow an overlapped collective. So it is on a stream of
-// its own, no other stage waits in it, and nothing else touches its bytes
-// before the schedule ends.
+// Later runs do not wait for an overlapped collective. Therefore it is on a
+// stream other than 0, its group has no ranks of other stages, and no other
+// stream touches its bytes before the schedule ends.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -193,13 +193,13 @@ public:
   }
 
 private:
-  /// An overlapped collective that may still be under way.
+  /// An overlapped collective that may still be running.
   struct UnderWay {
     std::size_t program = 0, instruction = 0;
     bool isWritten = false;
   };
 
-  // Returns, by program, whether it runs in the schedule alone.
+  // Returns, by program, whether only the schedule runs it.
   std::vector<bool> scheduledAlone() const {
     std::vector<bool> scheduled(stage.programs.size(), true);
     for (const auto *entries : {&stage.reduce, &stage.apply})
@@ -257,7 +257,7 @@ private:
                what);
   }
 
-  // Reports a pair once, because what is wrong in one run is wrong in many.
+  // Reports a pair once, because a fault recurs in many runs.
   void tellMeeting(std::size_t p, std::size_t i, std::size_t e, int copy,
                    const UnderWay &early) {
     if (told.emplace(p, i, early.program, early.instruction).second)

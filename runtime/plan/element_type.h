@@ -10,9 +10,10 @@ namespace mtplan::runtime {
 /// Alignment of every offset, in bytes.
 inline constexpr std::int64_t kAlignment = 256;
 
+/// The type of a tensor's elements.
 enum class ElementType { f64, f32, f16, bf16, i32 };
 
-/// Returns the size of one element.
+/// Returns the size of one element, in bytes.
 constexpr std::int64_t bytesOf(ElementType type) {
   return type == ElementType::f64                               ? 8
          : type == ElementType::f32 || type == ElementType::i32 ? 4

@@ -1,7 +1,7 @@
 //===- instruction_class.h - Classes of instructions in reports -*- C++ -*-===//
 //
-// The rows of the table that compares predicted and measured times: few, and
-// the same on both sides.
+// Names the rows of the table that compares predicted and measured times. Both
+// sides use the same few classes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +23,17 @@ inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kOptimizer[] = "optimizer",
                       kMessages[] = "messages, waits", kRest[] = "rest";
 
-/// Returns the class of a kernel, which has the name of an operator.
+/// Returns the class of a kernel, given the name in KernelCall::kernel.
 std::string_view classOfKernel(std::string_view kernel);
 
 /// Returns "collectives tp" for group "tp" and "collectives pp" for "pp 0 3".
 std::string classOfGroup(std::string_view group);
 
+/// Returns the class of an instruction of the plan.
 std::string classOf(const Plan &plan, const Instruction &instruction);
 
-/// Returns all classes that a plan's instructions can have, and that of the
-/// gradient norm, which is no instruction, in the order of the table.
+/// Returns the classes of a plan's instructions, and of the gradient norm,
+/// which no program contains, in the order of the table's rows.
 std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime

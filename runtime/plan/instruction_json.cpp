@@ -1,4 +1,4 @@
-//===- instruction_json.cpp - Reads what a rank does ----------------------===//
+//===- instruction_json.cpp - Reads instructions --------------------------===//
 
 #include "runtime/plan/instruction_json.h"
 
@@ -46,7 +46,7 @@ Collective readCollective(const JsonMembers &members) {
   call.kind = static_cast<CollectiveKind>(
       members.need("collective").oneOf(kCollectiveKinds));
   call.group = members.index("group");
-  // A member that this kind does not read would say what does not happen.
+  // Rejects a member that this kind of collective does not read.
   auto reads = [&](std::string_view name, bool does) {
     if (std::optional<JsonNode> member = members.find(name); member && !does)
       member->fail("is not read by " + std::string(wordOf(call.kind)) +
@@ -80,8 +80,7 @@ Input readInput(const JsonMembers &members) {
   return input;
 }
 
-// What an instruction does, told by the member that only its kind has; with the
-// other members of that kind.
+// A kind of instruction: the member that identifies it, and its other members.
 struct Kind {
   std::string_view key;
   std::vector<std::string_view> others;

@@ -9,8 +9,12 @@
 
 namespace mtplan::runtime {
 
-/// \throws base::JsonError, as does readInstruction
+/// Reads a tensor from its JSON object.
+/// \throws base::JsonError for an invalid member
 Tensor readTensor(const base::JsonNode &node);
+
+/// Reads an instruction from its JSON object.
+/// \throws base::JsonError for an invalid member
 Instruction readInstruction(const base::JsonNode &node);
 
 } // namespace mtplan::runtime

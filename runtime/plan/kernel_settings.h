@@ -16,39 +16,43 @@ namespace mtplan::runtime {
 // Fused consumers
 //===----------------------------------------------------------------------===//
 
-/// Names the fused consumer of an einsum, a sum or a dropout in the same
-/// instruction (runtime/backend/kernels.md).
+/// Names the consumer that is fused into an einsum, a sum, a dropout or a
+/// norm's gradient (runtime/backend/kernels.md).
 inline constexpr const char *kThen = "then";
 
-/// Is 1 for an einsum if the `sum` of its second operand is in the same
-/// instruction, with the same fused consumer.
+/// Is 1 for an einsum into which the `sum` of its second operand is fused, with
+/// the same fused consumer.
 inline constexpr const char *kBiasGradient = "bias_gradient";
 
 //===----------------------------------------------------------------------===//
 // The first term of an accumulation
 //
-// The settings of an `accumulate`, or of a kernel with it as fused consumer
-// (`then`), name the run in which its value is stored; other runs add to it.
+// An `accumulate`, alone or as the fused consumer (`then`) of another kernel,
+// overwrites its sum in the run that these settings name, and adds to it in all
+// other runs.
 //===----------------------------------------------------------------------===//
 
-/// Names the micro-batch.
+/// Names the micro-batch of that run.
 inline constexpr const char *kFirstTerm = "first_term";
-/// Names the layer in the model if all layers accumulate into one sum.
+/// Names the layer of that run, counted in the model, if all layers accumulate
+/// into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
-/// The run that stores its value.
+/// The run in which an accumulation overwrites its sum.
 struct FirstTerm {
-  static constexpr std::int64_t kNone = -1; ///< none is named
+  static constexpr std::int64_t kNone = -1; ///< not named
   std::int64_t microBatch = kNone, copy = kNone;
 
-  /// \param theCopy  layer in the model
+  /// Returns whether the run of a micro-batch is the first term.
+  /// \param theCopy  layer, counted in the model
   bool isOf(std::int64_t theMicroBatch, std::int64_t theCopy) const {
     return theMicroBatch == microBatch && (copy == kNone || theCopy == copy);
   }
 };
 
-/// Returns whether an instruction accumulates into an output: `accumulate` into
-/// its only one, a kernel with it as fused consumer into every second.
+/// Returns whether an instruction accumulates into an output. `accumulate` has
+/// a single output; a kernel with a fused `accumulate` adds to every second
+/// one.
 inline bool addsTo(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call)
@@ -62,7 +66,7 @@ inline bool addsTo(const Instruction &instruction, std::size_t output) {
   return false;
 }
 
-/// Returns whether there is such an output.
+/// Returns whether an instruction accumulates into any output.
 inline bool addsUp(const Instruction &instruction) {
   for (std::size_t t = 0; t < instruction.outputs.size(); ++t)
     if (addsTo(instruction, t))
@@ -70,7 +74,7 @@ inline bool addsUp(const Instruction &instruction) {
   return false;
 }
 
-/// Returns the run that stores; a run that the settings do not name is kNone.
+/// Returns the first term that the settings name; unnamed members are kNone.
 inline FirstTerm firstTermOf(const std::vector<Setting> &settings) {
   FirstTerm first;
   for (const Setting &one : settings)

@@ -10,8 +10,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The limits are beyond any model: a stage that exceeds them shows that the
-// file is wrong.
+// Limits beyond any model, so that checking a malformed plan terminates.
 constexpr std::size_t kMostStagePieces = std::size_t{1} << 22;
 constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 
@@ -50,8 +49,8 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
-    // Gradients are not kept: a piece that waits for the norm lies where
-    // activations were, or another gradient.
+    // Gradients are not kept over steps: a scattered gradient that waits for
+    // the norm may reuse the bytes of activations or of another gradient.
     for (const Tensor *tensor :
          {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
       kept[indexed(tensor->buffer)] = true;
@@ -94,8 +93,8 @@ void Placement::place(std::size_t b) {
     }
 }
 
-// Goes from the start of the arena to its end, with the pieces that have begun
-// and not yet ended.
+// Finds overlapping pairs by a sweep over the arena's offsets; `open` holds the
+// pieces that contain the current offset.
 void Placement::sweep(std::vector<Interval> &intervals) {
   std::ranges::sort(intervals, {}, [](const Interval &one) {
     return std::pair(one.start, one.piece);

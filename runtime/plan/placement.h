@@ -1,7 +1,7 @@
 //===- placement.h - Overlap of buffers in memory ---------------*- C++ -*-===//
 //
-// A piece is one entry of a buffer in one slot. The pieces of a stage are
-// numbered by buffer, then entry, then slot.
+// Finds which pieces of buffers share bytes. A piece is one entry of a buffer
+// in one slot; the pieces of a stage are numbered by buffer, entry and slot.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,18 +16,18 @@
 
 namespace mtplan::runtime {
 
+/// The pieces of one stage's buffers, and their overlaps in memory.
 class Placement {
 public:
-  /// Reports buffers that exceed their arena, overlap themselves, or overlap
-  /// memory that is kept over steps.
+  /// Reports to `list` the buffers that exceed their arena, overlap themselves,
+  /// or overlap memory that is kept over steps.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
-  /// Returns whether every piece is known; otherwise the other members must not
-  /// be used.
+  /// Returns whether all pieces are analysed. If not, because there are too
+  /// many, no other member may be used.
   bool complete() const { return whole; }
   std::size_t pieces() const { return owners.size(); }
-  /// Returns the piece of entry `entry`, which is at least 0, for a
-  /// micro-batch.
+  /// Returns the piece of an entry for a micro-batch; `entry` is at least 0.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
   /// Returns the pieces of other buffers that share bytes with this one.
@@ -35,7 +35,7 @@ public:
     return others[piece];
   }
   /// Calls `act(piece, isWritten)` for every tensor of an instruction in one
-  /// run. An entry below 0 is left out, because checkMemory reports it.
+  /// run. Entries below 0 are skipped, because checkMemory reports them.
   template <typename Act>
   void forEachPiece(const Instruction &one, int copy, int microBatch,
                     Act act) const {
@@ -48,7 +48,7 @@ public:
               tensors == &one.outputs);
   }
 
-  /// Does the same for these pieces and for all that they overlap.
+  /// Calls `act` as forEachPiece does, also for every piece that these overlap.
   template <typename Act>
   void forEachOverlap(const Instruction &one, int copy, int microBatch,
                       Act act) const {
@@ -59,7 +59,7 @@ public:
     });
   }
 
-  /// Returns whether the buffer's bytes keep one meaning throughout all steps.
+  /// Returns whether the buffer's contents survive from step to step.
   bool keeps(int buffer) const { return kept[indexed(buffer)]; }
 
 private:
@@ -75,13 +75,13 @@ private:
   std::size_t s;
   Faults &faults;
   bool whole = true;
-  std::vector<std::size_t> bases; ///< by buffer, its first piece
-  std::vector<int> owners;        ///< by piece, its buffer
-  std::vector<bool> kept;         ///< by buffer
-  std::vector<std::vector<std::size_t>> others;
+  std::vector<std::size_t> bases; ///< by buffer, the number of its first piece
+  std::vector<int> owners;        ///< by piece, the index of its buffer
+  std::vector<bool> kept;         ///< by buffer, whether it survives steps
+  std::vector<std::vector<std::size_t>> others; ///< by piece, its overlaps
   std::vector<std::vector<Interval>> byArena;
   std::size_t pairs = 0;
-  std::set<std::pair<int, int>> told; ///< buffers that were reported
+  std::set<std::pair<int, int>> told; ///< pairs already reported
 };
 
 } // namespace mtplan::runtime

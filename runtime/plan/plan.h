@@ -1,19 +1,20 @@
 //===- plan.h - The executable plan, as plain values ------------*- C++ -*-===//
 //
-// What runs? This file says what is to run: the contract between the compiler
-// and the runtime, which do not see each other. codegen/ fills one in, the
-// executor runs it. A change here bumps kPlanVersion and touches
-// plan_read_json.cpp, plan_write_json.cpp and both sides in the same commit.
+// The contract between the compiler and the runtime, which do not include each
+// other: codegen/ fills a Plan and the executor runs it. A change here bumps
+// kPlanVersion and touches plan_read_json.cpp, plan_write_json.cpp, codegen/
+// and runtime/executor/ in the same commit.
 //
-// All ranks of a pipeline stage run one program on shapes that are already
-// local; a rank differs from its neighbours only by its place in the mesh.
-// Every `int` that refers to something is an index into the vector that is
-// named.
+// All ranks of a pipeline stage run the same programs on local shapes; ranks
+// differ only in their coordinates on the mesh. Each `int` that refers to
+// something is an index into the vector that its comment names. A segment is a
+// part of the model that is compiled once, such as one transformer layer; its
+// copies are the repeated layers.
 //
-// A step of a stage: `schedule` runs, forward and backward, which adds up
-// gradients (kernel_settings.h); then `reduce`, after which every parameter's
-// gradient is whole; then the norm of all gradients is taken and agreed on;
-// then `apply`.
+// A step of a stage has three parts. `schedule` runs forward and backward and
+// accumulates gradients (kernel_settings.h). `reduce` completes every
+// parameter's gradient, after which all ranks agree on the norm of all
+// gradients. `apply` updates the parameters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,10 +43,10 @@ struct Axis {
   int size = 1; ///< >= 1
 };
 
-/// Ranks that talk to each other. `communicators` lists disjoint ones of equal
-/// size, the members of each in the order of their places.
+/// A process group. `communicators` lists disjoint sets of ranks of equal size;
+/// collectives number the ranks of a set by their position.
 struct Group {
-  std::string name; ///< "tp", "dp", "pp 0 3", for messages
+  std::string name; ///< "tp", "dp", "pp 0 3", for error messages
   std::vector<std::vector<int>> communicators;
 };
 
@@ -55,43 +56,45 @@ struct Group {
 
 /// How long the bytes of an arena live.
 enum class MemoryClass {
-  parameters,  ///< over steps: weights as computed with
-  optimizer,   ///< over steps: master weights and moments
-  gradients,   ///< over a step; zero when it starts
-  activations, ///< from a forward to its backward
-  workspace,   ///< within a program, and for what is in transit
-  host,        ///< pinned memory of the host, for what is offloaded
+  parameters,  ///< kept over steps: weights as kernels read them
+  optimizer,   ///< kept over steps: master weights and moments
+  gradients,   ///< kept within a step: accumulated gradients
+  activations, ///< kept from a forward to its backward
+  workspace,   ///< kept within a run, and for tensors in transit
+  host,        ///< pinned host memory, for offloaded tensors
 };
 
-/// One allocation of a rank. A stage has at most one of each class.
+/// One allocation on each rank. A stage has at most one of each class.
 struct Arena {
   MemoryClass memoryClass = MemoryClass::workspace;
   std::int64_t size = 0; ///< bytes, >= the end of every buffer in it
 };
 
-/// A named region of an arena: an array of equal elements by copy of a repeated
-/// segment and by micro-batch in flight. Its entry (e, m) starts at `offset +
-/// (e % entries) * entryStride + (m % slots) * slotStride`.
+/// A named region of an arena: an array of equal pieces, by layer of a repeated
+/// segment (entry) and by micro-batch in flight (slot). The piece of entry e
+/// and micro-batch m starts at `offset + (e % entries) * entryStride + (m %
+/// slots) * slotStride`.
 struct Buffer {
   std::string name;
-  int arena = 0;                ///< of Stage::arenas
+  int arena = 0;                ///< index into Stage::arenas
   std::int64_t offset = 0;      ///< bytes from the arena's base, aligned
-  std::int64_t size = 0;        ///< bytes of one entry, > 0
+  std::int64_t size = 0;        ///< bytes of one piece, > 0
   int entries = 1;              ///< >= 1
   std::int64_t entryStride = 0; ///< bytes, aligned; >= size if entries > 1
-  int slots = 1;                ///< micro-batches kept apart, >= 1
+  int slots = 1;                ///< micro-batches with bytes of their own, >= 1
   std::int64_t slotStride = 0;  ///< bytes, aligned; 0 only if slots == 1
 };
 
-/// A dense row-major tensor at the start of an entry of a buffer: for copy c of
-/// a segment, counted from the segment's first, entry `entry + c * entryStep`.
+/// A dense row-major tensor at the start of a piece of a buffer. Copy c of a
+/// segment, counted from the segment's first, uses entry `entry + c *
+/// entryStep`.
 struct Tensor {
-  int buffer = 0; ///< of Stage::buffers
+  int buffer = 0; ///< index into Stage::buffers
   int entry = 0, entryStep = 0;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local, each > 0; empty: a scalar
-  /// By dimension, the axes of Plan::mesh that split it, major first; empty: no
-  /// dimension is split.
+  /// By dimension, the axes of Plan::mesh that shard it, major first; empty if
+  /// no dimension is sharded.
   std::vector<std::vector<int>> split;
 };
 
@@ -99,17 +102,17 @@ struct Tensor {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// What a kernel needs to know beside its tensors, e.g. "eps" or an einsum.
+/// An attribute of a kernel, e.g. "eps" or the equation of an einsum.
 struct Setting {
   std::string name;
   std::variant<std::int64_t, double, std::string> value;
 };
 
-/// A computation on this rank alone. Where it depends on the rank's place along
-/// an axis, the integer setting "axis" is that axis's number in Plan::mesh.
-/// Where all operands are in the arena of class host the host computes, in
-/// Stage::apply; else all are the device's, but for a "copy" from one to the
-/// other.
+/// A computation on this rank alone. If it depends on the rank's coordinate on
+/// an axis, the integer setting "axis" is that axis's index in Plan::mesh. If
+/// all operands are in the arena of class host, the kernel runs on the host,
+/// within Stage::apply. Otherwise it runs on the device and no operand is on
+/// the host, except that "copy" may move a tensor between the two.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -122,47 +125,48 @@ enum class CollectiveKind { allReduce, allGather, reduceScatter, allToAll };
 /// One call by every rank of a communicator.
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
-  int group = 0; ///< of Plan::groups
-  /// For allReduce and reduceScatter; else unread.
+  int group = 0; ///< index into Plan::groups
+  /// Read for allReduce and reduceScatter only.
   Reduction reduction = Reduction::sum;
   int gathered = 0;  ///< dimension that grows (allGather, allToAll)
   int scattered = 0; ///< dimension that shrinks (reduceScatter, allToAll)
 };
 
-/// One tensor to or from the rank at the same place of another stage, which has
-/// a matching instruction with the same `channel`. Sends are buffered.
+/// Sends one tensor to, or receives it from, the rank with the same index in
+/// Stage::ranks of another stage, which has a matching instruction with the
+/// same `channel`. Sends are buffered.
 struct Transfer {
-  bool sends = true; ///< else receives
-  int stage = 0;     ///< of Plan::stages, the other one
+  bool sends = true; ///< false: receives
+  int stage = 0;     ///< the peer's index in Plan::stages
   int channel = 0;
 };
 
-/// A micro-batch of training data, or with label "count" the number of target
-/// tokens of the whole step.
+/// A micro-batch of training data, or, with the label "count", the number of
+/// target tokens of the whole step.
 struct Input {
   std::string label;             ///< "ids", "targets", "types", "count", ...
   std::vector<std::string> dims; ///< "batch", "sequence" or "other"
-  std::int64_t limit = 0;        ///< integers are below; 0: no integers
+  std::int64_t limit = 0;        ///< exclusive, of integers; 0: floats
 };
 
-/// A number of the step for people, read from the only input.
+/// A number that the step reports, such as the loss, read from the only input.
 struct Report {
   std::string label; ///< "loss", ...
 };
 
-/// One thing a rank does. Within a run of its program, instructions with the
-/// same stream run in order; others are ordered by `waits` alone. The order of
-/// the program is one of those that are left.
+/// One action of a rank. Within a run of its program, instructions of one
+/// stream run in order; `waits` alone order those of different streams. The
+/// order of the program is one that streams and waits allow.
 struct Instruction {
-  std::string label; ///< of the operator it came from, "h.*.mlp.fc1"
+  std::string label; ///< of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
-  int stream = 0;         ///< of Plan::streams
-  std::vector<int> waits; ///< of the same Program, earlier ones only
-  /// A collective of sums over all micro-batches, in the schedule: it runs with
-  /// the last of them alone, and later runs do not follow it, but for what
-  /// comes after it on its stream, until the schedule ends.
+  int stream = 0;         ///< index into Plan::streams
+  std::vector<int> waits; ///< earlier instructions of the same Program
+  /// Marks a collective on sums over all micro-batches that overlaps with the
+  /// rest of the schedule. It runs for the last micro-batch only. Later runs do
+  /// not wait for it, apart from its own stream, until the schedule ends.
   bool overlapped = false;
 };
 
@@ -170,76 +174,78 @@ struct Instruction {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// Instructions of one stream that are one launch where the backend or the
-/// communicator has one for them. None writes what another reads or writes.
+/// Instructions of one stream that run as one launch if the backend or the
+/// communicator supports it. None writes bytes that another reads or writes.
 ///   - Products: einsums of `schedule` that differ only in their tensors. They
-///     share one of their first two operands; the others and all that is
-///     written lie at even distances, the same in every run. All may run when
-///     the first does.
+///     share one of their first two operands; the distance between consecutive
+///     other operands and results is constant, and the same in every run. All
+///     may run when the first may.
 ///   - Collectives of one group within the stage. They are consecutive, and
 ///     only the first waits.
-///   - Kernels of one name in a program of `apply` that one entry runs. They
-///     are consecutive, and only the first waits.
+///   - Kernels of one name in a program of `apply` that one schedule entry
+///     runs. They are consecutive, and only the first waits.
 struct Batch {
-  std::vector<int> instructions; ///< of the program, ascending
-  /// The kernels of all copies of the entry are one launch. The batch is the
-  /// whole program; it may be one instruction if there are several copies.
+  std::vector<int> instructions; ///< indices in the program, ascending
+  /// The kernels of all copies of the schedule entry are one launch. The batch
+  /// is the whole program; it may be a single instruction if there are several
+  /// copies.
   bool ofAllCopies = false;
 };
 
-/// One direction of one segment ("h.forward", "h.backward"), or a part of the
-/// update.
+/// The instructions of one direction of a segment ("h.forward", "h.backward"),
+/// or of a part of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
-  int firstCopy = 0; ///< number of copy 0 in the model, which names its masks
-  std::vector<Batch> batches = {}; ///< no instruction is in two
+  int firstCopy = 0; ///< layer of copy 0 in the model; seeds dropout
+  std::vector<Batch> batches = {}; ///< disjoint
 };
 
-/// Runs a program for `count` copies of its segment: the first-th, counted
-/// within the segment, then every `step`-th. A run is that of one copy. Between
-/// runs all streams join: what a run does follows all that the run before it
-/// does, of whichever entry, unless it is overlapped. For buffers are used by
-/// turns, and nothing else says who has done with them.
+/// Runs a program for `count` copies of its segment: copy `first`, then every
+/// `step`-th. A run is the program's execution for one copy. All streams join
+/// between two runs, because runs reuse buffers without waits of their own;
+/// only `overlapped` instructions continue.
 struct ScheduleEntry {
-  int program = 0;    ///< of Stage::programs
+  int program = 0;    ///< index into Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches
   int first = 0;
   int step = 1;  ///< 1, or -1 in backward
   int count = 1; ///< >= 1
 };
 
-/// A parameter, or as many copies of one as a segment has, with all that
-/// training keeps of it. Entries of the tensors follow the copy.
+/// A parameter, or one per copy of a segment, with the state that training
+/// keeps for it. The tensors have an entry for each copy.
 struct Parameter {
   std::string label; ///< "h.*.mlp.fc1.weight"
-  std::string init;  ///< normal, residual, ones or zeros, as mtp.parameter has
-  int firstCopy = 0; ///< number of copy 0 in the model, for the `*`
+  std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
+  int firstCopy = 0; ///< layer of copy 0 in the model, for the `*`
   int copies = 1;
-  Tensor value;    ///< as it is stored and computed with
-  Tensor gradient; ///< after Stage::reduce: whole, split as the state is
-  /// Split as the gradient. No master where the value, split alike, serves.
+  Tensor value;    ///< as stored, and as read by kernels
+  Tensor gradient; ///< complete after Stage::reduce; sharded as the state
+  /// The master weight, sharded as the gradient; none if the value is its own
+  /// master.
   std::optional<Tensor> master;
-  Tensor firstMoment, secondMoment; ///< offloaded, as the master: the host's
-  /// Axes of Plan::mesh over which gradients are alike: the norm counts the
-  /// rank that has place 0 on all of them.
+  Tensor firstMoment, secondMoment; ///< on the host if offloaded
+  /// Axes of Plan::mesh over which the gradient is replicated. The norm counts
+  /// only ranks with coordinate 0 on all of them.
   std::vector<int> alike;
-  /// Another stage, an earlier one, has it, too, and counts it.
+  /// An earlier stage has the same parameter, and counts it in the norm.
   bool countedElsewhere = false;
-  /// Global extents that are not padding, by dimension; empty: all. What is
-  /// beyond them depends on the plan, and is no part of the model.
+  /// Global extents without padding, by dimension; empty if nothing is padded.
+  /// Padding depends on the plan and is no part of the model.
   std::vector<std::int64_t> unpadded;
 };
 
-/// Whether a run of a program for a micro-batch has the instruction.
+/// Returns whether a run of the program for a micro-batch executes the
+/// instruction.
 inline bool runsFor(int microBatch, const Instruction &instruction,
                     int microBatches) {
   return !instruction.overlapped || microBatch + 1 == microBatches;
 }
 
-/// What the ranks of one pipeline stage hold and do in a training step.
+/// The memory, state and work of the ranks of one pipeline stage.
 struct Stage {
-  std::vector<int> ranks; ///< of 0 .. Plan::ranks - 1, ascending
+  std::vector<int> ranks; ///< ascending
   std::vector<Arena> arenas;
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
@@ -249,20 +255,21 @@ struct Stage {
   std::vector<ScheduleEntry> apply;
 };
 
+/// The whole executable plan; docs/executable-plan.md describes its JSON.
 struct Plan {
   int version = kPlanVersion;
-  std::string model; ///< name, for people
+  std::string model; ///< name of the model, for display
   int ranks = 1;     ///< product of the axes' sizes
-  /// Major first: rank = place on the last axis + its size * (place on the one
-  /// before + ...).
+  /// The axes, major first: the rank is its coordinates as a mixed-radix
+  /// number.
   std::vector<Axis> mesh;
   std::vector<Group> groups;
-  std::vector<std::string> streams; ///< "compute", "tensor", "data", ...
+  std::vector<std::string> streams; ///< names: "compute", "tensor", "data", ...
   int microBatches = 1;             ///< per step, of each rank
-  std::int64_t globalBatch = 1;     ///< samples of a step, all replicas
+  std::int64_t globalBatch = 1;     ///< samples of a step, over all replicas
   std::int64_t sequence = 1;        ///< positions of a sample
-  std::int64_t layers = 1;          ///< for init "residual"
-  std::vector<Stage> stages;        ///< in forward order; every rank in one
+  std::int64_t layers = 1;          ///< scales the init "residual"
+  std::vector<Stage> stages;        ///< in forward order; each rank is in one
 };
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- plan_check.cpp - Whether an executable plan fits together ----------===//
+//===- plan_check.cpp - Checks that an executable plan is valid -----------===//
 
 #include "runtime/plan/plan_check.h"
 
@@ -84,7 +84,7 @@ void checkStageRanks(const Plan &plan, Faults &faults) {
                               ")");
 }
 
-/// Checks mesh, groups, and the stage of each rank.
+/// Checks the mesh, the groups, the stage of each rank, and the global batch.
 void checkRanks(const Plan &plan, Faults &faults) {
   checkMesh(plan, faults);
   for (std::size_t g = 0; g < plan.groups.size(); ++g)
@@ -97,7 +97,8 @@ void checkRanks(const Plan &plan, Faults &faults) {
                                     " micro-batches");
 }
 
-/// Checks that each micro-batch runs what the others run.
+/// Checks that every program runs, and with the same copies for all
+/// micro-batches.
 void checkSchedule(const Plan &plan, Faults &faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
@@ -204,7 +205,7 @@ std::vector<std::string> checkPlan(const Plan &plan) {
   checkOverlap(plan, faults);
   if (!faults.any())
     checkBatches(plan, faults);
-  // The members of calls and the receivers of messages must be right.
+  // checkMessages relies on valid group members and receivers.
   if (!faults.any())
     checkMessages(plan, faults);
   return faults.take();

@@ -27,13 +27,13 @@ inline std::string pointerPart(std::size_t part) {
   return '/' + std::to_string(part);
 }
 
-/// Returns the JSON pointer of a member of a plan: at("stages", 0, "buffers",
-/// 3).
+/// Returns the JSON pointer of a member of a plan: at("stages", 0) is
+/// "/stages/0".
 template <typename... Parts> std::string at(const Parts &...parts) {
   return (pointerPart(parts) + ...);
 }
 
-/// The errors that a check finds, at most a hundred.
+/// Collects the errors that checks find, at most a hundred.
 class Faults {
 public:
   void add(const std::string &pointer, const std::string &what) {
@@ -51,29 +51,32 @@ private:
   std::vector<std::string> list;
 };
 
+/// Checks that numbers are in range and that indices refer to something.
 void checkRanges(const Plan &plan, Faults &faults);
 /// Checks the operands of every instruction.
 void checkCalls(const Plan &plan, Faults &faults);
-/// Checks which instructions use the host's memory, and when.
+/// Checks which instructions use host memory, and in which phase.
 void checkSides(const Plan &plan, Faults &faults);
+/// Checks the shapes, buffers and replication of each parameter's tensors.
 void checkParameters(const Plan &plan, Faults &faults);
-/// Checks that reads find what was written.
+/// Checks that instructions read only values that are written, not overwritten,
+/// and of their own copy and micro-batch.
 void checkMemory(const Plan &plan, Faults &faults);
-/// Checks that instructions of different streams touch the same bytes only if
-/// one waits for the other.
+/// Checks that streams and waits order instructions that touch the same bytes.
 void checkStreams(const Plan &plan, Faults &faults);
 /// Checks that nothing else touches the bytes of an overlapped collective until
 /// the schedule ends.
 void checkOverlap(const Plan &plan, Faults &faults);
 /// Checks that the instructions of each batch can be one launch.
 void checkBatches(const Plan &plan, Faults &faults);
-/// Checks messages between stages.
+/// Checks that both ends of messages and all ends of calls agree, and that the
+/// stages do not deadlock.
 void checkMessages(const Plan &plan, Faults &faults);
 
+/// Returns the number of elements of the local tensor.
 std::int64_t elementsOf(const Tensor &tensor);
 
-/// Returns the product, or the largest number if it is larger. Both factors are
-/// at least 0.
+/// Returns the product of two factors >= 0, saturated at INT64_MAX.
 inline std::int64_t times(std::int64_t a, std::int64_t b) {
   return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
 }
@@ -84,11 +87,11 @@ std::string bufferName(const Stage &stage, int buffer);
 /// Returns "[2, 6] of f32".
 std::string tensorWords(const Tensor &tensor);
 
-/// Returns what is wrong if the tensor has more bytes than its buffer's pieces;
+/// Returns an error if the tensor has more bytes than a piece of its buffer;
 /// otherwise "".
 std::string misfitOf(const Stage &stage, const Tensor &tensor);
 
-/// One part of a step: its name and its entries.
+/// A part of a step: its name in the plan, and its schedule entries.
 struct Phase {
   std::string_view name;
   const std::vector<ScheduleEntry> *entries;

@@ -1,9 +1,8 @@
 //===- plan_json.h - Executable plans as text and as files ------*- C++ -*-===//
 //
-// docs/executable-plan.md describes the format. The same plan always gives the
-// same bytes, and reading what was written gives the plan back. A reader
-// accepts types and ranges as in plan.h; plan_check.h judges whether the plan
-// is consistent.
+// docs/executable-plan.md describes the format. Equal plans have equal bytes,
+// and reading a written plan restores it. Reading checks types and ranges;
+// plan_check.h checks consistency.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,23 +17,27 @@
 
 namespace mtplan::runtime {
 
-/// Reports a text or file that is no plan. what() starts with the JSON pointer
-/// of the error or, where the text is not JSON, with "line:column".
+/// The error of a text or file that is no plan. what() starts with the JSON
+/// pointer of the error, or with "line:column" if the text is not JSON.
 class PlanError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// \throws PlanError for what JSON cannot hold: a number that is not finite, or
-/// text that is not UTF-8.
+/// Returns the plan as JSON.
+/// \throws PlanError for values that JSON cannot hold: non-finite numbers, or
+/// text that is not UTF-8
 std::string planText(const Plan &plan);
 
+/// Returns the plan that the JSON describes.
 /// \throws PlanError
 Plan parsePlan(const std::string &text);
 
-/// Replaces the file atomically: a reader sees the old plan or the new one.
+/// Writes the file atomically: a reader sees either the old plan or the new
+/// one.
 /// \throws PlanError whose text starts with the path
 void writePlanFile(const std::filesystem::path &path, const Plan &plan);
 
+/// Reads a plan from a file.
 /// \throws PlanError whose text starts with the path
 Plan readPlanFile(const std::filesystem::path &path);
 

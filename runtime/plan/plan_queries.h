@@ -1,7 +1,7 @@
 //===- plan_queries.h - Facts that follow from a plan -----------*- C++ -*-===//
 //
-// Every function takes a stage or a tensor whose indices checkRanges has found
-// to be valid.
+// Functions that compute properties of a plan. They require valid indices: the
+// plan has passed checkRanges.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,31 +18,31 @@
 
 namespace mtplan::runtime {
 
-/// Converts an index that checkRanges has found not to be negative.
+/// Converts an index that is at least 0.
 inline std::size_t indexed(int index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Formats a shape: "[2, 6]".
+/// Returns a shape as text: "[2, 6]".
 std::string shapeWords(std::span<const std::int64_t> shape);
 
 /// Returns one past the buffer's last byte in the arena, over all entries and
 /// slots.
 std::int64_t endOf(const Buffer &buffer);
 
-/// Returns the bytes of each memory class that lie in some buffer: an arena
-/// without alignment gaps. O(n log n) in entries and slots of all buffers.
+/// Returns the bytes of each memory class that buffers cover, without alignment
+/// gaps. O(n log n) in entries and slots of all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
-/// Returns whether the communicators with ranks of the stage have no other
-/// ranks.
-/// \param stage  its ranks ascend
+/// Returns whether every communicator has either only ranks of the stage or
+/// none of them.
+/// \param stage  with ascending ranks
 bool isWithin(const Group &group, const Stage &stage);
 
-/// The side that executes an instruction. Arenas of class `host` lie in the
-/// host's memory, all others in the device's. The side with an instruction's
-/// operands executes it; a copy may move data between the two. On CPU ranks
-/// both are one.
+/// The side that executes an instruction. Arenas of class `host` are in host
+/// memory, all others in device memory. The side that has an instruction's
+/// operands executes it; only a copy has operands on both. On CPU ranks both
+/// sides are the same.
 enum class Side : std::uint8_t {
   device,
   host,
@@ -51,8 +51,10 @@ enum class Side : std::uint8_t {
   mixed, ///< none of these, and therefore invalid
 };
 
+/// Returns whether the tensor is in the arena of class `host`.
 bool isOnHost(const Stage &stage, const Tensor &tensor);
 
+/// Returns the side that executes the instruction.
 Side sideOf(const Stage &stage, const Instruction &instruction);
 
 } // namespace mtplan::runtime

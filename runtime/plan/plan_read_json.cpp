@@ -182,7 +182,7 @@ Plan readPlan(const JsonNode &node) {
       "version",  "model",   "ranks",         "mesh",
       "groups",   "streams", "micro_batches", "global_batch",
       "sequence", "layers",  "stages"};
-  // The version comes first, because another one has other members.
+  // The version is checked first, because other versions have other members.
   if (!node.value().is_object())
     node.mustBe("an object");
   if (auto found = node.value().find("version"); found != node.value().end()) {
@@ -192,7 +192,7 @@ Plan readPlan(const JsonNode &node) {
       version.fail("is " + std::to_string(given) +
                    ", but this program reads version " +
                    std::to_string(kPlanVersion) + "; compile the plan again");
-  } else if (!node.value().contains("stages")) { // for example a model's file
+  } else if (!node.value().contains("stages")) { // e.g. a model file
     throw PlanError("is no plan: it has neither a version nor stages; `mtplan "
                     "MODEL -o FOLDER` writes one");
   }
@@ -220,12 +220,12 @@ Plan readPlan(const JsonNode &node) {
 
 struct Close {
   void operator()(std::FILE *file) const {
-    std::fclose(file); // NOLINT: an error after reading does not matter
+    std::fclose(file); // NOLINT: an error after reading is harmless
   }
 };
 
 std::string readWhole(const std::filesystem::path &path) {
-  // A folder can be opened, but not read.
+  // fopen succeeds on a folder, and only reading fails.
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     fail(path, "cannot be read", EISDIR);
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
@@ -243,7 +243,7 @@ std::string readWhole(const std::filesystem::path &path) {
 } // namespace
 
 Plan parsePlan(const std::string &text) {
-  // No plan comes near these limits.
+  // The limits are far above those of any valid plan.
   constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
     const base::Json root = base::parseJson(text, kLimits);

@@ -1,7 +1,7 @@
 //===- plan_words.h - Words and limits of the plan format -------*- C++ -*-===//
 //
-// Names are in the order of the enumerators, for both directions and for
-// messages.
+// The words of the JSON format, in the order of their enumerators, for reading,
+// writing and error messages; and the largest numbers that it allows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,7 @@ inline constexpr std::array<std::string_view, 4> kInits = {"normal", "residual",
 inline constexpr std::array<std::string_view, 3> kInputDims = {
     "batch", "sequence", "other"};
 
+/// Returns the word of an enumerator in JSON.
 constexpr std::string_view wordOf(ElementType type) {
   return kElementTypes[static_cast<std::size_t>(type)];
 }
@@ -42,15 +43,16 @@ constexpr std::string_view wordOf(Reduction reduction) {
   return kReductions[static_cast<std::size_t>(reduction)];
 }
 
-/// These return whether a call of this kind reads Collective::reduction,
-/// `gathered` and `scattered`.
+/// Returns whether a collective of this kind uses Collective::reduction.
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allReduce ||
          kind == CollectiveKind::reduceScatter;
 }
+/// Returns whether a collective of this kind uses Collective::gathered.
 constexpr bool gathers(CollectiveKind kind) {
   return kind == CollectiveKind::allGather || kind == CollectiveKind::allToAll;
 }
+/// Returns whether a collective of this kind uses Collective::scattered.
 constexpr bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduceScatter ||
          kind == CollectiveKind::allToAll;
@@ -59,15 +61,15 @@ constexpr bool scatters(CollectiveKind kind) {
 //===----------------------------------------------------------------------===//
 // Limits of numbers
 //
-// The limits are far above any machine of today, and low enough that no sum or
-// product of a check exceeds 64 bits and that every check ends.
+// The limits are far above today's machines, and low enough that sums and
+// products in checks fit 64 bits and that every check terminates.
 //===----------------------------------------------------------------------===//
 
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
 inline constexpr std::int64_t kMostElements = std::int64_t{1}
-                                              << 40; ///< of a tensor
-inline constexpr std::int64_t kMostCopies = 1 << 16; ///< of a segment
+                                              << 40; ///< per tensor
+inline constexpr std::int64_t kMostCopies = 1 << 16; ///< per segment
 inline constexpr std::int64_t kMostMicroBatches = 1 << 20;
 inline constexpr std::int64_t kMostPieces = 1 << 20; ///< entries * slots
 inline constexpr std::int64_t kMostIndex = INT32_MAX;

@@ -1,8 +1,8 @@
 //===- plan_write_json.cpp - Writes an executable plan --------------------===//
 //
-// Every buffer, parameter and instruction takes one line, so that two plans can
-// be compared line by line. Members with the default of plan.h are left out
-// where docs/executable-plan.md says that they may be.
+// Every buffer, parameter and instruction is on a line of its own, so that two
+// plans can be compared line by line. Members with default values are left out
+// where docs/executable-plan.md allows it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ using nlohmann::json;
 
 namespace {
 
-// A value that cannot be written. The pointer grows from the end as calls
-// return.
+// An exception for a value that JSON cannot hold. Each caller prepends its part
+// of the JSON pointer.
 struct Fault {
   std::string pointer;
   std::string what;
@@ -40,7 +40,7 @@ std::string written(std::string_view text) {
   }
 }
 
-// Writes a point or an exponent, so that the number is read as a double again.
+// Writes a decimal point or an exponent, so that reading yields a double.
 std::string written(double value) {
   if (!std::isfinite(value))
     throw Fault{{},
@@ -77,7 +77,7 @@ std::string lines(const Items &items, Write write) {
   return items.empty() ? "[]" : "[\n" + array(items, write, "\n").substr(1);
 }
 
-// An object that is being written, on one line or with a line for each member.
+// Builds the text of an object, on one line or with a line for each member.
 class Members {
 public:
   explicit Members(std::string_view separator = ", ") : between(separator) {}
@@ -140,7 +140,7 @@ std::string settings(const std::vector<Setting> &settings) {
   return text += '}';
 }
 
-// Adds the members that only this kind of instruction has.
+// Adds the members that are specific to the kind of instruction.
 struct What {
   Members &members;
 
@@ -212,8 +212,8 @@ std::string program(const Program &program) {
   return members.close();
 }
 
-// Returns [program, micro-batch, first, count, step] without the usual values
-// at its end.
+// Returns [program, micro-batch, first, count, step] without trailing default
+// values.
 std::string entry(const ScheduleEntry &entry) {
   std::vector<int> values = {entry.program, entry.microBatch, entry.first,
                              entry.count, entry.step};
@@ -327,14 +327,14 @@ std::string planText(const Plan &plan) {
 
 namespace {
 
-// Returns whether the whole text has reached the file; errno says why not.
+// Returns whether the whole text was written; errno has the error if not.
 bool writeWhole(const std::filesystem::path &path, const std::string &text) {
   std::FILE *file = std::fopen(path.c_str(), "wb");
   if (!file)
     return false;
   const bool isWritten =
       std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  // A full disk may show only here.
+  // fclose flushes, and may be the first call to fail on a full disk.
   return std::fclose(file) == 0 && isWritten;
 }
 

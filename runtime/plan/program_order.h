@@ -10,7 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// Complexity: instructions * streams, in time and space.
+/// The partial order that streams and waits impose on a program's instructions.
+/// Construction takes O(instructions * streams) time and space.
 class ProgramOrder {
 public:
   ProgramOrder(const Program &program, std::size_t streamCount)
@@ -29,8 +30,8 @@ public:
     }
   }
 
-  /// Returns whether `late` starts after `early`, an earlier instruction, has
-  /// ended.
+  /// Returns whether `late` starts only after `early` has ended. `early`
+  /// precedes it in the program.
   bool follows(std::size_t late, std::size_t early) const {
     return last[late * streams + streamOf[early]] >= static_cast<int>(early);
   }
@@ -46,8 +47,8 @@ private:
 
   std::size_t streams;
   std::vector<std::size_t> streamOf;
-  /// By instruction and stream, the last instruction of that stream that it
-  /// follows.
+  /// By instruction and stream, the last instruction of the stream that the
+  /// instruction follows; -1 if none.
   std::vector<int> last;
 };
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMostSlots = 1 << 20;
 
-/// Returns after how many micro-batches all tensors of a program lie where they
-/// lay, at most kMostSlots.
+/// Returns the period, in micro-batches, after which all tensors of a program
+/// have the same offsets again; at most kMostSlots.
 int slotsOf(const Stage &stage, const Program &program) {
   int slots = 1;
   for (const Instruction &instruction : program.instructions)

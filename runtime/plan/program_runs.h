@@ -11,6 +11,7 @@
 
 namespace mtplan::runtime {
 
+/// The execution of a program for one layer and one micro-batch.
 struct ProgramRun {
   int copy = 0, microBatch = 0;
   bool operator<(const ProgramRun &other) const {
@@ -18,13 +19,14 @@ struct ProgramRun {
   }
 };
 
-/// Returns the runs of a program in a step, in ascending order, without those
-/// whose tensors all lie where another run has them.
+/// Returns the runs of a program in a step, ascending, with one run for all
+/// those that use the same bytes.
 /// \param stage  has passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
+/// A range of bytes in an arena: [begin, end).
 struct ArenaBytes {
-  int arena = 0; ///< of Stage::arenas
+  int arena = 0; ///< index into Stage::arenas
   std::int64_t begin = 0, end = 0;
 
   bool overlaps(const ArenaBytes &other) const {
@@ -37,24 +39,24 @@ struct ArenaBytes {
 ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
                         const ProgramRun &run);
 
-/// Whether the instructions of a batch are consecutive.
+/// Returns whether the instructions of a batch are consecutive.
 inline bool isConsecutive(const Batch &batch) {
   return batch.instructions.back() - batch.instructions.front() + 1 ==
          static_cast<int>(batch.instructions.size());
 }
 
-/// Whether a kernel writes an output: one with a fused consumer writes every
-/// second.
+/// Returns whether a kernel has to write an output. A kernel with a fused
+/// consumer has to write only every second one, the consumer's.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
 /// The distances in bytes from the tensors of a product to those of the next
-/// product of its batch. An output that only a fused consumer reads has 0: it
-/// is not written.
+/// product of its batch; 0 for an output that is not written.
 struct BatchSteps {
   std::vector<std::int64_t> inputs, outputs;
 };
 
-/// \param batch  of products, has passed checkPlan
+/// Returns the distances of a batch of products.
+/// \param batch  has passed checkPlan
 BatchSteps stepsOf(const Stage &stage, int program, const Batch &batch);
 
 } // namespace mtplan::runtime

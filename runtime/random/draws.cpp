@@ -57,15 +57,15 @@ double Stream::uniformAt(std::int64_t index) const {
 
 double Stream::normalAt(std::int64_t index) const {
   const PhiloxCounter words = wordsAt(index);
-  // The offset of half a unit keeps zero out of the logarithm.
+  // Adding half a unit avoids log(0).
   const double radius =
       std::sqrt(-2.0 * std::log((words[0] + 0.5) * kWordScale));
   return radius * std::cos(2.0 * std::numbers::pi * words[1] * kWordScale);
 }
 
 std::int64_t Stream::integerAt(std::int64_t index, std::int64_t limit) const {
-  // Takes the high half of word * limit; limits fit into 32 bits, as
-  // vocabularies do.
+  // Returns the high half of word * limit. Limits, such as vocabularies, fit 32
+  // bits.
   const std::uint64_t word = wordsAt(index)[0];
   return static_cast<std::int64_t>((word * static_cast<std::uint64_t>(limit)) >>
                                    32);

@@ -1,37 +1,37 @@
 //===- draws.h - Random draws of a step -------------------------*- C++ -*-===//
 //
-// Defines all random numbers, for the interpreter and for every backend. A
-// stream is a purpose, a label and, where they matter, the layer, the step and
-// the micro-batch. An element of a stream is drawn as
+// Defines all random numbers of a step, for the interpreter and for every
+// backend. A stream is identified by a purpose, a label and, if they matter,
+// the layer, the step and the micro-batch. An element of a stream is drawn as
 //
 //   philox4x32(counter = {index low, index high, stream low, stream high},
 //              key = {seed low, seed high})
 //
 // where `index` is the element's row-major index in the global tensor (for
-// masks, the number of the draw) and `stream` is a 64-bit hash (streamOf). No
-// draw depends on a layout.
+// masks, the index of the draw) and `stream` is a 64-bit hash (streamOf). Draws
+// therefore do not depend on the layout.
 //
 //   parameters   normal, residual: 0.3 N(0, 1); zeros: 0.1 N(0, 1);
 //                ones: 1 + 0.1 N(0, 1)
 //   data         integers: uniform below the limit; of "targets" one in eight
 //                is -1, no target; floats: N(0, 1). Samples are numbered over
 //                all micro-batches and steps
-//   masks        an element is kept if a uniform number reaches `rate`. Masks
-//                continue from one micro-batch to the next, as samples do:
-//                eight micro-batches of one drop what one of eight drops
+//   masks        an element is kept if a uniform number is at least `rate`.
+//                Masks continue across micro-batches, as samples do: eight
+//                micro-batches of one sample drop the same elements as one
+//                micro-batch of eight
 //
-// Parameters and data take ten rounds and one draw per element. Masks are most
-// of what a step draws. They take seven rounds, like those of FlashAttention,
-// and one draw for eight elements: element i of a draw uses 15 bits of word i /
-// 2, of its low half if i is even, of its high half otherwise. With 15 bits, a
-// half word without its sign bit compares as a 16-bit float like the integer
-// does, and devices compare two of these at once. A mask therefore drops the
-// nearest multiple of 2^-15 to its rate, which is off by at most 2^-16, but
-// keeps at least one element in 2^15. The factor of kept elements follows the
-// rate itself.
+// Parameters and data use ten rounds and one draw per element. Masks are most
+// of a step's draws. They use seven rounds, like those of FlashAttention, and
+// one draw for eight elements: element i of a draw uses 15 bits of word i / 2,
+// of its low half if i is even, of its high half otherwise. A half word without
+// its sign bit compares the same as a 15-bit integer and as a 16-bit float, so
+// that devices compare two at once. A mask therefore rounds its rate to a
+// multiple of 2^-15, with an error of at most 2^-16, but keeps at least one
+// element in 2^15. The factor of kept elements uses the exact rate.
 //
-// The distributions of parameters show mistakes and are not meant for training:
-// with zeros for a bias, adding it twice would go unnoticed.
+// These distributions of parameters are meant to expose errors, and not for
+// training: if biases were zero, adding one twice would go unnoticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,9 +45,10 @@
 
 namespace mtplan::runtime {
 
+/// The use of a stream.
 enum class Purpose : std::uint8_t { parameter = 1, data = 2, mask = 3 };
 
-/// The place in training where a draw is made.
+/// The seed, step, micro-batch and layer of a draw.
 struct Moment {
   std::uint64_t seed = 1;
   std::int64_t step = 0;
@@ -56,7 +57,8 @@ struct Moment {
   bool drops = true;     ///< false: masks keep all elements, as in validation
 };
 
-/// Returns the share of elements that a mask of `rate` drops at this moment.
+/// Returns the fraction of elements that a mask drops: `rate`, or 0 if dropout
+/// is off.
 inline double rateAt(const Moment &moment, double rate) {
   return moment.drops ? rate : 0.0;
 }
@@ -64,8 +66,10 @@ inline double rateAt(const Moment &moment, double rate) {
 /// A sequence of random numbers, indexed by element.
 class Stream {
 public:
+  /// Returns the four random words of an element.
   PhiloxCounter wordsAt(std::int64_t index) const;
-  /// Returns the words of a mask for elements kMaskDraw * draw and following.
+  /// Returns the words of a mask for the kMaskDraw elements from kMaskDraw *
+  /// draw on.
   PhiloxCounter maskWordsAt(std::int64_t draw) const;
   /// Returns a uniform number in [0, 1) with 32 bits.
   double uniformAt(std::int64_t index) const;
@@ -79,13 +83,16 @@ public:
                             std::int64_t copy);
   /// Returns the stream of an input, which is the same for all layers.
   static Stream ofData(const Moment &moment, std::string_view label);
+  /// Returns the stream of a mask, which is the same for all micro-batches.
   static Stream ofMask(const Moment &moment, std::string_view mask);
 
-  /// Serves backends that draw many numbers at once.
+  /// Returns the seed as the key of Philox, for kernels that draw by
+  /// themselves.
   PhiloxKey key() const {
     return {static_cast<std::uint32_t>(seed),
             static_cast<std::uint32_t>(seed >> 32)};
   }
+  /// Returns the 64-bit hash of the stream.
   std::uint64_t number() const { return stream; }
 
 private:
@@ -98,31 +105,34 @@ private:
   std::uint64_t stream;
 };
 
-/// Hashes `label` with FNV-1a, then applies one round of SplitMix64 per number,
-/// so that streams whose labels or numbers differ are independent.
+/// Returns the hash of a stream: FNV-1a over `label`, then one round of
+/// SplitMix64 for each number, so that streams with different labels or numbers
+/// are independent.
 std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch);
 
-/// Returns the state to which streamOf adds step and micro-batch, for callers
-/// that learn these later.
+/// Returns the intermediate hash of streamOf before step and micro-batch, for
+/// callers that know these only later.
 std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
                                std::int64_t copy);
 
-/// Returns the initial value of one element; `init` as in mtp.parameter.
+/// Returns the initial value of one element of a parameter.
+/// \param init  normal, residual, ones or zeros, as in mtp.parameter
 double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index);
 
-/// Returns a target, or -1 for one in eight.
+/// Returns a random target below `limit`, or -1 (no target) for one in eight.
 double targetValue(const Stream &stream, std::int64_t index,
                    std::int64_t limit);
 
-inline constexpr int kMaskRounds = 7;
+inline constexpr int kMaskRounds = 7;              ///< of Philox
 inline constexpr int kMaskDraw = 8;                ///< elements per draw
-inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< of a half word
+inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< all but its sign bit
 
 /// Returns the smallest 15-bit number that keeps an element: 0 to 2^15 - 1. A
-/// rate below 2^-16 drops nothing; any rate below 1 keeps one element in 2^15.
+/// rate below 2^-16 drops nothing; a larger one below 1 keeps at least one
+/// element in 2^15.
 constexpr std::uint32_t maskLimit(double rate) {
   const double limit = rate * (kMaskBits + 1) + 0.5;
   return limit < 1.0          ? 0
@@ -130,39 +140,39 @@ constexpr std::uint32_t maskLimit(double rate) {
                               : static_cast<std::uint32_t>(limit);
 }
 
-/// Returns the factor of kept elements.
+/// Returns the factor by which kept elements are multiplied.
 constexpr double maskFactor(double rate) {
   return maskLimit(rate) == 0 ? 1.0 : 1.0 / (1.0 - rate);
 }
 
-/// Returns the factor of an element: 0 or maskFactor.
+/// Returns the factor of an element: 0 if it is dropped, otherwise maskFactor.
 /// \param index  see maskIndex
 double maskValue(const Stream &stream, double rate, std::int64_t index);
 
-/// Returns the index in the mask's stream of the element with this index in its
-/// micro-batch; the global tensor has `elements` elements per micro-batch.
+/// Returns the index in the mask's stream of element `index` of a micro-batch.
+/// `elements` is the number of elements of the global tensor per micro-batch.
 inline std::int64_t maskIndex(const Moment &moment, std::int64_t elements,
                               std::int64_t index) {
   return moment.microBatch * elements + index;
 }
 
-/// The mask of a query's scores begins at a multiple of this, wherever that of
-/// the previous query ends.
+/// The mask of each query's scores starts at a multiple of this.
 inline constexpr int kScoreGroup = 32;
+/// Returns the distance between the masks of two queries, in elements.
 constexpr std::int64_t scorePitch(std::int64_t keys) {
   return (keys + kScoreGroup - 1) / kScoreGroup * kScoreGroup;
 }
 
-/// Returns the index of a query's score in the mask, relative to the query's
-/// first. In a group of 32 keys, one draw serves two keys in each of four
-/// eights, as the lanes of a tensor core hold them: word w of draw d serves
-/// keys 8w + 2d and 8w + 2d + 1.
+/// Returns the index in the mask of a query's score for `key`, relative to the
+/// query's first. In a group of 32 keys, one draw covers two adjacent keys in
+/// each of the four groups of eight, as the lanes of a tensor core hold them:
+/// word w of draw d covers keys 8w + 2d and 8w + 2d + 1.
 constexpr std::int64_t scoreIndex(std::int64_t key) {
   return key / kScoreGroup * kScoreGroup + key % 8 / 2 * kMaskDraw +
          key % kScoreGroup / 8 * 2 + key % 2;
 }
 
-/// The label of the input that holds token targets, and of their count.
+/// The labels of the inputs with token targets and with their number.
 inline constexpr char kTargetsLabel[] = "targets";
 inline constexpr char kCountLabel[] = "count";
 

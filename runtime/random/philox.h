@@ -1,4 +1,4 @@
-//===- philox.h - Philox4x32 ------------------------------------*- C++ -*-===//
+//===- philox.h - The random generator Philox4x32 ---------------*- C++ -*-===//
 //
 // The counter-based generator of Salmon et al., "Parallel random numbers: as
 // easy as 1, 2, 3" (SC 2011). It computes random bits from a counter and a key,
@@ -17,17 +17,18 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Scales a word to [0, 1): 2^-32.
+/// The factor 2^-32, which scales a word to [0, 1).
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
-/// Multipliers of a round, and increments of the key.
+/// The multipliers of a round, and the increments of the key between rounds.
 inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53,
                                kPhiloxFactor1 = 0xCD9E8D57,
                                kPhiloxStep0 = 0x9E3779B9,
                                kPhiloxStep1 = 0xBB67AE85;
 
-/// \tparam Rounds  the paper recommends ten; seven are the fewest that pass its
-/// tests (table 2: BigCrush)
+/// Returns four random words for a counter and a key.
+/// \tparam Rounds  ten, as the paper recommends; seven are the fewest that pass
+///                 its tests (table 2: BigCrush)
 template <int Rounds = 10>
 constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   std::uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];

@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime {
 
-/// Applies the mixing function of Steele, Lea and Flood 2014.
+/// Returns a hash of `x`: one step of SplitMix64 (Steele, Lea and Flood 2014).
 constexpr std::uint64_t splitMix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;

@@ -9,10 +9,11 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The operands, scores and masks that forward and backward both read.
+/// The operands, scores and masks of the forward and the backward kernel.
 class Heads {
 public:
-  /// \param bias  the number of the operand that is the table of biases
+  /// \param bias  the index of the operand that is the bias table, if there is
+  /// one
   Heads(const Call &call, std::size_t bias)
       : table(call.in.size() > bias ? call.in[bias]
                                     : std::span<const double>()),
@@ -37,13 +38,13 @@ public:
         visit(head, s);
   }
 
-  /// Returns the first element of a head's row of queries.
+  /// Returns the index of the first element of a query.
   std::int64_t queryAt(std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
   }
-  /// Returns the first element of the row of keys or values that a query head
-  /// reads. Consecutive query heads share one.
+  /// Returns the index of the first element of the key or value `k` of a query
+  /// head. Consecutive query heads share a key head.
   std::int64_t keyAt(std::int64_t b, std::int64_t head, std::int64_t k) const {
     const std::int64_t shared = head / (heads / keyHeads);
     return ((b * keys + k) * keyHeads + shared) * width;
@@ -52,8 +53,8 @@ public:
     return (b * queries + s) * heads + head;
   }
 
-  /// Returns how many keys the query at local position `s` sees. Every rank
-  /// holds all keys, so the causal mask compares global positions.
+  /// Returns how many keys the query at local position `s` attends to. Every
+  /// rank holds all keys, so the causal mask compares global positions.
   std::int64_t visible(std::int64_t s) const {
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
@@ -67,14 +68,14 @@ public:
     return capped + (table.empty() ? 0.0 : table[biasAt(head, s, k)]);
   }
 
-  /// Returns the derivative of a score by its scaled product. A score has no
-  /// bias where it has a soft cap.
+  /// Returns the derivative of a score with respect to its scaled product. A
+  /// score with a soft cap has no bias.
   double slopeAt(double score) const {
     const double share = softcap > 0.0 ? score / softcap : 0.0;
     return 1.0 - share * share;
   }
 
-  /// Returns the element of the bias table for a query and a key.
+  /// Returns the index in the bias table for a query and a key.
   std::int64_t biasAt(std::int64_t head, std::int64_t s, std::int64_t k) const {
     return relativeBucket(k - (positions.offset + s), tableRows, maxDistance,
                           !causal) *
@@ -104,7 +105,7 @@ public:
                   row * pitch + scoreIndex(k)));
   }
 
-  const std::span<const double> table; ///< of biases; empty: none
+  const std::span<const double> table; ///< of biases, or empty
   const std::int64_t tableRows, maxDistance;
   const std::span<const double> query, key, value;
   const Span samples, positions, features; ///< of the queries
@@ -149,8 +150,8 @@ void attendRowGrad(const Heads &all, Call &call, std::int64_t b,
                    std::int64_t head, std::int64_t s, double *bias) {
   const std::int64_t row = all.queryAt(b, head, s);
   const double *dOut = &call.in[5][row];
-  // The sum over all keys of a probability times its gradient equals this
-  // product, whether or not dropout removed some of them.
+  // This product equals the sum over all keys of probability * gradient, with
+  // or without dropout.
   const double projection = all.dot(dOut, &call.in[3][row]);
   const double lse = call.in[4][all.lseAt(b, head, s)];
   for (std::int64_t k = 0; k < all.visible(s); ++k) {

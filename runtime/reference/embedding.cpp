@@ -12,8 +12,8 @@ namespace {
 // Tables
 //===----------------------------------------------------------------------===//
 
-/// Returns the first element of the row of a global id in a piece of a table,
-/// or -1 if the piece does not hold that row.
+/// Returns the index of the first element of the row of a global id in a shard
+/// of a table, or -1 if the shard does not hold that row.
 std::int64_t rowOf(double id, const Span &rows, std::int64_t held,
                    std::int64_t width) {
   const double row = id - static_cast<double>(rows.offset);
@@ -50,8 +50,8 @@ void embeddingGrad(Call &call) {
   }
 }
 
-/// Returns the row of a piece of the table for local position `s`, or -1. A
-/// table that is split together with the positions begins where they do.
+/// Returns the row in a shard of the position table for local position `s`, or
+/// -1. The table is sharded along with the positions, or replicated.
 std::int64_t tableRow(std::int64_t s, const Span &positions, const Span &rows,
                       std::int64_t held) {
   const std::int64_t row = s + positions.offset - rows.offset;
@@ -89,8 +89,9 @@ void positionEmbeddingGrad(Call &call) {
 // The first position
 //===----------------------------------------------------------------------===//
 
-/// Calls `visit(sample, element)` for every sample of a piece [b, s, h], with
-/// the first element of its first position, if the piece holds that position.
+/// Calls `visit(sample, element)` for every sample of a shard [b, s, h], with
+/// the index of the first element of position 0, if the shard holds that
+/// position.
 template <typename Visit>
 void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
                   Visit &&visit) {

@@ -1,10 +1,10 @@
 //===- kernels.h - The reference kernels ------------------------*- C++ -*-===//
 //
-// The kernels of this room define what each operator computes, with plain loops
-// over doubles, one file per family of operators. The interpreter of the IR and
-// the reference backend of the runtime both run them, and tests/parity holds
-// them to PyTorch. A kernel knows shapes, attributes and the piece of the
-// global tensor that its rank holds. It knows no MLIR, plan, mesh or device.
+// These kernels define the result of each operator by plain loops over doubles,
+// with one file per family of operators. The interpreter of the IR and the
+// reference backend of the runtime run them, and tests/parity compares them
+// with PyTorch. A kernel depends on shapes, attributes and the shard of the
+// global tensor that its rank holds, but not on MLIR, plans, meshes or devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 namespace mtplan::runtime::reference {
 
 /// The attributes of an operator, named as in the IR. A flag is 0 or 1, and an
-/// enumeration is its word.
+/// enumeration is its IR keyword.
 class Attributes {
 public:
   using Value = std::variant<std::int64_t, double, std::string>;
@@ -33,8 +33,9 @@ public:
     values[name] = std::move(value);
   }
 
-  /// These return `absent` where the operator has no such attribute. They throw
-  /// std::bad_variant_access where it has one of another type.
+  /// Return the value of an attribute, or `absent` if there is no such
+  /// attribute. \throws std::bad_variant_access if the attribute has another
+  /// type
   std::int64_t integer(const std::string &name, std::int64_t absent) const {
     return valueOf(name, absent);
   }
@@ -55,13 +56,14 @@ private:
   std::map<std::string, Value> values;
 };
 
-/// One dimension of a rank's piece of a tensor.
+/// The range of one dimension that a rank's shard of a tensor has.
 struct Span {
-  std::int64_t offset = 0; ///< where the piece begins in the global dimension
-  std::int64_t global = 1; ///< size of the global dimension
+  std::int64_t offset = 0; ///< first global index
+  std::int64_t global = 1; ///< global size
 };
 
-/// Returns the row-major index in the global tensor of a piece's element.
+/// Returns the row-major index in the global tensor of an element with index
+/// `local` in the shard.
 inline std::int64_t globalIndex(std::span<const Span> pieces,
                                 std::span<const std::int64_t> local) {
   std::int64_t index = 0;
@@ -90,14 +92,14 @@ void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
 
 using Doubles = std::vector<double>;
 
-/// The shape of a rank's tensor and, for each dimension, the piece it holds.
+/// The shape of a rank's shard of a tensor, and its range of each dimension.
 struct LocalShape {
   std::vector<std::int64_t> sizes;
-  std::vector<Span> pieces; ///< empty: the rank holds the whole tensor
+  std::vector<Span> pieces; ///< empty if the tensor is not sharded
 };
 
-/// Operands, results and attributes of one run. Results are zero when a kernel
-/// starts.
+/// The operands, results and attributes of one run. Results must be zero when a
+/// kernel starts.
 struct Call {
   Attributes attributes;
   Moment moment;
@@ -105,11 +107,11 @@ struct Call {
   std::vector<std::span<const double>> in;
   std::vector<Doubles> out;
 
-  /// Sums over samples are rounded to float as accumulators of that type are:
-  /// the term of each sample, and after it the sum of each output. By default
+  /// Whether sums over samples round the term of each sample to float, and the
+  /// sum after each sample (roundsSums), like an accumulator in f32. By default
   /// nothing is rounded.
   bool roundsTerms = false;
-  std::vector<bool> roundsSums; ///< by output; empty: none
+  std::vector<bool> roundsSums; ///< by output; empty if all false
 
   const std::vector<std::int64_t> &inShape(std::size_t i) const {
     return inShapes[i].sizes;
@@ -124,13 +126,14 @@ struct Call {
     return pieceOf(outShapes[i], dim);
   }
 
-  /// Copies an operand into a result of the same number of elements.
+  /// Copies an operand to a result with the same number of elements.
   void copy(std::size_t input, std::size_t output) {
     out[output].assign(in[input].begin(), in[input].end());
   }
 
-  /// Adds one sample's term to a result and sets the term to zero. Summing
-  /// sample by sample makes one run of eight samples equal eight runs of one.
+  /// Adds one sample's term to a result and sets the term to zero. Because
+  /// samples are added one by one, one run of eight samples equals eight runs
+  /// of one sample.
   void addSample(std::size_t output, Doubles &term);
 
 private:
@@ -142,10 +145,10 @@ private:
 using Kernel = void (*)(Call &);
 using KernelTable = std::map<std::string, Kernel>;
 
-/// Returns the kernels of all families by the mnemonic of their operator.
+/// Returns all kernels by the mnemonic of their operator.
 const KernelTable &kernels();
 
-/// These add the kernels of one family each.
+/// Add the kernels of one family to `table`.
 void addLinear(KernelTable &table);
 void addEmbedding(KernelTable &table);
 void addPointwise(KernelTable &table);

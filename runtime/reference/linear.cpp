@@ -5,7 +5,7 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The letters of an einsum: "bsi,io->bso".
+/// The letters of an einsum such as "bsi,io->bso".
 struct Equation {
   std::string lhs, rhs, result;
 
@@ -17,8 +17,8 @@ struct Equation {
   }
 };
 
-/// Returns how far one step along a letter moves in a tensor, or 0 if the
-/// tensor does not have the letter.
+/// Returns the stride of a letter in elements, or 0 if the tensor does not have
+/// the letter.
 std::size_t strideOf(char letter, const std::string &letters,
                      const std::vector<std::int64_t> &shape) {
   const std::size_t position = letters.find(letter);
@@ -34,12 +34,13 @@ struct Letter {
   std::size_t size, lhsStride, rhsStride;
 };
 
-/// The elements of both operands for each combination of some letters.
+/// Offsets in elements into both operands.
 struct Offsets {
   std::vector<std::size_t> lhs, rhs;
 };
 
-/// Returns all combinations of `letters`, the last letter fastest.
+/// Returns the offsets for all values of `letters`, the last letter varying
+/// fastest.
 Offsets combine(const std::vector<Letter> &letters) {
   Offsets offsets{{0}, {0}};
   for (const Letter &letter : letters) {

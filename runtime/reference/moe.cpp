@@ -8,7 +8,7 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// One tensor of a call.
+/// A tensor of a call.
 struct View {
   const std::vector<std::int64_t> &shape;
   const std::span<const double> data;
@@ -27,7 +27,7 @@ std::size_t topKOf(const Call &call) {
 bool normalises(const Call &call) { return call.attributes.flag("normalise"); }
 
 /// Returns the experts with the `topK` largest logits of a row, largest first.
-/// Equal logits keep the order of their experts.
+/// Experts with equal logits are in ascending order.
 std::vector<std::size_t> choose(const double *row, std::size_t experts,
                                 std::size_t topK) {
   std::vector<std::size_t> chosen;
@@ -43,7 +43,7 @@ std::vector<std::size_t> choose(const double *row, std::size_t experts,
   return chosen;
 }
 
-/// The router's probabilities for one token, and the experts it chooses.
+/// The router's probabilities for one token, and the chosen experts.
 struct Token {
   Doubles share;
   std::vector<std::size_t> chosen;
@@ -58,8 +58,8 @@ struct Token {
       value /= total;
   }
 
-  /// Sets the probabilities of experts that are not chosen to zero, and scales
-  /// the others to sum to 1 if `normalise`.
+  /// Sets the probabilities of experts that are not chosen to zero. If
+  /// `normalise`, scales the others to sum to 1.
   void keepChosen(bool normalise) {
     double total = 0.0;
     for (std::size_t e : chosen)
@@ -71,7 +71,8 @@ struct Token {
   }
 };
 
-/// Calls `visit(first, token)` with the first element of every token.
+/// Calls `visit(first, token)` for every token, with the index of its first
+/// logit.
 template <typename Visit>
 void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
   const auto experts = static_cast<std::size_t>(logits.shape.back());
@@ -102,9 +103,9 @@ void moeGate(Call &call) {
 void moeGateGrad(Call &call) {
   forEachToken(operand(call, 0), topKOf(call),
                [&](std::size_t first, Token token) {
-                 // Normalised gates are a softmax over the chosen experts.
-                 // Others are a softmax over all experts, and the gradients of
-                 // the ones that are not chosen are zero.
+                 // Normalized gates are a softmax over the chosen experts.
+                 // Other gates are a softmax over all experts, and the
+                 // gradients of experts that are not chosen are zero.
                  Doubles gradient(token.share.size(), 0.0);
                  for (std::size_t e : token.chosen)
                    gradient[e] = call.in[1][first + e];
@@ -137,9 +138,9 @@ void moeSlots(Call &call) {
   }
 }
 
-/// Calls `visit(token, place, slot)` for every token that has a place at an
-/// expert. `token` is the first element of its features in [b, s, h], `place`
-/// the first one in [e, b, c, h], and `slot` its element of [b, s, e].
+/// Calls `visit(token, place, slot)` for every pair of token and expert within
+/// the expert's capacity. `token` is the index of the first feature in [b, s,
+/// h], `place` that in [e, b, c, h], and `slot` the index in [b, s, e].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
   const std::int64_t samples = places.shape[1], count = places.shape[2];
@@ -198,9 +199,9 @@ void moeCombineGrad(Call &call) {
                });
 }
 
-/// Returns the gradient [b, e] of the balance loss by the sum of a sample's
-/// probabilities of an expert: how often the sample chooses the expert, times
-/// coefficient * experts / (count * positions).
+/// Returns the gradient [b, e] of the balance loss with respect to the sum of
+/// an expert's probabilities over a sample: the number of the sample's tokens
+/// that choose the expert, times coefficient * experts / (count * positions).
 Doubles balanceSlopes(const Call &call) {
   const View logits = operand(call, 0);
   const auto positions = static_cast<std::size_t>(logits.shape[1]);
@@ -217,7 +218,8 @@ Doubles balanceSlopes(const Call &call) {
   return slopes;
 }
 
-/// Calls `visit(first, token, slopes of its sample)` for every token.
+/// Calls `visit(first, token, slopes)` for every token, with the
+/// balanceSlopes() of its sample.
 template <typename Visit>
 void forEachBalanced(const Call &call, Visit &&visit) {
   const View logits = operand(call, 0);

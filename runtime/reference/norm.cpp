@@ -8,10 +8,10 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-constexpr double kEpsilon = 1e-5; // the default of ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
 /// The mean and the reciprocal standard deviation of a row. The mean is 0 for
-/// norms that do not subtract it.
+/// an RMS norm.
 struct Statistics {
   double mean = 0.0, scale = 0.0;
 
@@ -26,7 +26,8 @@ struct Statistics {
   }
 };
 
-/// Computes either norm. The RMS norm neither subtracts a mean nor adds beta.
+/// Computes a layer norm if `centred`, else an RMS norm, which neither
+/// subtracts a mean nor adds beta.
 void normalise(Call &call, bool centred) {
   const double epsilon = call.attributes.number("epsilon", kEpsilon);
   const std::span<const double> input = call.in[0], gamma = call.in[1];
@@ -40,9 +41,9 @@ void normalise(Call &call, bool centred) {
   }
 }
 
-/// Computes the gradients of either norm. With n the normalised row and
-/// d = gradient * gamma, dx = scale * (d - mean(d) - n * mean(d * n)), where
-/// mean(d) is subtracted only if the norm is centred.
+/// Computes the gradients of either norm: dx = scale * (d - mean(d) - n *
+/// mean(d * n)) with the normalized row n and d = gradient * gamma; an RMS norm
+/// omits mean(d).
 void normaliseGrad(Call &call, bool centred) {
   const double epsilon = call.attributes.number("epsilon", kEpsilon);
   const std::span<const double> input = call.in[0], gamma = call.in[1],

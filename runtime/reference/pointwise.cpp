@@ -1,4 +1,4 @@
-//===- pointwise.cpp - Reference kernels that go element by element -------===//
+//===- pointwise.cpp - Pointwise reference kernels ------------------------===//
 
 #include <cmath>
 #include <numbers>
@@ -13,7 +13,7 @@ namespace {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// The value of a function and its derivative at one point.
+/// The value and the derivative of a function at one point.
 struct Jet {
   double value, slope;
 };
@@ -35,8 +35,7 @@ Jet gelu(double x) {
   return {x * below, below + x * density};
 }
 
-/// The approximation of GELU by tanh, with the constants of Hendrycks and
-/// Gimpel 2016.
+/// Approximates GELU by tanh (Hendrycks and Gimpel 2016).
 Jet geluTanh(double x) {
   const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const double bent = std::tanh(scale * (x + 0.044715 * x * x * x));
@@ -46,7 +45,7 @@ Jet geluTanh(double x) {
 }
 
 Jet relu(double x) {
-  // The comparison is with what is not positive, so that a NaN stays a NaN.
+  // The comparison is false for NaN, so that NaN stays NaN.
   return x <= 0 ? Jet{0.0, 0.0} : Jet{x, 1.0};
 }
 
@@ -62,7 +61,7 @@ Function activationOf(const Call &call) {
   return kFunctions.at(call.attributes.text("kind"));
 }
 
-/// Sets the result to `combine` of the elements of both operands.
+/// Computes result[i] = combine(a[i], b[i]) for both operands.
 template <typename Combine> void zip(Call &call, Combine &&combine) {
   for (std::size_t i = 0; i < call.out[0].size(); ++i)
     call.out[0][i] = combine(call.in[0][i], call.in[1][i]);
@@ -144,7 +143,7 @@ void logitSoftcapGrad(Call &call) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Takes the elements of the result's piece out of the operand's larger piece.
+/// Copies the elements of the result's shard from the operand's larger shard.
 void piece(Call &call) {
   const std::vector<std::int64_t> &shape = call.outShape(0);
   forEachIndex(shape, [&](std::size_t i, const auto &index) {
@@ -165,7 +164,7 @@ void transpose(Call &call) {
   });
 }
 
-/// Takes the part of dimension `dim` at `place` among its equal parts.
+/// Copies part number `place` of the equal parts of dimension `dim`.
 void slice(Call &call) {
   const std::vector<std::int64_t> &part = call.outShape(0);
   const auto dim = static_cast<std::size_t>(call.attributes.integer("dim", 0));
@@ -179,7 +178,8 @@ void slice(Call &call) {
   });
 }
 
-/// Keeps the tensor at place 0 of an axis, and leaves zeros elsewhere.
+/// Copies the tensor on the first rank of an axis (`place` 0), and returns
+/// zeros on other ranks.
 void mask(Call &call) {
   if (call.attributes.integer("place", 0) == 0)
     call.copy(0, 0);

@@ -10,13 +10,12 @@
 
 namespace mtplan::runtime::reference {
 
-/// Returns the row, of a table of `rows`, of the bias for a key that is
-/// `distance` positions after its query (Raffel et al. 2020, section 2.1, as T5
-/// has it). Half of the rows serve one distance each. The others serve ranges
-/// that grow with the logarithm of the distance, and the last row serves all
-/// distances from `maxDistance` on. With `both` directions the second half of
-/// all rows is for keys after the query. Otherwise such keys have the row of
-/// distance 0.
+/// Returns the row, below `rows`, of T5's relative attention bias (Raffel et
+/// al. 2020, section 2.1) for a key `distance` positions after its query. Half
+/// of the rows are for one distance each. The others are for ranges whose
+/// bounds grow exponentially, and the last row is for all distances from
+/// `maxDistance` on. If `both`, the second half of all rows is for keys after
+/// the query; otherwise such keys have the row of distance 0.
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
                                    std::int64_t maxDistance, bool both) {
   std::int64_t first = 0;
@@ -33,7 +32,7 @@ inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
       std::log(static_cast<double>(past) / static_cast<double>(exact)) /
       std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
       static_cast<double>(rows - exact);
-  // A table with more rows than distances has a row for each distance.
+  // A table that has a row for every distance needs no logarithmic buckets.
   const bool beyond = maxDistance <= exact;
   return first +
          std::min(rows - 1,

@@ -39,7 +39,7 @@ LocalShape shapeOf(const TensorView &view) {
   return shape;
 }
 
-/// Returns a call that has everything but operands, results and the moment.
+/// Returns a call without operands, results and moment, which each run sets.
 Call preparedCall(const KernelSpec &spec) {
   Call call;
   for (const Setting &setting : spec.settings)
@@ -54,7 +54,7 @@ Call preparedCall(const KernelSpec &spec) {
   return call;
 }
 
-/// Runs a kernel whose results are zero when it starts.
+/// Runs a reference kernel on results that are set to zero first.
 class ReferenceKernel : public Kernel {
 public:
   ReferenceKernel(KernelSpec theSpec, reference::Kernel theKernel)
@@ -82,7 +82,7 @@ private:
   const Call prepared;
 };
 
-/// Runs a kernel that reads and changes its results.
+/// Runs an update, which reads and changes its results.
 class UpdateKernel : public Kernel {
 public:
   UpdateKernel(KernelSpec theSpec, reference::Update theUpdate)

@@ -28,8 +28,8 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes the factor of all gradients from the square sums of all ranks
-/// (runtime/training/gradient_factor.h).
+/// Computes the factor that unscales and clips all gradients from the square
+/// sums of all ranks (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;
   for (std::size_t i = 0; i + 1 < call.in[0].size(); i += 2)
@@ -46,8 +46,7 @@ void gradientFactor(UpdateCall &call) {
     factor *= rule.clip / (norm + 1e-6);
 }
 
-/// Updates a parameter by AdamW, which decays weights apart from the gradient
-/// (Loshchilov and Hutter 2019).
+/// Updates a parameter by AdamW (Loshchilov and Hutter 2019).
 void adamw(UpdateCall &call) {
   const UpdateNumbers &numbers = call.invocation.step->update;
   const bool decay = call.spec.integer("decay", 0) != 0;

@@ -1,7 +1,7 @@
 //===- updates.h - Reference kernels that change their results --*- C++ -*-===//
 //
-// The runtime alone has these kernels: they accumulate gradients, and update
-// parameters by numbers of the step.
+// These kernels exist only in the runtime, not in the IR. They accumulate
+// gradients, and update parameters with the hyperparameters of the step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,8 @@
 
 namespace mtplan::runtime::reference {
 
-/// One run. Results hold what was in memory when the kernel starts.
+/// The arguments of one run. Results have their previous contents when the
+/// kernel starts.
 struct UpdateCall {
   const KernelSpec &spec;
   const Invocation &invocation;
@@ -25,7 +26,7 @@ struct UpdateCall {
 
 using Update = void (*)(UpdateCall &);
 
-/// Returns the kernels by name.
+/// Returns all update kernels by name.
 const std::map<std::string, Update> &updates();
 
 } // namespace mtplan::runtime::reference

@@ -16,7 +16,7 @@ namespace mtplan::runtime {
 
 void readFileJson(const std::string &file, std::string_view text,
                   std::int64_t firstByte, base::JsonEvents &events) {
-  // The limit of serde_json, the parser of the format's own library.
+  // The nesting limit of serde_json, the JSON parser of the reference.
   constexpr std::size_t kMostDepth = 127;
   try {
     base::readJsonEvents(text, kMostDepth, events);
@@ -40,9 +40,8 @@ namespace {
 
 constexpr const char *kContainers[] = {"an object", "an array"};
 
-// Receives the members of each tensor. It does not check what their numbers
-// mean together. Members that the format does not know are skipped, as the
-// reference does.
+// Reads the members of each tensor, without checking whether they are
+// consistent (see checkTensor). Skips unknown members, like the reference.
 class HeaderEvents final : public base::JsonEvents {
 public:
   HeaderEvents(const std::string &theFile, SafetensorsHeader &theHeader)
@@ -158,9 +157,9 @@ private:
 
   const std::string &file;
   SafetensorsHeader &header;
-  // The following members describe the open tensor.
+  // The members of the current tensor that have been read.
   bool hasType = false, hasShape = false;
-  int offsets = -1; ///< offsets that were read; -1: none yet
+  int offsets = -1; ///< number of offsets; -1: no data_offsets yet
 };
 
 } // namespace
@@ -175,7 +174,9 @@ constexpr std::int64_t kLengthBytes = 8;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Returns the JSON, after a check of its length and its first byte.
+/// Returns the JSON of a header after checking its length and its first byte.
+/// \param start  the first bytes of the file
+/// \param size  of the file in bytes
 std::string_view headerText(const std::string &file,
                             std::span<const std::byte> start,
                             std::int64_t size) {
@@ -215,8 +216,8 @@ std::string_view headerText(const std::string &file,
   return json;
 }
 
-/// Checks the numbers of one tensor, and that it begins where the previous one
-/// ends.
+/// Checks that a tensor's offsets match its type and shape, and that it begins
+/// where the previous tensor, `before`, ends.
 void checkTensor(const std::string &file, const SafeTensor &tensor,
                  const SafeTensor *before) {
   auto refuse = [&](const std::string &why) {

@@ -38,7 +38,7 @@ std::string newLine(std::size_t depth) {
   return '\n' + std::string(2 * depth, ' ');
 }
 
-/// Returns whether a name is that of a file in the same folder.
+/// Returns whether a name is a file name without a folder.
 bool isPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find('/') == std::string_view::npos &&
@@ -85,7 +85,7 @@ public:
     if (!isOther(path))
       return;
     std::string &text = index.otherMetadata[path[1].key];
-    if (text.back() != '[' && text.back() != '{') // not empty
+    if (text.back() != '[' && text.back() != '{') // has elements
       text += newLine(path.size());
     text += isArray ? ']' : '}';
   }
@@ -97,8 +97,7 @@ private:
     throw DataError(file, place + "needs " + needs + ", is " + is);
   }
 
-  /// Returns whether the value at `path`, at this depth, is within the member
-  /// `name`.
+  /// Returns whether `path` has this depth and its first key is `name`.
   static bool isNamed(const JsonPath &path, std::size_t depth,
                       const char *name) {
     return path.size() == depth && path[0].key == name;
@@ -118,7 +117,7 @@ private:
     index.weightMap.emplace(path[1].key, value.text);
   }
 
-  /// Some writers count in floating point.
+  /// Some writers store the size as a floating-point number.
   void setTotalSize(const JsonPath &path, const JsonScalar &value) {
     constexpr double kExact = 9007199254740992.0; // 2^53
     using Kind = JsonScalar::Kind;
@@ -137,8 +136,8 @@ private:
     index.totalSize = static_cast<std::int64_t>(number);
   }
 
-  /// Returns the text of the member of "metadata", up to the start of the value
-  /// at `path`.
+  /// Returns the JSON text of the member of "metadata" that contains `path`, up
+  /// to the start of the value at `path`.
   std::string &other(const JsonPath &path) {
     std::string &text = index.otherMetadata[path[1].key];
     if (path.size() == 2)
@@ -154,7 +153,7 @@ private:
   ShardIndex &index;
 };
 
-/// Writes members, whose values are JSON already, as an object at depth 1.
+/// Formats an object at depth 1 whose values are JSON text already.
 std::string object(const std::map<std::string, std::string> &members) {
   std::string text = "{";
   for (const auto &[name, value] : members)
@@ -220,7 +219,8 @@ bool isThere(const fs::path &path) {
   return fs::exists(path, ignored);
 }
 
-/// Returns a hint at a file that looks like a model, in a folder without one.
+/// Returns the end of an error message: the file in the folder that looks most
+/// like a model.
 std::string nearestIn(const fs::path &folder) {
   std::set<std::string> files, pickles;
   std::error_code error;
@@ -256,7 +256,7 @@ ModelFiles ModelFiles::open(const std::string &path) {
   std::error_code ignored;
   if (!fs::is_directory(named, ignored))
     return named.extension() == ".json" ? openShards(path) : openOne(path);
-  // If there are both, other tools take the one file.
+  // If both exist, the single file is used, like in other tools.
   if (isThere(named / kOneFile))
     return openOne(named / kOneFile);
   if (isThere(named / kIndexFile))
@@ -279,7 +279,7 @@ ModelFiles ModelFiles::openShards(const std::string &indexPath) {
   model.shards = readIndex(indexPath);
   model.openShardFiles(indexPath);
 
-  // The names of the files that hold each tensor.
+  // Maps a tensor's name to the names of all files that contain it.
   std::map<std::string_view, std::vector<std::string>> holders;
   for (const auto &file : model.opened)
     for (const SafeTensor &tensor : file->header.tensors)
@@ -314,7 +314,7 @@ ModelFiles ModelFiles::openShards(const std::string &indexPath) {
 }
 
 void ModelFiles::openShardFiles(const std::string &indexPath) {
-  std::map<std::string, std::string> firstTensor; // of each file
+  std::map<std::string, std::string> firstTensor; // by file name
   for (const auto &[tensor, file] : shards->weightMap)
     firstTensor.emplace(file, tensor);
   const fs::path folder = fs::path(indexPath).parent_path();

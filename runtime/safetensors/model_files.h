@@ -1,11 +1,11 @@
 //===- model_files.h - The tensors of a model -------------------*- C++ -*-===//
 //
 // A model is a folder with `model.safetensors`, or with
-// `model.safetensors.index.json` and the files that it names; or one of these
-// files itself. Index and files must agree: every file exists, every tensor is
-// in the file that the index names and in no other, and no file holds a tensor
-// that the index lacks. Otherwise they are of two models, or of two versions of
-// one.
+// `model.safetensors.index.json` and the files that it names; or a path of one
+// of these files. The index and the files must match: every file exists, every
+// tensor is in the file that the index names and in no other, and no file holds
+// a tensor that the index lacks. Otherwise the files may belong to different
+// models or versions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,18 +26,18 @@
 
 namespace mtplan::runtime {
 
-/// The index `model.safetensors.index.json`, beside the files of a model that
-/// is too large for one:
+/// The index `model.safetensors.index.json` of a model with several files:
 ///
 ///   {"metadata": {"total_size": <bytes of all tensors>, ...},
 ///    "weight_map": {"<tensor>": "model-00001-of-00003.safetensors", ...}}
 struct ShardIndex {
-  /// Bytes of all tensors, without the headers; -1: unknown.
+  /// Bytes of all tensors, without the headers; -1 if unknown.
   std::int64_t totalSize = -1;
-  /// Other members of "metadata", such as "total_parameters": JSON, indented
-  /// for its place, so that it is written as it was read.
+  /// Other members of "metadata", such as "total_parameters". The values are
+  /// JSON text with the index's indentation, so that writing them restores the
+  /// text that was read.
   std::map<std::string, std::string> otherMetadata;
-  /// Maps a tensor's name to that of a file in the same folder.
+  /// Maps a tensor's name to the name of a file in the same folder.
   std::map<std::string, std::string> weightMap;
 
   bool operator==(const ShardIndex &) const = default;
@@ -46,18 +46,20 @@ struct ShardIndex {
 /// Reads an index.
 /// \throws DataError
 ShardIndex readIndex(const std::string &path);
-/// Parses text in memory; `file` is for messages.
+/// Parses an index in memory; `file` is its name in error messages.
 /// \throws DataError
 ShardIndex parseIndex(const std::string &file, std::string_view text);
 
-/// Returns the bytes that Transformers writes: sorted keys, two spaces a level,
-/// ASCII, a newline at the end.
+/// Returns the text that Hugging Face Transformers writes: sorted keys, two
+/// spaces per level, ASCII, a newline at the end.
 /// \throws std::invalid_argument if a name is not UTF-8
 std::string writeIndex(const ShardIndex &index);
 
-/// Returns "model-00002-of-00003.safetensors" for the second of three.
+/// Returns the name of file `number`, from 1, of `count` files:
+/// "model-00002-of-00003.safetensors".
 std::string shardName(std::int64_t number, std::int64_t count);
 
+/// A mapped safetensors file and its header.
 struct ModelFile {
   explicit ModelFile(const std::string &path)
       : bytes(path), header(readHeader(bytes)) {}
@@ -66,7 +68,8 @@ struct ModelFile {
   SafetensorsHeader header;
 };
 
-/// The place of a tensor. Lives as long as its ModelFiles, which may be moved.
+/// A tensor and its position in a file. Valid as long as its ModelFiles, which
+/// may be moved.
 struct ModelTensor {
   const MappedFile *file;
   const SafeTensor *tensor;
@@ -75,23 +78,24 @@ struct ModelTensor {
   const std::byte *data() const { return file->at(offset, tensor->bytes()); }
 };
 
+/// The opened files of a model, and their tensors by name.
 class ModelFiles {
 public:
   /// \throws DataError
   static ModelFiles open(const std::string &path);
 
-  /// Returns null if no tensor has this name.
+  /// Returns the tensor with this name, or null.
   const ModelTensor *find(std::string_view name) const;
   /// Returns all tensors by name.
   const std::map<std::string, ModelTensor, std::less<>> &tensors() const {
     return places;
   }
 
-  /// Returns the files in the order of their names.
+  /// Returns the opened files, sorted by name.
   const std::vector<std::unique_ptr<const ModelFile>> &files() const {
     return opened;
   }
-  /// Returns null if the model is one file without an index.
+  /// Returns the index, or null if the model is a single file.
   const ShardIndex *index() const { return shards ? &*shards : nullptr; }
 
 private:

@@ -1,4 +1,4 @@
-//===- write_header.cpp - Types of tensors, and headers that are written --===//
+//===- write_header.cpp - Types of tensors; writes headers ----------------===//
 
 #include <algorithm>
 #include <array>
@@ -22,8 +22,8 @@ struct Type {
   std::int64_t bits;
 };
 
-// The reference's list. Its writer puts the last type first, so that each
-// tensor lies at a multiple of its element.
+// The types in the order of the reference. Its writer sorts tensors by
+// descending type, so that each tensor is aligned to its element size.
 constexpr std::array<Type, 22> kTypes{{
     {"BOOL", 8},    {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
     {"U8", 8},      {"I8", 8},          {"F8_E5M2", 8},     {"F8_E4M3", 8},
@@ -56,7 +56,8 @@ std::int64_t bytesOf(std::string_view type,
   if (width == 0)
     throw std::invalid_argument("type '" + base::shown(type) +
                                 "' is not one of the format's");
-  // The reference counts in this way: from the left, unsigned, elements first.
+  // The reference multiplies in this order, unsigned; another order could
+  // overflow for other shapes.
   std::uint64_t bits = 1;
   bool tooMany = false;
   for (const std::int64_t extent : shape) {
@@ -85,7 +86,8 @@ std::string quoted(std::string_view text) {
   return base::jsonString(text, base::JsonEscapes::needed);
 }
 
-/// Places each tensor behind the previous one.
+/// Checks the tensors' names, and sets their offsets so that they are
+/// contiguous.
 void place(std::vector<SafeTensor> &tensors) {
   std::unordered_set<std::string_view> names;
   std::int64_t next = 0;

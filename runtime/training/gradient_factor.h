@@ -1,9 +1,9 @@
-//===- gradient_factor.h - Clip and unscale, from one sum -------*- C++ -*-===//
+//===- gradient_factor.h - Clipping and unscaling of gradients --*- C++ -*-===//
 //
-// The squares of all gradients, each element once whatever its layout, are
-// summed over all ranks as they are, scaled by the loss scale. That one number
-// says whether anything overflowed, the norm, and what gradients are to be
-// multiplied by (Megatron-LM, core/optimizer/clip_grads.py).
+// The squares of all elements of the (scaled) gradients, each counted once in
+// any layout, are summed over all ranks. From this one number follow whether
+// anything overflowed, the norm, and the factor by which gradients are
+// multiplied (Megatron-LM, core/optimizer/clip_grads.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,22 +14,24 @@
 
 namespace mtplan::runtime {
 
+/// The result of one step's norm.
 struct GradientFactor {
-  double norm = 0.0;     ///< of the unscaled gradients, before the clip
-  double factor = 1.0;   ///< of the gradients as they are
-  bool overflow = false; ///< something is infinite or no number
+  double norm = 0.0;     ///< of the unscaled gradients, before clipping
+  double factor = 1.0;   ///< for the scaled gradients
+  bool overflow = false; ///< the sum is infinite or NaN
 };
 
-/// \param squareSum  of the scaled gradients
-/// \param scale      of the loss; 1 if none
-/// \param clip       largest norm; 0 for any
+/// Returns the factor that unscales and clips gradients.
+/// \param squareSum  sum of squares of the scaled gradients
+/// \param scale      loss scale; 1 if there is none
+/// \param clip       largest norm; 0: no clipping
 inline GradientFactor gradientFactorOf(double squareSum, double scale,
                                        double clip) {
   GradientFactor result;
   result.overflow = !std::isfinite(squareSum);
   result.norm = std::sqrt(squareSum) / scale;
   result.factor = 1.0 / scale;
-  // Comparing so, a norm that is no number clips nothing: it is an overflow.
+  // A NaN norm fails this comparison and does not clip; it is an overflow.
   if (const double clipped = clip / (result.norm + 1e-6);
       clip > 0.0 && clipped < 1.0)
     result.factor *= clipped;

@@ -1,4 +1,4 @@
-//===- initial_values.cpp - What parameters are before step 1 -------------===//
+//===- initial_values.cpp - Initial values of parameters ------------------===//
 
 #include "runtime/training/initial_values.h"
 
@@ -15,7 +15,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Four standard normals of one draw, kept for its neighbours.
+/// Standard normal numbers by index. The four of one draw are cached, because
+/// indices are read in ascending order.
 class Normals {
 public:
   explicit Normals(const Stream &theStream) : stream(theStream) {}
@@ -32,7 +33,7 @@ public:
 
 private:
   void pair(std::uint32_t first, std::uint32_t second, std::size_t at) {
-    // Half a unit up: the logarithm never sees zero.
+    // Adding half a unit avoids log(0).
     const double radius =
         std::sqrt(-2.0 * std::log((first + 0.5) * kWordScale));
     const double angle = 2.0 * std::numbers::pi * second * kWordScale;
@@ -45,8 +46,9 @@ private:
   std::array<double, 4> values = {};
 };
 
-/// Calls `write(local, global)` for the first element of each row of the last
-/// dimension, `local` and `global` being row-major indices.
+/// Calls `write(local, global)` for the first element of each row along the
+/// last dimension, with its row-major indices in the shard and in the global
+/// tensor.
 template <typename F> void forEachRow(const TensorView &piece, F &&write) {
   const std::size_t rank = piece.shape.size();
   const std::int64_t row = rank == 0 ? 1 : piece.shape.back();

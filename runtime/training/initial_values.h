@@ -1,16 +1,16 @@
-//===- initial_values.h - What parameters are before step 1 -----*- C++ -*-===//
+//===- initial_values.h - Initial values of parameters ----------*- C++ -*-===//
 //
 //   normal     N(0, deviation)
-//   residual   N(0, deviation / sqrt(2 L)) for L layers: what is added to the
+//   residual   N(0, deviation / sqrt(2 L)) for L layers: projections into the
 //              residual stream (Radford et al. 2019)
 //   ones       1
 //   zeros      0
 //
-// An element's value is a function of (seed, label, copy, its index in the
-// whole tensor), so every layout starts from the same model. Four elements
-// share a draw: draw i / 4 has words w; elements 4k and 4k + 1 are the cosine
-// and the sine of Box and Muller's pair from w[0] and w[1], the next two from
-// w[2] and w[3]. (The parameters of draws.h are for proofs, not for training.)
+// An element's value is a function of (seed, label, layer, index in the global
+// tensor), so that every layout starts from the same model. Four elements share
+// a draw: draw k has words w; elements 4k and 4k + 1 are the cosine and the
+// sine of the Box-Muller pair from w[0] and w[1], the next two from w[2] and
+// w[3]. (The parameters of draws.h are for tests, not for training.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,15 +24,17 @@
 
 namespace mtplan::runtime {
 
+/// The settings of the distributions.
 struct Initialisation {
   std::uint64_t seed = 1234;
   double deviation = 0.02;
-  std::int64_t layers = 1; ///< L, of the whole model
+  std::int64_t layers = 1; ///< L, layers of the model
 };
 
-/// Fills one rank's piece of a parameter, row-major.
-/// \param init   as of mtp.parameter: normal, residual, ones or zeros
-/// \param piece  its shape and where it lies; its type is not read
+/// Fills one rank's shard of a parameter, row-major.
+/// \param copy   layer, counted in the model
+/// \param init   normal, residual, ones or zeros, as in mtp.parameter
+/// \param piece  shape and offsets of the shard; its type is ignored
 /// \throws std::invalid_argument if there is no such `init`
 void fillInitial(const Initialisation &how, std::string_view label,
                  std::int64_t copy, std::string_view init,

@@ -30,12 +30,12 @@ double annealed(Annealing shape, double ratio) {
   return 1.0 - std::sqrt(ratio);
 }
 
-/// `part` of `whole` steps.
+/// Returns `part` divided by `whole`.
 double ratioOf(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// How far above the floor, as a share of what lies between it and the peak.
+/// Returns (rate - floor) / (peak - floor) at a step.
 double shareAt(const LearningRate &rate, std::int64_t step) {
   const double ratio = ratioOf(step - rate.warmup, rate.end - rate.warmup);
   switch (rate.decay) {

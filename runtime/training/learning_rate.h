@@ -1,10 +1,10 @@
 //===- learning_rate.h - The learning rate of each step ---------*- C++ -*-===//
 //
 // The schedules of Megatron-LM (megatron/core/optimizer_param_scheduler.py).
-// Steps count from 1, warm-up is inclusive and linear, the decay ends at an
-// absolute step and `floor` holds behind it; a "step" may as well be a sample.
-// BMTrain's Noam schedule of rate r is inverseSquareRoot with a peak of
-// r / sqrt(warmup).
+// Steps count from 1, warm-up is linear and includes its last step, the decay
+// ends at an absolute step, and the minimum rate `floor` holds after it. Steps
+// may also be counted in samples. BMTrain's Noam schedule of rate r is
+// inverseSquareRoot with a peak of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +18,16 @@
 
 namespace mtplan::runtime {
 
+/// The course of the rate after warm-up.
 enum class Decay {
   constant,
   linear,
   cosine,
-  inverseSquareRoot, ///< peak sqrt(warmup / step), not below the floor
+  inverseSquareRoot, ///< max(floor, peak sqrt(warmup / step))
   wsd                ///< warm-up, stable, decay (Hu et al. 2024)
 };
 
-/// How WSD comes down; r goes from 0 to 1.
+/// The shape of WSD's decay; r goes from 0 to 1.
 enum class Annealing {
   linear,      ///< 1 - r
   cosine,      ///< (1 + cos(pi r)) / 2
@@ -34,27 +35,32 @@ enum class Annealing {
   minusSqrt    ///< 1 - sqrt(r)
 };
 
+/// A schedule.
 struct LearningRate {
   Decay decay = Decay::constant;
   double peak = 1e-3;
-  double floor = 0.0; ///< <= peak
-  double start = 0.0; ///< where warm-up begins, <= peak
-  std::int64_t warmup = 0;
-  /// Step at which the decay ends, > warmup; unread if constant.
+  double floor = 0.0;      ///< minimum rate, <= peak
+  double start = 0.0;      ///< rate before warm-up, <= peak
+  std::int64_t warmup = 0; ///< steps
+  /// Step at which the decay ends, > warmup; ignored if constant.
   std::int64_t end = 1;
-  std::int64_t annealing = 0; ///< last steps of WSD that decay, <= end - warmup
+  std::int64_t annealing = 0; ///< steps of WSD's decay, <= end - warmup
   Annealing shape = Annealing::exponential;
 };
 
+/// Returns the learning rate of a step.
 /// \param step  from 1
 double learningRateAt(const LearningRate &rate, std::int64_t step);
 
-/// Returns what is wrong with the schedule, with both numbers, or "".
+/// Returns an error, with both numbers, if the schedule is invalid; otherwise
+/// "".
 std::string faultOf(const LearningRate &rate);
 
-/// "constant", "linear", "cosine", "inverse-square-root" or "wsd".
+/// Returns the decay called "constant", "linear", "cosine",
+/// "inverse-square-root" or "wsd"; none for other names.
 std::optional<Decay> decayNamed(std::string_view name);
-/// "linear", "cosine", "exponential" or "minus-sqrt".
+/// Returns the shape called "linear", "cosine", "exponential" or "minus-sqrt";
+/// none for other names.
 std::optional<Annealing> annealingNamed(std::string_view name);
 
 } // namespace mtplan::runtime

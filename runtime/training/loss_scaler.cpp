@@ -10,14 +10,14 @@
 namespace mtplan::runtime {
 namespace {
 
-// The loss is scaled in single precision at least.
+// The largest scale, because the scaled loss may be in single precision.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr std::array<std::pair<std::string_view, LossScalerSettings>, 5>
     kPresets = {{{"megatron", {4294967296.0, 1.0, 2.0, 0.5, 1000, 2}},
                  {"deepspeed", {65536.0, 1.0, 2.0, 0.5, 1000, 2}},
-                 // torch has no floor; this one is the least that is no
-                 // subnormal number of single precision.
+                 // torch has no minimum; this is the smallest normal number
+                 // of single precision.
                  {"torch", {65536.0, 0x1p-126, 2.0, 0.5, 2000, 1}},
                  {"bmtrain", {1024.0, 1.0, 2.0, 0.5, 1024, 1}},
                  {"nvidia", {16777216.0, 1.0, 2.0, 0.5, 2000, 1}}}};

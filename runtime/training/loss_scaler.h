@@ -1,11 +1,12 @@
 //===- loss_scaler.h - Dynamic scale of an fp16 loss ------------*- C++ -*-===//
 //
-// Half precision has no room for small gradients, so the loss is scaled up
-// before backward and the gradients down before the update. If any gradient of
-// any rank overflows, all ranks skip the step: parameters, moments and the
-// optimizer's step count stay as they are. The state machine is the one of
-// Megatron-LM (core/optimizer/grad_scaler.py) and DeepSpeed without consecutive
-// hysteresis; with a hysteresis of 1 it is that of torch.amp and BMTrain.
+// Small gradients underflow in half precision, so the loss is scaled up before
+// backward and the gradients are scaled down before the update. If any gradient
+// of any rank overflows, all ranks skip the step: parameters, moments and the
+// optimizer's step count do not change. The state machine is that of
+// Megatron-LM (core/optimizer/grad_scaler.py) and of DeepSpeed without
+// consecutive hysteresis; with a hysteresis of 1 it is that of torch.amp and
+// BMTrain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,28 +20,31 @@
 
 namespace mtplan::runtime {
 
+/// The constants of the scaler.
 struct LossScalerSettings {
   double initial = 65536.0;
-  double floor = 1.0; ///< > 0
-  double growth = 2.0, backoff = 0.5;
-  int window = 2000;  ///< clean steps in a row before the scale grows
-  int hysteresis = 1; ///< overflows until it shrinks; refilled when it grows
+  double floor = 1.0;                 ///< minimum scale, > 0
+  double growth = 2.0, backoff = 0.5; ///< factors of the scale
+  int window = 2000;  ///< consecutive steps without overflow before it grows
+  int hysteresis = 1; ///< overflows before it shrinks; reset when it grows
 };
 
-/// What a checkpoint keeps.
+/// The state of the scaler, which checkpoints store.
 struct LossScalerState {
   double scale = 1.0;
-  int clean = 0;     ///< steps without overflow since the last with, or growth
-  int tolerance = 1; ///< what is left of the hysteresis; may go below 0
+  int clean = 0;     ///< steps since the last overflow or growth
+  int tolerance = 1; ///< remaining overflows before it shrinks; may be < 0
   bool operator==(const LossScalerState &) const = default;
 };
 
+/// The consequence of a step's overflow check.
 enum class ScalerVerdict {
   update,   ///< gradients are finite
-  skip,     ///< they are not; the next step may do better
-  exhausted ///< they are not, although the scale was at its floor already
+  skip,     ///< overflow; the scale may shrink
+  exhausted ///< overflow at the minimum scale
 };
 
+/// Adapts the loss scale from step to step.
 class LossScaler {
 public:
   explicit LossScaler(const LossScalerSettings &theSettings)
@@ -50,11 +54,12 @@ public:
              const LossScalerState &state)
       : settings(theSettings), now(state) {}
 
-  /// Of the next step's loss.
+  /// Returns the scale of the next step's loss.
   double scale() const { return now.scale; }
   const LossScalerState &state() const { return now; }
 
-  /// \param overflow  agreed by all ranks
+  /// Adapts the scale after a step.
+  /// \param overflow  the same on all ranks
   ScalerVerdict after(bool overflow);
 
 private:
@@ -62,15 +67,15 @@ private:
   LossScalerState now;
 };
 
-/// What is wrong with them; "" if nothing.
+/// Returns an error if the settings are invalid; otherwise "".
 std::string faultOf(const LossScalerSettings &settings);
 
-/// A scale that stays: steps that overflow are skipped all the same.
+/// Returns settings with a constant scale; overflowing steps are still skipped.
 LossScalerSettings fixedLossScale(double scale);
 
-/// Of "megatron", "deepspeed", "torch", "bmtrain" (which has no default scale;
-/// its documentation's example begins at 1024) or "nvidia" (the training guide
-/// on mixed precision).
+/// Returns the defaults of "megatron", "deepspeed", "torch", "bmtrain" (which
+/// has no default scale; its documentation starts at 1024) or "nvidia" (the
+/// guide to mixed-precision training); none for other names.
 std::optional<LossScalerSettings> lossScalerNamed(std::string_view name);
 
 } // namespace mtplan::runtime

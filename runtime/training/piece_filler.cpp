@@ -1,4 +1,4 @@
-//===- piece_filler.cpp - Tensors whose values are drawn ------------------===//
+//===- piece_filler.cpp - Fills tensors with computed values --------------===//
 
 #include "runtime/training/piece_filler.h"
 
@@ -16,13 +16,14 @@ using base::sized;
 
 namespace {
 
-// Elements. A part takes less than a millisecond to draw, and its doubles stay
-// in a cache. A batch takes long compared with the start of threads and an
-// upload.
+// Elements of a part and of a batch. A part takes less than a millisecond, and
+// its doubles fit a cache. A batch takes long compared with starting threads
+// and an upload.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
 
-/// Divides a piece into dense parts. A part has one index of each dimension
-/// before the cut, some indices of the next dimension, and all of the others.
+/// Divides a shard into contiguous parts. A part has one index of each
+/// dimension before `cut`, a range of indices of dimension `cut`, and all of
+/// the dimensions after it.
 class Parts {
 public:
   explicit Parts(const TensorView &thePiece)
@@ -44,7 +45,8 @@ public:
   std::int64_t number() const { return outer * ofLength; }
   /// Returns the elements of the largest part.
   std::int64_t elements() const { return step * inner; }
-  /// Returns the index of a part's first element; the end for number().
+  /// Returns the index in the shard of a part's first element.
+  /// startOf(number()) is the shard's end.
   std::int64_t startOf(std::int64_t part) const {
     return (part / ofLength * length + part % ofLength * step) * inner;
   }
@@ -68,16 +70,16 @@ public:
 private:
   TensorView piece;
   std::size_t cut;
-  std::int64_t inner = 1;               ///< elements of an index at the cut
-  std::int64_t length = 1, step = 1;    ///< at the cut: of all, of a part
-  std::int64_t ofLength = 1, outer = 1; ///< parts of `length`, and these
+  std::int64_t inner = 1;               ///< elements of one index at `cut`
+  std::int64_t length = 1, step = 1;    ///< extent at `cut`: shard's, part's
+  std::int64_t ofLength = 1, outer = 1; ///< parts of `length`; repetitions
 };
 
 std::int64_t staged(ElementType type, std::int64_t elements) {
   return (elements * bytesOf(type) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Calls `work(task)` for every task from first to end.
+/// Calls `work(task)` for every task in [first, end), on several threads.
 template <typename Work>
 void forEach(std::int64_t first, std::int64_t end, int threads,
              const Work &work) {
@@ -92,7 +94,7 @@ void forEach(std::int64_t first, std::int64_t end, int threads,
     try {
       others.push_back(std::async(std::launch::async, takeThem));
     } catch (const std::system_error &) {
-      break; // the existing threads do all tasks
+      break; // the threads started so far suffice
     }
   takeThem();
   for (std::future<void> &other : others)
@@ -124,7 +126,7 @@ void PieceFiller::fill(const TensorView &piece,
   for (std::int64_t first = 0; first < parts.number(); first += ofBatch) {
     const std::int64_t end = std::min(first + ofBatch, parts.number());
     const std::int64_t start = parts.startOf(first);
-    std::vector<std::byte *> to; // addresses of the element at `start`
+    std::vector<std::byte *> to; // addresses of element `start`, by tensor
     std::byte *next = near;
     for (const Filled &tensor : tensors)
       if (tensor.memory->isHosts()) {

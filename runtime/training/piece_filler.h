@@ -1,4 +1,4 @@
-//===- piece_filler.h - Tensors whose values are drawn ----------*- C++ -*-===//
+//===- piece_filler.h - Fills tensors with computed values ------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_TRAINING_PIECE_FILLER_H
 #define MTPLAN_RUNTIME_TRAINING_PIECE_FILLER_H
@@ -12,30 +12,29 @@
 
 namespace mtplan::runtime {
 
-/// A tensor that receives values, each rounded once.
+/// A destination of values, each of which is rounded once.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;
   Memory *memory = nullptr; ///< the memory of `data`
 };
 
-/// Computes the values of a part of a piece, row-major. Several threads call
-/// it.
+/// Computes the values of a part of a shard, row-major. Several threads call it
+/// concurrently.
 using DrawPart = std::function<void(const TensorView &part, double *values)>;
 
-/// Fills tensors with values that are drawn.
+/// Fills shards of tensors in parallel.
 class PieceFiller {
 public:
   /// \param theStaging  staging() of the memory that is filled
-  /// \param theThreads  the most threads, >= 1, with the caller's; no bit
-  /// depends
-  ///                    on it
+  /// \param theThreads  the most threads, >= 1, with the caller's; the bits do
+  ///                    not depend on it
   PieceFiller(Memory &theStaging, int theThreads)
       : staging(theStaging), threads(theThreads) {}
 
-  /// Draws each value of `piece` once, into all of `tensors`. Memory that the
-  /// host does not see is filled by uploads of some megabytes. \throws the
-  /// exception that `draw` threw
+  /// Computes each value of `piece` once and stores it in all of `tensors`.
+  /// Device memory is filled by uploads of some megabytes.
+  /// \throws any exception of `draw`
   void fill(const TensorView &piece, const std::vector<Filled> &tensors,
             const DrawPart &draw);
 

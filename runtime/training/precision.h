@@ -6,7 +6,8 @@
 //   bf16      bf16     f32     f32      f32        bf16         no
 //   fp16      f16      f32     f32      f32        f16          dynamic
 //
-// Gradients are summed over micro-batches in the master's type.
+// Gradients are accumulated over micro-batches in the type of column
+// `gradients`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +22,12 @@
 
 namespace mtplan::runtime {
 
+/// A row of the table.
 struct Precision {
   std::string_view name;
-  ElementType compute;     ///< weights as computed with, activations
-  ElementType master;      ///< weights as updated, moments, gradients
-  bool scalesLoss = false; ///< dynamically
+  ElementType compute;     ///< of weights in kernels, and of activations
+  ElementType master;      ///< of updated weights, moments, gradients
+  bool scalesLoss = false; ///< with a dynamic loss scale
   bool hasMaster() const { return compute != master; }
 };
 
@@ -35,7 +37,7 @@ inline constexpr std::array<Precision, 4> kPrecisions = {
      {"bf16", ElementType::bf16, ElementType::f32, false},
      {"fp16", ElementType::f16, ElementType::f32, true}}};
 
-/// Returns nothing if no precision has this name.
+/// Returns the precision with this name; none if there is none.
 constexpr std::optional<Precision> precisionNamed(std::string_view name) {
   for (const Precision &each : kPrecisions)
     if (each.name == name)

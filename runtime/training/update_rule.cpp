@@ -1,4 +1,4 @@
-//===- update_rule.cpp - Whether and how a step updates -------------------===//
+//===- update_rule.cpp - Decides whether a step updates -------------------===//
 
 #include "runtime/training/update_rule.h"
 
@@ -12,7 +12,7 @@ namespace mtplan::runtime {
 namespace {
 
 std::string number(double value) {
-  if (std::isnan(value)) // whose sign says nothing
+  if (std::isnan(value)) // its sign is meaningless
     return "nan";
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%g", value);

@@ -1,14 +1,14 @@
-//===- update_rule.h - Whether and how a step updates -----------*- C++ -*-===//
+//===- update_rule.h - Decides whether a step updates -----------*- C++ -*-===//
 //
-// One number that all ranks have agreed on, the sum of the squares of all
-// gradients, decides alike on all of them:
+// The decision depends only on the global sum of squared gradients, so that all
+// ranks decide the same:
 //
 //   finite                        update, clipped and unscaled
-//   not finite, dynamic scale     skip, and the scale shrinks; at its floor
-//   stop not finite, no dynamic scale  stop, or skip if one asks for that
+//   not finite, dynamic scale     skip, and shrink the scale; stop if it is
+//                                 minimal
+//   not finite, no dynamic scale  stop, or skip if skipNonFinite
 //
-// and whatever the reason, too many steps skipped in a row stop the run: it
-// would learn nothing any more.
+// Too many consecutive skipped steps stop the run, because it no longer learns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,40 +23,44 @@
 
 namespace mtplan::runtime {
 
+/// The settings of the rule.
 struct UpdateRuleSettings {
-  std::optional<LossScalerSettings> scaler; ///< of fp16
-  double clip = 1.0;                        ///< largest norm; 0: any
-  bool skipNonFinite = false; ///< without a scaler: skip in place of stop
-  /// Steps in a row; a scale of 2^32 needs 32 to reach 1.
+  std::optional<LossScalerSettings> scaler; ///< for fp16
+  double clip = 1.0;                        ///< largest norm; 0: no clipping
+  bool skipNonFinite = false; ///< without a scaler: skip, not stop
+  /// Consecutive skipped steps that stop the run; a scale of 2^32 needs 32 to
+  /// reach 1.
   int mostSkipped = 100;
 };
 
-/// What a checkpoint keeps.
+/// The state of the rule, which checkpoints store.
 struct UpdateRuleState {
-  LossScalerState scaler; ///< unread without one
-  int skipped = 0;        ///< in a row, up to now
+  LossScalerState scaler; ///< ignored without a scaler
+  int skipped = 0;        ///< consecutive steps, up to now
   bool operator==(const UpdateRuleState &) const = default;
 };
 
+/// The decision about one step.
 struct UpdateDecision {
   bool update = true;
-  double norm = 0.0;   ///< of the unscaled gradients, before the clip
-  double factor = 1.0; ///< of the gradients as they are
-  std::string stop;    ///< why the run cannot go on; "" if it can
+  double norm = 0.0;   ///< of the unscaled gradients, before clipping
+  double factor = 1.0; ///< for the scaled gradients
+  std::string stop;    ///< why the run must stop; "" if it continues
 };
 
+/// Decides step by step, and holds the loss scale.
 class UpdateRule {
 public:
   explicit UpdateRule(const UpdateRuleSettings &settings);
   UpdateRule(const UpdateRuleSettings &settings, const UpdateRuleState &state);
 
-  /// Of the next step's loss; 1 without a scaler.
+  /// Returns the scale of the next step's loss; 1 without a scaler.
   double lossScale() const { return scaler ? scaler->scale() : 1.0; }
   double clip() const { return settings.clip; }
   UpdateRuleState state() const;
 
-  /// To be called once a step.
-  /// \param squareSum  of the gradients of a loss scaled by lossScale()
+  /// Returns the decision about a step; called once per step.
+  /// \param squareSum  of gradients of the loss scaled by lossScale()
   UpdateDecision decide(std::int64_t step, double squareSum);
 
 private:

@@ -17,7 +17,7 @@ constexpr ModuleKind kTable = ModuleKind::table, kNorm = ModuleKind::norm,
                      kScale = ModuleKind::scale, kLinear = ModuleKind::linear,
                      kConv1d = ModuleKind::conv1d;
 
-// Describes a head with its own weight. A tied head has no weight.
+// Returns an untied output head. A tied head has no weight of its own.
 WeightModule headOf(Presence bias) {
   return {"lm_head", {"lm_head"}, kLinear, bias, kPerhaps, false};
 }
@@ -87,7 +87,7 @@ WeightFamily llamaLike(std::string_view name, Presence ofInputs,
            {"rotary_emb.inv_freq"}}};
 }
 
-// Describes the masked language model. mtplan has neither the pooler nor the
+// Returns the masked language model; mtplan supports neither the pooler nor the
 // next-sentence head.
 WeightFamily bert() {
   return {
@@ -170,7 +170,7 @@ bool isOfLayer(std::string_view name) {
   return name.find('*') != std::string_view::npos;
 }
 
-// Writes the weight or bias of a module, for one layer.
+// Adds the slots of a module's weight and bias, for one layer.
 class SlotWriter {
 public:
   SlotWriter(const WeightFamily &ofFamily, std::string_view thePrefix,
@@ -184,7 +184,8 @@ public:
     WeightSlot &weight = add(module, layer, "weight", norm ? "gamma" : "");
     weight.required = module.weight == Presence::always;
     weight.rule.transposed = linear;
-    // Outputs are concatenated: columns, or rows if the tensor is transposed.
+    // Parameters are concatenated along their outputs: columns, or rows if the
+    // tensor is transposed.
     weight.rule.along = module.labels.size() > 1 && !linear ? 1 : 0;
     if (norm || (matrix && module.bias != Presence::never)) {
       WeightSlot &bias = add(module, layer, "bias", norm ? "beta" : "");

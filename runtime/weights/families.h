@@ -1,7 +1,8 @@
 //===- families.h - The tensors of each model family ------------*- C++ -*-===//
 //
-// Describes the classes of Transformers as far as they decide the contents of
-// files. A `*` in a name stands for the number of the layer on both sides.
+// Describes, for each model class of Transformers, the modules whose tensors
+// its files contain. A `*` in a name stands for the layer number, in
+// Transformers' names and in mtplan's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 
 namespace mtplan::runtime {
 
+/// The kind of a module, which determines its tensors.
 enum class ModuleKind : std::uint8_t {
   table,  ///< Embedding: weight [rows, width], as in mtplan
   norm,   ///< LayerNorm: weight and bias
@@ -26,58 +28,64 @@ enum class ModuleKind : std::uint8_t {
   conv1d, ///< Conv1D of GPT-2: weight [in, out]
 };
 
-/// Whether all files of a family have a tensor.
+/// Whether files of a family contain a tensor.
 enum class Presence : std::uint8_t { never, always, perhaps };
 
+/// A module of Transformers, and the operators of mtplan that it contains.
 struct WeightModule {
   std::string_view name; ///< "h.*.attn.c_attn"
-  /// Operators of mtplan, in their order in the file: "h.*.attn.q", ...
+  /// Operators of mtplan, in the order of concatenation: "h.*.attn.q", ...
   std::vector<std::string_view> labels;
   ModuleKind kind = ModuleKind::linear;
   Presence bias = Presence::never; ///< for linear and conv1d
   Presence weight = Presence::always;
-  bool prefixed = true; ///< false: belongs to the head, which has no prefix
-  /// Name of the bias, if it does not follow from the module's.
+  bool prefixed = true; ///< false for heads, whose names have no prefix
+  /// Name of the bias, if it is not the module's with ".bias"; otherwise "".
   std::string_view biasName = {};
 };
 
+/// A tensor that files may contain, but that is not a parameter of mtplan.
 struct SkippedModule {
   std::string_view name;
-  std::string_view of = {}; ///< label of the parameter it copies, or empty
+  std::string_view of = {}; ///< label of the parameter that it copies, or ""
   bool prefixed = true;
 };
 
+/// The tensors of one class of Transformers.
 struct WeightFamily {
   std::string_view name, prefix;
-  std::string_view layers; ///< prefix of a layer's number: "h."
-  /// Old files call the parameters of norms gamma and beta.
+  std::string_view layers; ///< text before the layer number: "h."
+  /// In older files the parameters of norms are named gamma and beta.
   bool greekNorms = false;
   std::vector<WeightModule> modules; ///< those with a `*` are adjacent
   std::vector<SkippedModule> skipped;
 };
 
+/// Returns all supported families.
 std::span<const WeightFamily> knownFamilies();
 
 //===----------------------------------------------------------------------===//
 // The tensors that a family may have
 //===----------------------------------------------------------------------===//
 
-/// A tensor of a file, and whether every file of the family has it.
+/// A tensor of a file, and whether every file of the family contains it.
 struct WeightSlot {
   WeightRule rule;
   bool required = true;
 };
 
-/// Numbers of layers.
+/// A set of layer numbers.
 using Layers = std::set<std::int64_t>;
 
 /// Returns 0, 1, ..., count - 1.
 Layers layersBelow(std::int64_t count);
 
-/// Returns tensors in the order of Transformers, layer by layer, in which
-/// save_pretrained fills its files.
+/// Returns the tensors of the given layers, and those outside of layers, in the
+/// order in which Transformers' save_pretrained writes them.
 std::vector<WeightSlot> slotsOf(const WeightFamily &family,
                                 std::string_view prefix, const Layers &layers);
+
+/// Returns the tensors that are not parameters, for the given layers.
 std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
                                      std::string_view prefix,
                                      const Layers &layers);
@@ -85,7 +93,7 @@ std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
 /// Returns the family with this name; throws WeightError if there is none.
 const WeightFamily &familyCalled(std::string_view name);
 
-/// Returns `text` with the number of a layer for its `*`.
+/// Returns `text` with its `*` replaced by a layer number.
 std::string numbered(std::string_view text, std::int64_t layer);
 
 /// Returns "gpt2, gptj, llama, mistral, qwen2 and bert".

@@ -17,16 +17,16 @@ namespace mtplan::runtime {
 //===----------------------------------------------------------------------===//
 // Families by tensor names
 //
-// The names are matched against each family, with its prefix and without. The
-// family that explains most names is meant. Tensors that it requires and this
-// file lacks are reported as missing.
+// The names are matched against each family, with and without its prefix; the
+// best match wins. Tensors that the winner requires and the file lacks are
+// reported as missing.
 //===----------------------------------------------------------------------===//
 
 namespace {
 
 using Names = std::set<std::string_view>;
 
-// Returns the layer numbers in names that start with `stem`: "transformer.h.".
+// Returns the layer numbers that follow `stem`, such as "transformer.h.".
 Layers layersOf(const Names &names, const std::string &stem) {
   Layers layers;
   for (auto name = names.lower_bound(stem);
@@ -42,15 +42,17 @@ Layers layersOf(const Names &names, const std::string &stem) {
   return layers;
 }
 
+// The match of a file's names with one family and prefix.
 struct Guess {
   const WeightFamily *family = nullptr;
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  /// Found: among required.
+  /// Names in the file that the family explains; tensors that it requires;
+  /// those of them that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
-  /// Higher is better.
+  /// Returns the quality of the match; higher is better.
   auto score() const {
     return std::tuple(explained - static_cast<std::int64_t>(missing.size()),
                       found);
@@ -141,7 +143,7 @@ std::string nearest(std::string_view word,
              : "; the nearest is " + quoted(base::nearestTo(word, candidates));
 }
 
-// Returns "first", or "first" and the number of further ones.
+// Returns the quoted name, and "and 2 more" if `count` is 3.
 std::string andMore(std::string_view first, std::size_t count) {
   return quoted(first) +
          (count > 1 ? " and " + std::to_string(count - 1) + " more" : "");
@@ -285,7 +287,7 @@ std::vector<WeightRule> llmcRules(std::int64_t layers) {
     std::vector<std::string_view> labels;
     bool isMatrix = false;
   };
-  // The order is that of the structure ParameterTensors in train_gpt2.cu.
+  // The order is that of the struct ParameterTensors in train_gpt2.cu.
   static const std::vector<Kind> kKinds = {
       {"wte", {"wte.weight"}},
       {"wpe", {"wpe.weight"}},

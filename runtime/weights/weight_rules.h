@@ -1,16 +1,16 @@
 //===- weight_rules.h - Maps parameters to tensors of files -----*- C++ -*-===//
 //
-// States which parameters of mtplan are in which tensor of a file that
-// Transformers writes, and how they are stored there. Names and layouts only;
-// files are read and written elsewhere.
+// Defines which parameters of mtplan are in which tensor of a file of
+// Transformers or llm.c, and how they are stored there. It has names and
+// layouts only; runtime/exchange reads and writes the files.
 //
-// Parameters of mtplan are matrices [in, out] with one purpose each. Tensors of
-// Transformers are [out, in] for a torch.nn.Linear and [in, out] for GPT-2's
-// Conv1D, and may concatenate several parameters. Rows and columns have the
-// same order on both sides: rope rotates halves of a head for the Llama family
-// and adjacent pairs for GPT-J, as Transformers does, so that nothing is
-// permuted. (Meta's own Llama files rotate adjacent pairs; these are not
-// supported.)
+// The weight of a linear operator is a matrix [in, out] in mtplan. In
+// Transformers it is [out, in] for a torch.nn.Linear and [in, out] for GPT-2's
+// Conv1D, and one tensor may concatenate several parameters. Rows and columns
+// have the same order on both sides: RoPE rotates halves of a head for the
+// Llama family and adjacent pairs for GPT-J, as in Transformers, so that
+// nothing is permuted. (Meta's own Llama files rotate adjacent pairs and are
+// not supported.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,17 +27,17 @@
 
 namespace mtplan::runtime {
 
-/// Reports weights that do not fit: what is wrong, and what would be right.
+/// The error of weights that do not match a model or a family.
 class WeightError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// One tensor of a file, and the parameters in it.
+/// One tensor of a file, and the parameters that it contains.
 struct WeightRule {
   std::string name;      ///< "transformer.h.3.attn.c_attn.weight"
-  std::string olderName; ///< its name in older files; empty: the same
-  /// One label, or several in the order in which they are concatenated:
+  std::string olderName; ///< name in older files; "": the same
+  /// Parameters in the order in which they are concatenated:
   /// "h.3.attn.q.weight", ...
   std::vector<std::string> labels;
   bool transposed = false; ///< [out, in] in the file, [in, out] here
@@ -46,19 +46,19 @@ struct WeightRule {
   int along = 0;
 };
 
-/// A tensor that a file may have beside the parameters: a copy of a parameter,
-/// which it must equal, or a tensor without a parameter (a mask, the positions,
-/// rotary frequencies, a part of the network that is not trained here).
+/// A tensor of a file that is not read as a parameter: a copy of a parameter,
+/// which must have equal elements, or a tensor without a parameter (an
+/// attention mask, position ids, rotary frequencies, an unsupported head).
 struct SkippedWeight {
   std::string name;
-  std::string of; ///< label of the parameter it copies, or empty
+  std::string of; ///< label of the parameter that it copies, or ""
 };
 
-/// The tensors that a file of a family may hold, without padding: a token
-/// embedding has as many rows as there are tokens.
+/// The tensors of a model in a family's files. They have no padding: a token
+/// embedding has one row for each token.
 struct WeightTable {
   std::string family;
-  std::vector<WeightRule> rules; ///< every parameter is in one of them
+  std::vector<WeightRule> rules; ///< each parameter is in exactly one
   std::vector<SkippedWeight> skipped;
 };
 
@@ -67,46 +67,46 @@ std::span<const std::string_view> weightFamilies();
 
 /// The naming scheme of a file's tensors.
 struct WeightNames {
-  std::string family; ///< "llama" for "mistral", too: all names are the same
-  std::string prefix; ///< "transformer.", "model.", "bert.", or nothing
+  std::string family; ///< "llama" also for "mistral": equal names
+  std::string prefix; ///< "transformer.", "model.", "bert.", or ""
   std::int64_t layers = 0;
 };
 
-/// Returns the family's usual scheme, with its prefix.
+/// Returns the family's usual scheme, with its prefix. Throws WeightError if
+/// there is no such family.
 WeightNames usualNames(std::string_view family, std::int64_t layers);
 
-/// Returns everything that the names tell. Throws WeightError if they fit no
-/// family, or if a tensor is missing that every file of the family has.
+/// Returns the naming scheme of a file, recognised by its tensor names. Throws
+/// WeightError if they match no family, or if a tensor is missing that all
+/// files of the family contain.
 WeightNames recogniseWeights(std::span<const std::string> names);
 
-/// Returns the table for a model with these parameters; `*` stands for each
-/// layer. The labels decide about optional parameters (biases, a head of its
-/// own). Throws WeightError if a parameter has no place in the family, or if
-/// one is missing.
+/// Returns the table for a model with these parameters; a `*` in a label stands
+/// for all layers. The labels decide about optional parameters (biases, an
+/// untied head). Throws WeightError if the family has no tensor for a
+/// parameter, or if a required parameter is missing.
 WeightTable weightTable(const WeightNames &names,
                         std::span<const std::string> labels);
 
-/// Throws WeightError unless the file has all tensors that the rules need, and
-/// nothing that is neither in them nor skipped. An older name is accepted.
+/// Throws WeightError if a tensor of the rules is missing from `names`, or if a
+/// name is neither in the rules nor skipped. Older names are accepted.
 void expectWeights(const WeightTable &table,
                    std::span<const std::string> names);
 
-/// Returns the rules of the tensors that parameters make, by their names in the
-/// file; a copy has the rule of a table or a bias. All other tensors are no
-/// parameters.
+/// Returns the rules by the tensors' actual names in the file. A copy of a
+/// parameter has that parameter's rule; tensors without parameters have none.
 std::map<std::string, WeightRule>
 rulesByName(const WeightTable &table, std::span<const std::string> names);
 
-/// Returns the shape of a rule's tensor in the file, from the shapes of its
-/// parameters in the order of its labels. Throws WeightError if they do not
-/// fit.
+/// Returns the shape of a rule's tensor in the file, given the shapes of its
+/// parameters in the order of the labels. Throws WeightError if they cannot be
+/// concatenated.
 std::vector<std::int64_t>
 shapeInFile(const WeightRule &rule,
             std::span<const std::vector<std::int64_t>> shapes);
 
-/// Returns the tensors of llm.c's file for GPT-2 in its order, those of all
-/// layers of one kind together, with llm.c's own names and the number of the
-/// layer.
+/// Returns the tensors of llm.c's file for GPT-2 in its order: kind by kind,
+/// each with all layers. Names are llm.c's with the layer number: "qkvw.3".
 std::vector<WeightRule> llmcRules(std::int64_t layers);
 
 } // namespace mtplan::runtime

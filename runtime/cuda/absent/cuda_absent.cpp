@@ -1,4 +1,4 @@
-//===- cuda_absent.cpp - Replaces CUDA in a build without it --------------===//
+//===- cuda_absent.cpp - Stubs for a build without CUDA -------------------===//
 
 #include <stdexcept>
 

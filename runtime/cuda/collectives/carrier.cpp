@@ -1,4 +1,4 @@
-//===- carrier.cpp - The world that transports GPUs' memory ---------------===//
+//===- carrier.cpp - Chooses the world of GPU memory ----------------------===//
 
 #include "runtime/cuda/collectives/carrier.h"
 
@@ -19,8 +19,7 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// The host, process and device of a rank, and its settings of NCCL. Devices
-/// have unique uuids.
+/// The host, process, device UUID and NCCL settings of a rank.
 struct Whereabouts {
   std::array<char, 64> host{};
   std::int64_t process = 0, registers = 0, joins = 0;
@@ -62,9 +61,9 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
   return ranks;
 }
 
-/// Throws CommunicationError unless all ranks have the same setting.
-/// \param what      "memory is registered with NCCL"
-/// \param variable  of the environment, which sets it
+/// Throws CommunicationError unless a setting is equal on all ranks.
+/// \param what  describes the setting: "memory is registered with NCCL"
+/// \param variable  the environment variable of the setting
 void checkAlike(const std::vector<Whereabouts> &all,
                 std::int64_t Whereabouts::*told, const std::string &what,
                 const std::string &variable) {

@@ -1,4 +1,4 @@
-//===- carrier.h - The world that transports GPUs' memory -------*- C++ -*-===//
+//===- carrier.h - Chooses the world of GPU memory --------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_CARRIER_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_CARRIER_H
@@ -10,15 +10,15 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Makes a OneDeviceWorld if all ranks are threads of one process and share its
-/// device, and a world over NCCL if each rank has a device of its own. All
-/// ranks of `host`, which outlives it, call this. Calls of the world are queued
-/// on the context's selected stream. \throws CommunicationError on all ranks if
-/// the devices are neither
+/// Makes a OneDeviceWorld if all ranks are threads of one process and share a
+/// device, or a world over NCCL if each rank has its own device. All ranks of
+/// `host` must call this, and `host` must outlive the world. Calls of the world
+/// are queued on the context's selected stream.
+/// \throws CommunicationError on all ranks in all other cases
 std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context);
 
-/// Makes the world over NCCL. Throws CommunicationError in a build without
-/// NCCL.
+/// Makes a world over NCCL.
+/// \throws CommunicationError in a build without NCCL
 std::unique_ptr<World> makeNcclWorld(World &host, const SharedContext &context);
 
 } // namespace mtplan::runtime::cuda

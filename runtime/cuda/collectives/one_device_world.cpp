@@ -12,13 +12,13 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// The buffers of a place in a call.
+/// The buffers of one rank in a call.
 struct Seat {
   const void *in = nullptr;
   void *out = nullptr;
 };
 
-/// Gathers a value of every place, by place.
+/// All-gathers a value of every rank over the host's world.
 template <typename T>
 std::vector<T> gathered(Communicator &host, const std::string &label,
                         const T &mine) {
@@ -38,7 +38,7 @@ char *offset(void *data, std::int64_t bytes) {
 
 } // namespace
 
-/// A call, from the arrival of all places until all are done.
+/// One call, from the entry of all ranks until all have finished.
 class OneDeviceGroup::Session {
 public:
   Session(OneDeviceGroup &itsGroup, const Call &call, const void *in, void *out)
@@ -55,7 +55,7 @@ public:
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  /// Makes the caller's stream wait until all places are done.
+  /// Makes the caller's stream wait until all ranks have finished.
   void leave() const {
     if (isAlone())
       return;
@@ -110,7 +110,7 @@ OneDeviceGroup::OneDeviceGroup(std::unique_ptr<Communicator> itsHost,
   const auto mine = std::make_shared<Marks>();
   for (const Place &place : gathered(*host, "events", Place{&mine}))
     marks.push_back(*place.its);
-  // Keeps `mine` alive until all places have copied it.
+  // A second all-gather keeps `mine` alive until all ranks have copied it.
   gathered(*host, "events are shared", Seat{});
 }
 
@@ -121,7 +121,7 @@ void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
   switch (call.kind) {
   case CallKind::allReduce:
   case CallKind::reduce: {
-    // No other place reads or writes this place's share, in any buffer.
+    // No other rank reads or writes this rank's share in any buffer.
     const Share share = shareOf(outer * inner, place(), size());
     const std::int64_t first = share.first * width;
     const std::vector<void *> outputs =
@@ -189,7 +189,7 @@ void OneDeviceWorld::send(const std::string &label, const void *data,
     MTPLAN_CUDA(cudaMemcpyAsync(parcel->memory.get(), data, size,
                                 cudaMemcpyDeviceToDevice, stream));
   MTPLAN_CUDA(cudaEventRecord(parcel->filled.get(), stream));
-  // The receiver deletes this pointer.
+  // The receiver takes ownership of the pointer.
   auto share = std::make_unique<SharedParcel>(parcel);
   const Letter letter{share.get()};
   host.send(label, &letter, sizeof(letter), to, channel);

@@ -1,10 +1,10 @@
 //===- one_device_world.h - Ranks that share a device -----------*- C++ -*-===//
 //
-// The ranks are threads of one process. Each sees the others' memory, and reads
-// what it needs with kernels of its own. In every call the threads meet twice
-// on the host, to exchange pointers and events. Events order the streams, and
-// no thread waits for the device. Plans of many ranks can thus be run, and
-// compared, on a single device.
+// The ranks are threads of one process, and each reads the others' memory with
+// kernels of its own. In every call the threads synchronize twice on the host,
+// to exchange pointers and events. Events order the streams, so no thread waits
+// for the device. This way plans of many ranks can run, for example in tests,
+// on a single device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Collectives of ranks that share a device.
+/// The collectives of ranks that share a device.
 class OneDeviceGroup final : public CallGroup {
 public:
-  /// \param host  the same group, of threads of this process
+  /// \param host  the same group in the host's world
   OneDeviceGroup(std::unique_ptr<Communicator> host, GroupName group,
                  SharedContext context);
 
@@ -38,8 +38,9 @@ private:
 
   void make(const Call &call, const void *in, void *out) override;
 
-  /// Events of a place: its buffers are ready, and it is done with all buffers.
-  /// They are recorded anew only when all places have waited for them.
+  /// The events of one rank in a call: its buffers are ready, and it no longer
+  /// uses any buffer. They are recorded again only after all ranks have waited
+  /// for them.
   struct Marks {
     Event arrived, done;
   };
@@ -47,13 +48,14 @@ private:
   const std::unique_ptr<Communicator> host;
   const GroupName its;
   const SharedContext context;
-  std::vector<std::shared_ptr<Marks>> marks; ///< by place, shared by all places
+  std::vector<std::shared_ptr<Marks>> marks; ///< by place; all ranks share them
 };
 
 /// The world of ranks that share a device.
 class OneDeviceWorld final : public World {
 public:
-  /// \param host  outlives this world; its ranks are threads of this process
+  /// \param host  must outlive this world; its ranks are threads of this
+  /// process
   OneDeviceWorld(World &host, SharedContext context);
 
   int size() const override { return host.size(); }
@@ -61,26 +63,27 @@ public:
 
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
-  /// Copies the data to memory of its own. It allocates when the receiver still
-  /// needs all such memory, which does not happen after the first step.
+  /// Copies the data to a parcel. Allocates a new parcel if the receiver has
+  /// not read any earlier one, which only happens in the first step.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override;
 
-  /// Waits for the selected stream first.
+  /// Waits for the selected stream, and then for all ranks.
   void barrier(const std::string &label) override;
 
   std::chrono::milliseconds patience() const override {
     return host.patience();
   }
   void check() override { host.check(); }
-  /// Several ranks meet on the host in every call, so calls cannot be recorded.
+  /// Calls of several ranks synchronize on the host, so they cannot be
+  /// recorded.
   bool isQueued() const override { return size() == 1; }
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  /// A message between two ranks, which both own.
+  /// A buffer for messages between two ranks, which both own.
   struct Parcel {
     explicit Parcel(std::size_t size) : memory(size), room(size) {}
 
@@ -88,12 +91,12 @@ private:
     std::size_t room;
     std::int64_t bytes = 0;
     Event filled, emptied;
-    std::atomic<bool> isEmptied{false}; ///< `emptied` has been recorded
+    std::atomic<bool> isEmptied{false}; ///< true once `emptied` is recorded
   };
   using SharedParcel = std::shared_ptr<Parcel>;
-  /// The message over the host.
+  /// The message of the host's world that accompanies a parcel.
   struct Letter {
-    SharedParcel *share = nullptr; ///< the receiver's share of the ownership
+    SharedParcel *share = nullptr; ///< the receiver deletes it
   };
 
   SharedParcel emptyParcel(std::vector<SharedParcel> &all, std::size_t bytes);
@@ -101,7 +104,7 @@ private:
   World &host;
   const SharedContext context;
   std::map<std::pair<int, int>, std::vector<SharedParcel>>
-      parcels; ///< sent, by receiver and channel
+      parcels; ///< by receiver and channel
 };
 
 } // namespace mtplan::runtime::cuda

@@ -1,4 +1,4 @@
-//===- place_kernels.cu - Kernels over the buffers of places --------------===//
+//===- place_kernels.cu - Kernels over several ranks' buffers -------------===//
 
 #include <algorithm>
 #include <initializer_list>
@@ -25,7 +25,7 @@ Places<Pointer> placesOf(std::span<const Pointer> all) {
   return places;
 }
 
-/// The type in which elements are summed.
+/// The accumulation type of elements of type T.
 template <typename T>
 using Wide = std::conditional_t<
     std::is_same_v<T, double>, double,
@@ -92,8 +92,8 @@ __global__ void exchangeUnits(const Unit *in, Unit *out, std::int64_t first,
   out[i] = in[(piece % first * second + piece / first) * inner + i % inner];
 }
 
-/// Calls `use` with a null pointer to the widest unit that divides all of
-/// these.
+/// Calls `use` with a null pointer to the widest unit whose size divides all
+/// numbers in `all`.
 template <typename Use>
 void withUnit(std::initializer_list<std::uint64_t> all, Use use) {
   std::uint64_t bits = 0;

@@ -1,7 +1,7 @@
-//===- place_kernels.h - Kernels over the buffers of places -----*- C++ -*-===//
+//===- place_kernels.h - Kernels over several ranks' buffers ----*- C++ -*-===//
 //
-// Kernels are queued on the context's selected stream. Sums and maxima have the
-// bits of runtime/communicator/reduce.h.
+// Kernels are queued on the context's selected stream. Reductions have the same
+// bits as runtime/communicator/reduce.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,29 +16,28 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The most places whose memory one kernel accesses.
+/// The most ranks whose buffers one kernel accesses.
 inline constexpr int kMostPlaces = 64;
 
-/// Rows of `inner` elements, whose starts lie `stride` elements apart.
+/// Rows of `inner` elements with a row stride of `stride` elements.
 struct PieceRows {
   ElementType type = ElementType::f32;
   std::int64_t rows = 1, inner = 1, stride = 1;
 };
 
-/// Reduces the rows of all sources, in their order, into every output, which
-/// has contiguous rows. An output may be a source if there is one row. \param
-/// sources, outputs  at most kMostPlaces
+/// Reduces all sources, in order, into every output. Outputs have contiguous
+/// rows. An output may be a source if there is one row.
+/// \param sources, outputs  at most kMostPlaces
 void reducePlaces(const Context &context, Reduction reduction,
                   std::span<const void *const> sources,
                   std::span<void *const> outputs, const PieceRows &rows);
 
-/// Gathers rows: row o of the result is row o of the first source, then of the
-/// second, and so on.
+/// Row o of the result is the concatenation of row o of all sources, in order.
 /// \param sources  at most kMostPlaces
 void gatherPlaces(const Context &context, std::span<const void *const> sources,
                   void *out, const PieceRows &rows);
 
-/// Transposes [first][second][inner] to [second][first][inner], not in place.
+/// Transposes [first][second][inner] to [second][first][inner], out of place.
 void exchangeDimensions(const Context &context, ElementType type,
                         const void *in, void *out, std::int64_t first,
                         std::int64_t second, std::int64_t inner);

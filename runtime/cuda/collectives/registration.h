@@ -1,18 +1,18 @@
-//===- registration.h - Memory that NCCL reads and writes itself *- C++ -*-===//
+//===- registration.h - Memory registered with NCCL -------------*- C++ -*-===//
 //
-// NCCL copies data through memory of its own, unless the memory is registered.
-// Ranks of a machine access registered memory of each other directly, and
-// switches that can add do so. Registered memory comes from NCCL's own
-// allocator, which rounds sizes up to the device's mapping granularity.
+// NCCL copies data through internal buffers, unless the caller's buffers are
+// registered. Ranks of a machine access each other's registered memory
+// directly, and switches with in-network reduction can use it. Registered
+// memory comes from NCCL's allocator, which rounds sizes up to the device's
+// mapping granularity.
 //
-// The ranks of a communicator must agree: NCCL promises nothing where one has
-// registered its memory and another has not. A failed registration is therefore
-// an error.
+// All ranks of a communicator must register, or none: NCCL does not define the
+// behaviour otherwise. A failed registration is therefore an error.
 //
-// Captured calls register memory of that allocator by themselves; for other
-// calls it is registered beforehand. Windows (ncclCommWindowRegister), which
-// symmetric kernels need, are not used: making one is a collective call with
-// equal sizes on all ranks, and its benefit has not been measured.
+// NCCL registers the buffers of captured calls itself; for other calls they are
+// registered explicitly. Windows (ncclCommWindowRegister), which symmetric
+// kernels need, are not used: creating a window is a collective call with equal
+// sizes on all ranks, and the benefit has not been measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Ends a message with the way to do without registration.
+/// The end of error messages, which states how to disable registration.
 inline constexpr const char *kWithoutRegistration =
     " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
 
@@ -36,12 +36,11 @@ inline bool registrationIsWanted() {
   return !wanted.empty() && wanted != "0";
 }
 
-/// Allocates memory of the calling thread's device for registration, at least
-/// one byte.
-/// \throws DeviceError with the bytes if there is no room or no NCCL
+/// Allocates device memory that can be registered, at least one byte.
+/// \throws DeviceError with the size if there is not enough memory or no NCCL
 void *allocateForNccl(std::size_t bytes);
-/// Releases it once the device is idle. Communicators that have registered it
-/// must have ended.
+/// Waits until the device is idle, and frees the memory. Communicators that
+/// have registered it must be closed.
 void releaseForNccl(void *data) noexcept;
 
 } // namespace mtplan::runtime::cuda

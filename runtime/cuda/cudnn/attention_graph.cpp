@@ -1,4 +1,4 @@
-//===- attention_graph.cpp - Attention as graphs of cuDNN -----------------===//
+//===- attention_graph.cpp - Attention as cuDNN graphs --------------------===//
 
 #include "runtime/cuda/cudnn/attention_graph.h"
 
@@ -20,13 +20,14 @@ fe::DataType_t typeOf(ElementType type) {
                                   : fe::DataType_t::BFLOAT16;
 }
 
-/// Describes [batch, heads, rows, width] to cuDNN. In memory it is [batch,
-/// rows, heads, width], and a sample may have more rows than are used.
+/// The sizes and strides of a tensor [batch, heads, rows, width] for cuDNN. The
+/// memory is [batch, rows, heads, width], and a sample may have more rows in
+/// memory than the graph uses.
 struct TensorLayout {
   std::vector<std::int64_t> sizes, steps;
 };
 
-/// Writes one graph.
+/// Adds the operations and tensors of an attention to a graph.
 class Writer {
 public:
   Writer(const AttentionShape &theShape, Graph &theGraph)
@@ -51,7 +52,7 @@ private:
     return {{shape.batch, heads, seen, shape.width},
             {rows * heads * shape.width, shape.width, heads * shape.width, 1}};
   }
-  // cuDNN takes no other strides in its backward graphs.
+  // cuDNN supports no other strides in backward graphs.
   TensorLayout ofSums() const {
     return {{shape.batch, shape.heads, shape.queries, 1},
             {shape.heads * shape.queries, shape.queries, 1, 1}};
@@ -77,8 +78,8 @@ private:
   }
   template <typename Attributes> void setUp(Attributes &attributes) const {
     attributes.set_attn_scale(static_cast<float>(shape.scale));
-    // With as many keys as queries both alignments are the same, and more
-    // kernels take the first.
+    // If keys and queries are equally many, both alignments are equivalent, and
+    // more cuDNN kernels support the first.
     if (shape.causal)
       attributes
           .set_diagonal_alignment(shape.keys == shape.queries
@@ -158,7 +159,8 @@ void addAttentionGrad(const AttentionShape &shape, Graph &graph) {
 
 Taken offer(Graph &graph, cudnnHandle_t handle) {
   const fe::error_t said = ask(graph, handle);
-  // This is no fault of the graph: a library may not be installed.
+  // PREREQUISITE_MISSING does not mean that the graph is unsupported, but that
+  // a library is not installed.
   if (said.err_msg.find("PREREQUISITE_MISSING") != std::string::npos)
     throw DeviceError("cuDNN lacks something it needs: " + said.err_msg);
   return {said.is_good(), said.err_msg};
@@ -193,8 +195,8 @@ CudnnGraphs::Built CudnnGraphs::find(const AttentionShape &shape, bool isGrad) {
 CudnnGraphs::Built CudnnGraphs::built(const AttentionShape &shape,
                                       bool isGrad) {
   Built one{shape, isGrad, shape, nullptr};
-  // cuDNN needs this alignment of all tensors, also of the sums of later
-  // samples.
+  // cuDNN requires 16-byte alignment of all tensors, so the sums of later
+  // samples must be aligned, too.
   constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
   try {
     if (const auto some = mostSamples(shape, [&](const AttentionShape &part) {

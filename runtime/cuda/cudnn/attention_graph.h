@@ -1,8 +1,7 @@
-//===- attention_graph.h - Attention as graphs of cuDNN ---------*- C++ -*-===//
+//===- attention_graph.h - Attention as cuDNN graphs ------------*- C++ -*-===//
 //
 // Graphs need cuDNN's C++ frontend, which only this folder includes. They can
-// be described without a device: tests ask cuDNN about devices that do not
-// exist.
+// be built for a description of a device, so tests check them without GPUs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +20,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Identifies a graph's tensors when it runs. `sums` are the log-sum-exps of
-/// rows, [batch, heads, queries].
+/// Identifies a graph's tensors when it runs. `sums` is the log-sum-exp of each
+/// row, [batch, heads, queries].
 enum class AttentionTensor : std::int64_t {
   query = 1,
   key,
@@ -37,34 +36,34 @@ enum class AttentionTensor : std::int64_t {
 
 using Graph = cudnn_frontend::graph::Graph;
 
-/// Adds to a new graph: query, key, value -> result, sums.
+/// Adds attention to a new graph: query, key, value -> result, sums.
 void addAttention(const AttentionShape &shape, Graph &graph);
-/// Adds to a new graph: query, key, value, result, sums, above -> queryGrad,
-/// keyGrad, valueGrad, by a deterministic algorithm.
+/// Adds the gradient of attention to a new graph, by a deterministic algorithm:
+/// query, key, value, result, sums, above -> queryGrad, keyGrad, valueGrad.
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
-/// The bytes that a graph may use beside a plan's memory: about the reserve of
-/// machine files without contexts. cuDNN's deterministic gradients store two
-/// bytes for each score, which grow with the square of the sequence.
+/// The limit of a graph's workspace in bytes. The planner does not count this
+/// memory; it is about the reserve in machine files without contexts. cuDNN's
+/// deterministic gradient stores two bytes per score, which grow with the
+/// square of the sequence length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
-/// The answer of cuDNN to a graph.
+/// Whether cuDNN supports a graph.
 struct Taken {
   bool taken = false;
-  std::string why; ///< cuDNN's reason if it does not take the graph
+  std::string why; ///< cuDNN's reason if not
 };
 
-/// Asks cuDNN whether it has a kernel for the graph within kMostScratch.
-/// \param handle  null if the graph describes a device instead
-/// \throws DeviceError if cuDNN lacks a library that it needs to answer
+/// Returns whether cuDNN has a kernel for the graph within kMostScratch.
+/// \param handle  null if the graph contains a description of the device
+/// \throws DeviceError if cuDNN lacks a library that it needs
 Taken offer(Graph &graph, cudnnHandle_t handle);
 
-/// The graphs of a rank; layers with equal shapes share one. If cuDNN itself
-/// fails, a run loses its fastest attention but goes on: our own kernels
-/// replace it, with one warning.
+/// The graphs of a rank; layers with equal shapes share a graph. If cuDNN
+/// itself fails, our own kernels replace it, with one warning.
 struct CudnnGraphs {
-  /// Makes a graph; null if cuDNN does not take it.
-  /// \throws DeviceError if cuDNN does not work, or cannot build the graph
+  /// Makes a graph, or returns null if cuDNN does not support it.
+  /// \throws DeviceError if cuDNN does not work or cannot build the graph
   using Make = std::function<std::shared_ptr<Graph>(
       CudnnGraphs &graphs, const AttentionShape &shape, bool isGrad)>;
 
@@ -77,14 +76,16 @@ struct CudnnGraphs {
   struct Built {
     AttentionShape shape;
     bool isGrad;
-    AttentionShape together;      ///< the samples of one execution
-    std::shared_ptr<Graph> graph; ///< null: our own kernels are used
+    AttentionShape together;      ///< shape of one execution, for part of the
+                                  ///< batch
+    std::shared_ptr<Graph> graph; ///< null: use our own kernels
   };
-  /// Returns a graph, which is built the first time. O(shapes)
+  /// Returns the graph of a shape, which the first call builds. Takes time
+  /// linear in the number of shapes.
   Built find(const AttentionShape &shape, bool isGrad);
 
   /// Returns the handle of cuDNN.
-  /// \throws DeviceError if cuDNN does not start
+  /// \throws DeviceError if cuDNN cannot be initialized
   cudnnHandle_t library();
 
 private:
@@ -92,7 +93,7 @@ private:
   void warn(const char *why);
 
   const Make make;
-  cudnnHandle_t handle = nullptr; ///< null until it is asked for
+  cudnnHandle_t handle = nullptr; ///< null until library()
   bool hasWarned = false;
   std::vector<Built> all;
 };

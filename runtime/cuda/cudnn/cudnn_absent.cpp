@@ -1,4 +1,4 @@
-//===- cudnn_absent.cpp - Built without cuDNN -----------------------------===//
+//===- cudnn_absent.cpp - Stubs for a build without cuDNN -----------------===//
 
 #include "runtime/cuda/cudnn/fused_attention.h"
 

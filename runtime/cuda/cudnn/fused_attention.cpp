@@ -20,13 +20,13 @@ bool areOfType(const std::vector<TensorView> &tensors, ElementType type,
   return true;
 }
 
-/// Returns whether cuDNN is switched on.
+/// Returns whether cuDNN is enabled (MTPLAN_CUDNN).
 bool isWanted() {
   const char *given = std::getenv("MTPLAN_CUDNN");
   return !given || std::string_view(given) != "0";
 }
 
-/// Attention, or its gradient, by a graph of cuDNN.
+/// Attention or its gradient by a cuDNN graph.
 class FusedAttention final : public DeviceKernel {
 public:
   FusedAttention(const KernelSpec &theSpec, SharedContext theContext,
@@ -48,7 +48,7 @@ public:
     if (isGrad) {
       transposeRows(stream(), static_cast<const float *>(call.inputs[4]), sums,
                     samples, shape.queries, shape.heads);
-      if (shape.keys < shape.keyRows) // no query sees the other keys
+      if (shape.keys < shape.keyRows) // no query attends to other keys
         for (std::size_t i : {1, 2})
           MTPLAN_CUDA(cudaMemsetAsync(
               call.outputs[i], 0,
@@ -69,13 +69,15 @@ public:
   }
 
 private:
-  /// Returns the addresses of the graph's tensors from a sample on.
+  /// Returns the addresses of the graph's tensors for the execution that begins
+  /// with `sample`.
   std::unordered_map<std::int64_t, void *>
   placesOf(const Invocation &call, float *sums, std::int64_t sample) const {
     std::unordered_map<std::int64_t, void *> places;
     const auto place = [&](AttentionTensor name, const void *data,
                            std::int64_t bytes) {
-      // cuDNN takes mutable pointers to all tensors, and only writes results.
+      // cuDNN's interface has mutable pointers to all tensors, but only results
+      // are written.
       places[static_cast<std::int64_t>(name)] = const_cast<std::byte *>(
           static_cast<const std::byte *>(data) + sample * bytes);
     };
@@ -106,11 +108,11 @@ private:
       refuse(spec, "cuDNN: " + said.err_msg);
   }
 
-  const AttentionShape shape; ///< the samples of one execution
+  const AttentionShape shape; ///< shape of one execution
   const std::shared_ptr<Graph> graph;
   const bool isGrad;
-  const std::int64_t samples; ///< of all executions
-  std::size_t sumsAt = 0;     ///< offset of the sums, behind cuDNN's workspace
+  const std::int64_t samples; ///< in all executions
+  std::size_t sumsAt = 0;     ///< offset of the log-sum-exps
 };
 
 } // namespace
@@ -137,7 +139,7 @@ std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec) {
   shape.causal = spec.integer("causal", 0) != 0;
   shape.scale = spec.number("scale", 1.0);
   shape.type = query.type;
-  // The last query sees keys up to its own place.
+  // With a causal mask the last query attends to keys up to its position.
   shape.keys =
       shape.causal ? pieceOf(query, 1).offset + shape.queries : shape.keyRows;
   if (shape.keys > shape.keyRows)

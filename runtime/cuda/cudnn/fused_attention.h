@@ -1,8 +1,8 @@
 //===- fused_attention.h - Attention by cuDNN's kernels ---------*- C++ -*-===//
 //
-// cuDNN computes attention in 16-bit types, without dropout and bias: it cannot
-// draw masks that are equal in every partitioning. Our own kernels compute the
-// rest.
+// cuDNN computes attention in 16-bit types without dropout, bias and soft cap.
+// It has no dropout masks that are equal in every sharding. Our own kernels
+// compute all other cases.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,36 +18,36 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Attention without dropout and bias, of queries [batch, queries, heads,
-/// width] and keys and values [batch, keyRows, keyHeads, width], of which the
-/// first `keys` of each sample are used. Query `s` sees key `k` if not
-/// `causal`, or k <= s + keys - queries.
+/// Attention of queries [batch, queries, heads, width] with keys and values
+/// [batch, keyRows, keyHeads, width], of which only the first `keys` per sample
+/// are used. If `causal`, query s attends to key k only if k <= s + keys -
+/// queries.
 struct AttentionShape {
   std::int64_t batch, queries, heads, keys, keyRows, keyHeads, width;
   bool causal;
   double scale;     ///< multiplies scores
-  ElementType type; ///< of all tensors except the sums, which are f32
+  ElementType type; ///< log-sum-exps are f32
 
   bool operator==(const AttentionShape &) const = default;
 };
 
-/// Returns the shape of an `attention` or `attention_grad`; none if it has
-/// other types than cuDNN's kernels, dropout or a bias.
+/// Returns the shape of an `attention` or `attention_grad`, or none if it has
+/// unsupported types, dropout, a bias or a soft cap.
 std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec);
 
-/// Returns the shape with the largest divisor of the batch that `takes`
-/// accepts; none if it does not even accept one sample.
+/// Returns the shape with the largest batch size that divides `batch` and for
+/// which `takes` is true, or none.
 std::optional<AttentionShape>
 mostSamples(const AttentionShape &shape,
             const std::function<bool(const AttentionShape &)> &takes);
 
-/// Makes the kernel of an `attention` or `attention_grad`; null if cuDNN is
-/// missing, switched off (MTPLAN_CUDNN=0), does not work, or has no kernel for
-/// it on this device.
+/// Makes the kernel of an `attention` or `attention_grad`. Returns null if
+/// cuDNN is missing, disabled (MTPLAN_CUDNN=0) or not working, or has no such
+/// kernel on this device.
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 
-/// Returns cudnnGetVersion(); 0 if cuDNN is missing or switched off.
+/// Returns cudnnGetVersion(), or 0 if cuDNN is missing or disabled.
 std::size_t fusedAttentionVersion();
 
 } // namespace mtplan::runtime::cuda

@@ -1,4 +1,4 @@
-//===- adamw.cuh - Parameter updates: AdamW, clip, unscale ------*- C++ -*-===//
+//===- adamw.cuh - AdamW, gradient clipping, unscaling ----------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
@@ -9,9 +9,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Makes the decision of runtime/training/gradient_factor.h in one thread, with
-/// the same bits: sums are taken in the same order, and no operations can be
-/// fused. The decision may be part of `step`.
+/// Computes the gradient factor, and whether the step is skipped, like
+/// runtime/training/gradient_factor.h and with the same bits: in one thread,
+/// with the same order of summation and no contracted operations. `decision`
+/// may point into `step`.
 static __global__ void decideFactor(const DeviceLongSum *sums,
                                     std::int64_t ranks, const StepNumbers *step,
                                     double *decision) {
@@ -33,16 +34,17 @@ static __global__ void decideFactor(const DeviceLongSum *sums,
   decision[1] = isfinite(squares) ? 1.0 : 0.0;
 }
 
-/// Queues decideFactor. All pointers are to the device's memory.
-/// \param sums      of the squares of each rank's gradients
-/// \param decision  the gradients' factor, and whether the step updates
+/// Queues decideFactor. All pointers are to device memory.
+/// \param sums  each rank's sum of the squares of its gradients
+/// \param decision  receives the gradient factor, and 0 after an overflow, else
+/// 1
 inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
                            std::int64_t ranks, const StepNumbers *step,
                            double *decision) {
   launch(stream, {1, 1, 1}, decideFactor, sums, ranks, step, decision);
 }
 
-/// The numbers of a step that all elements share.
+/// The hyperparameters of a step, converted to R.
 template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
@@ -63,7 +65,7 @@ template <typename R> struct AdamwNumbers {
   }
 };
 
-/// The tensors of an updated parameter, which may be its own master.
+/// The tensors of a parameter to update. `parameter` and `master` may be equal.
 struct Updated {
   Operand gradient;
   Result parameter, master, mean, square;
@@ -71,9 +73,9 @@ struct Updated {
   bool decays;
 };
 
-/// Updates a pack, with decoupled decay (Loshchilov and Hutter 2019). A skipped
-/// step writes the parameter all the same, because its memory may be temporary
-/// and be gathered from there.
+/// Updates a pack by AdamW (Loshchilov and Hutter 2019). A skipped step still
+/// copies the master weights to the parameter, because the parameter may be a
+/// temporary buffer that an all-gather reads.
 template <typename R>
 __device__ void updatePack(const Updated &one, std::int64_t first, int count,
                            const AdamwNumbers<R> &numbers) {
@@ -107,7 +109,8 @@ __device__ void updatePack(const Updated &one, std::int64_t first, int count,
 /// Updates one parameter. A thread processes a pack.
 template <typename R>
 __global__ void updateOne(Updated one, const StepNumbers *step) {
-  // The powers are expensive, so one thread of a block computes them.
+  // The bias corrections use pow(), which is slow, so one thread of a block
+  // computes them.
   __shared__ AdamwNumbers<R> numbers;
   if (threadIdx.x == 0)
     numbers.take(step->update, one.decays);
@@ -117,7 +120,7 @@ __global__ void updateOne(Updated one, const StepNumbers *step) {
     updatePack(one, first, packAt(first, one.elements), numbers);
 }
 
-/// Updates many parameters. A block processes a piece.
+/// Updates many parameters. A block processes a piece of one parameter.
 template <typename R>
 __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   __shared__ AdamwNumbers<R> numbers;
@@ -131,8 +134,8 @@ __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   });
 }
 
-/// Queues the update of a parameter, which may be its own master.
-/// \param step  is in the device's memory
+/// Queues the update of one parameter. `parameter` and `master` may be equal.
+/// \param step  points to device memory
 template <typename R>
 void adamw(cudaStream_t stream, const Operand &gradient,
            const Result &parameter, const Result &master, const Result &mean,

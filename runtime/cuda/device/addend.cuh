@@ -1,4 +1,4 @@
-//===- addend.cuh - Sums fused into a kernel --------------------*- C++ -*-===//
+//===- addend.cuh - Additions fused into a kernel ---------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ADDEND_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ADDEND_CUH
@@ -7,17 +7,19 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Adds with a rounding of its own, never fused with a product.
+/// Adds with separate rounding: the compiler must not contract the addition
+/// with a product.
 inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
 inline __device__ double addedApart(double a, double b) {
   return __dadd_rn(a, b);
 }
 
 /// A tensor that is added to the result of a kernel, if it has data. The bits
-/// are those of a separate `add`.
+/// equal those of a separate `add` kernel.
 struct Addend {
   Operand data = kNone;
-  ElementType between = ElementType::f32; ///< the result is rounded to it first
+  ElementType between = ElementType::f32; ///< type of the result before the
+                                          ///< addition
 
   template <typename R>
   __device__ void addTo(R (&made)[kPack], std::int64_t first, int count) const {
@@ -32,7 +34,7 @@ struct Addend {
   }
 };
 
-/// Adds `row` to each row. A thread processes a pack.
+/// Adds `row` to each row of `from`. A thread processes a pack.
 template <typename R>
 __global__ void addRowToEach(Operand from, Operand row, std::int64_t width,
                              Result to, std::int64_t elements) {
@@ -49,7 +51,8 @@ __global__ void addRowToEach(Operand from, Operand row, std::int64_t width,
   store(to, first, count, values);
 }
 
-/// Queues `to` = `from` + `row`, which repeats after `width` elements.
+/// Queues the addition of `row`, which has `width` elements, to each row of
+/// `from`.
 template <typename R>
 void addRow(cudaStream_t stream, const Operand &from, const Operand &row,
             std::int64_t width, const Result &to, std::int64_t elements) {

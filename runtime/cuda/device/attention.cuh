@@ -1,12 +1,13 @@
-//===- attention.cuh - Attention, with a running softmax --------*- C++ -*-===//
+//===- attention.cuh - Attention with an online softmax ---------*- C++ -*-===//
 //
-// Two kernels: on tensor cores for 16-bit tensors, and a general one. On tensor
-// cores it is FlashAttention-2 (Dao 2023): a block has 128 queries, 32 to each
-// of its four warps, and iterates over tiles of keys. Sums stay in registers,
-// and probabilities are rounded once, as weights of values. The values of a
-// tile are copied while its scores are computed, and the next keys while the
-// values are added. A block shares 36 KiB where heads are up to 64 wide, with
-// tiles of 64 keys, and 51 KiB up to 128, with 32.
+// There are two kernels: one on tensor cores for 16-bit tensors, and a general
+// kernel. The former is FlashAttention-2 (Dao 2023): a block processes 128
+// queries, 32 per warp, and iterates over tiles of keys. Sums stay in
+// registers, and probabilities are rounded to 16 bits only as weights of the
+// values. The values of a tile are copied while its scores are computed, and
+// the next keys while the values are added. A block uses 36 KiB of shared
+// memory for heads up to 64 wide (tiles of 64 keys), and 51 KiB up to 128
+// (tiles of 32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,19 +22,19 @@ namespace mtplan::runtime::cuda {
 // On tensor cores
 //===----------------------------------------------------------------------===//
 
-/// The shape of a block for heads up to Width wide.
+/// The tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
-  static constexpr int kStrips = 2; ///< per warp
+  static constexpr int kStrips = 2; ///< strips of 16 rows per warp
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;
   static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
 };
 
-/// The running softmax of the rows of which a lane holds elements.
-/// Probabilities are relative to a reference score of the row. The reference
-/// becomes the largest score, and earlier sums are rescaled, only when a
-/// probability would exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit
-/// numbers have room for such probabilities, and few tiles need it.
+/// The online softmax of the rows of which a lane holds elements. Probabilities
+/// are relative to a reference score of the row. The reference is raised to the
+/// largest score, and earlier sums are rescaled, only when a probability would
+/// exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit numbers can
+/// represent such probabilities, and few tiles need the rescaling.
 template <int Strips> struct RunningRows {
   static constexpr float kSlack = 8.0F;
 
@@ -49,8 +50,10 @@ template <int Strips> struct RunningRows {
       }
   }
 
-  /// Replaces scores by probabilities, and rescales earlier sums if necessary.
-  /// \param scale  of scores, so that probabilities are powers of two
+  /// Replaces a tile's scores by unnormalized probabilities, and rescales
+  /// earlier sums if necessary.
+  /// \param scale  the scale of scores times log2(e), so that exp is a power of
+  /// two
   template <int Keys, int Width>
   __device__ void take(CoreSums<Strips, Keys> &scores,
                        CoreSums<Strips, Width> &sums, float scale) {
@@ -88,8 +91,8 @@ template <int Strips> struct RunningRows {
   }
 
 private:
-  /// Raises the references of rows that need it.
-  /// \param tops  the largest of this lane's scores, by row
+  /// Raises the reference of each row that needs it, and rescales its sums.
+  /// \param tops  the largest score of each row on this lane
   template <int Width>
   __device__ void grow(const float (&tops)[Strips][2],
                        CoreSums<Strips, Width> &sums, float scale) {
@@ -101,7 +104,7 @@ private:
         top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
         const float power = (largest[s][half] - top) * scale;
-        // A row whose scores have not grown stays the same.
+        // A row whose largest score has not grown enough keeps its reference.
         const bool grown = power < -kSlack;
         const float factor = grown ? powerOfTwo(power) : 1.0F;
         largest[s][half] = grown ? top : largest[s][half];
@@ -116,7 +119,8 @@ private:
 };
 
 /// Computes attention on tensor cores. A block processes a tile of queries of a
-/// head of a sample; a head's last tiles, which see most keys, come first.
+/// head of a sample. The last tiles of a head are scheduled first, because with
+/// a causal mask they attend to most keys.
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     attendOnCores(const T *query, const T *key, const T *value, Heads all,
@@ -200,7 +204,7 @@ __global__ void __launch_bounds__(kCoreThreads)
 }
 
 /// Queues attendOnCores.
-/// \param kept  the log-sum-exp of each row, for the gradient
+/// \param kept receives the log-sum-exp of each row
 template <typename T, int Width>
 void attentionOnCores(cudaStream_t stream, const Operand &query,
                       const Operand &key, const Operand &value,
@@ -223,8 +227,8 @@ void attentionOnCores(cudaStream_t stream, const Operand &query,
 // For all types
 //===----------------------------------------------------------------------===//
 
-/// Computes attention of any type. A block processes a tile of queries of a
-/// head of a sample.
+/// Computes attention for any element type. A block processes a tile of queries
+/// of a head of a sample.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     attend(Operand query, Operand key, Operand value, Result to, Result kept,
@@ -253,14 +257,15 @@ __global__ void __launch_bounds__(kTileThreads)
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const std::int64_t s = first + row + r;
-      // A row that does not exist sees no keys.
+      // A row beyond the last query attends to no keys.
       const bool seen = s < last && k + lane < all.visible(s);
       const R score =
           seen ? all.score(scores[r], head, s, k + lane) : -R(INFINITY);
       const R before = largest[r];
       const R top = overWarp(score, Larger());
       largest[r] = top > before || top != top ? top : before;
-      // Before the first visible key there is nothing to scale.
+      // The factor is 1 if the maximum is unchanged, even if it is still
+      // -infinity.
       const R factor = before == largest[r] ? R(1) : exp(before - largest[r]);
       const R share = seen ? exp(score - largest[r]) : R(0);
       totals[r] = totals[r] * factor + share;
@@ -286,8 +291,8 @@ __global__ void __launch_bounds__(kTileThreads)
             last - first, all.width, sums, totals);
 }
 
-/// Queues attention, on tensor cores where they suit.
-/// \param kept  the log-sum-exp of each row, for the gradient
+/// Queues attention, on tensor cores if suitCores() is true.
+/// \param kept receives the log-sum-exp of each row, for the gradient
 template <typename R, int Widths>
 void attentionOf(cudaStream_t stream, const Operand &query, const Operand &key,
                  const Operand &value, const Result &to, const Result &kept,

@@ -1,10 +1,10 @@
 //===- attention_grad.cuh - Gradients of attention --------------*- C++ -*-===//
 //
-// Probabilities are recomputed from the log-sum-exp of each row. Each tensor
-// has blocks of its own, which sum in one order: queries' gradients by tiles of
-// queries, keys' and values' gradients by tiles of keys. The gradient of a bias
-// is summed along diagonals, where distances are equal, then by row of its
-// table.
+// Probabilities are recomputed from the log-sum-exp of each row. To sum in a
+// fixed order without atomics, one kernel computes the gradients of queries per
+// tile of queries, and another those of keys and values per tile of keys. The
+// gradient of the bias table is summed along the scores' diagonals, on which
+// distances are equal, and then by row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +16,16 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kDiagonals = 2 * kTile - 1; ///< per tile
+inline constexpr int kDiagonals = 2 * kTile - 1; ///< per tile of scores
 
+/// The operands of the gradient; `above` is the gradient of the result.
 struct GradOperands {
   Operand query, key, value, above;
 };
 
-/// Computes the gradients of a tile's scores, and the weights of values; both
-/// are zero where a key is not visible.
+/// Computes for a tile the gradients of the scores (`slopes`) and the
+/// probabilities after dropout (`shares`). Both are zero where the mask hides a
+/// key.
 template <typename R>
 __device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
                          const Heads &all, const Mask &mask, std::int64_t b,
@@ -67,7 +69,8 @@ template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
 
 /// Computes the gradients of queries. A block processes a tile of queries of a
 /// head of a sample.
-/// \param diagonals  (keyTiles + 1) * kTile zeros per block; or null
+/// \param diagonals  receives the sums of diagonals; must hold (keyTiles + 1) *
+/// kTile zeros per block, or be null
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -86,8 +89,8 @@ __global__ void __launch_bounds__(kTileThreads)
     addRows<false>(slopes, keyRows(all, from.key, b, head / all.ofHead(), k),
                    all.width, left, sums);
     if (diagonals && threadIdx.x < kDiagonals) {
-      // Each thread sums one diagonal of the tile, on which the key's index is
-      // the query's plus `apart`.
+      // A thread sums one diagonal of the tile, on which the key's index is the
+      // query's plus `apart`.
       const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
       R sum = R(0);
       for (int q = 0; q < kTile; ++q)
@@ -103,8 +106,7 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
-/// of a key head of a sample, and the query heads that share it one after
-/// another.
+/// of a key head of a sample, for one query head of its group after another.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
   const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
   const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
-  // The first query that sees any of these keys.
+  // The first tile of queries that attend to any of these keys.
   const std::int64_t seenFrom =
       all.causal && first > all.positions.offset
           ? (first - all.positions.offset) / kTile * kTile
@@ -138,8 +140,8 @@ __global__ void __launch_bounds__(kTileThreads)
   storeRows(toValue, start, stride, rows, all.width, valueSums, factors);
 }
 
-/// Sums the diagonals to the table of biases, samples in their order. A block
-/// processes an element of the table, [row, head].
+/// Sums the diagonals into the gradient of the bias table, in the order of
+/// samples. A block processes an element [row, head] of the table.
 template <typename R>
 __global__ void biasGrad(const R *diagonals, Heads all, Result to) {
   const std::int64_t row = blockIdx.x / all.heads;
@@ -173,16 +175,16 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
                                   (all.keyTiles() + 1) * kTile) *
          sizeof(R);
 }
-/// Returns the bytes of scratch memory of attentionGradOf.
+/// Returns the scratch memory of attentionGradOf in bytes.
 template <typename R>
 std::size_t attentionGradScratch(const Heads &all, bool biased) {
   return numberBytes<R>(all) + (biased ? diagonalBytes<R>(all) : 0);
 }
 
-/// Queues the gradients of attention, on tensor cores where they suit.
+/// Queues the gradients of attention, on tensor cores if suitCores() is true.
 /// \param result, lse  the results of attentionOf
-/// \param toTable     gradient of the table of biases; without data: none
-/// \param biases      elements of the table
+/// \param toTable  the gradient of the bias table, or no data
+/// \param biases  the number of elements of the table
 template <typename R, int Widths>
 void attentionGradOf(cudaStream_t stream, const GradOperands &from,
                      const Operand &result, const Operand &lse,

@@ -1,14 +1,16 @@
 //===- attention_grad_cores.cuh - Gradients on tensor cores -----*- C++ -*-===//
 //
-// FlashAttention-2's backward (Dao 2023), in two kernels, so that every sum has
-// one order without atomics: one iterates over keys for a tile of queries, the
-// other over queries for a tile of keys. Both keep their own tile, and 32 rows
-// of the others are copied while the 32 before are used. Probabilities and
-// score gradients are rounded once, as weights. A block shares, for 128
-// queries, 55 KiB where heads are up to 64 wide and 103 KiB up to 128, and for
-// 128 keys of up to 64, or 64 of up to 128, 55 and 69 KiB. A device of 99 KiB
-// takes 64 queries at once instead of 128, in 69 KiB; each query has its sums
-// in the same order.
+// FlashAttention-2's backward pass (Dao 2023) on tensor cores, in two kernels,
+// so that every sum has a fixed order without atomics: one iterates over keys
+// for a tile of queries, the other over queries for a tile of keys. A block's
+// own tile stays in shared memory, and the next 32 rows of the others are
+// copied while the previous 32 are used. Probabilities and score gradients are
+// rounded to 16 bits only as weights of products.
+//
+// The shared memory of a block is, for heads up to 64 and up to 128 wide, 55
+// and 103 KiB with 128 queries, and 55 KiB with 128 keys and 69 KiB with 64
+// keys. If a device has too little for 103 KiB, a block processes 64 queries in
+// 69 KiB; the order of each query's sums is the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +22,13 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The numbers of a query's row that the gradients of its scores need.
+/// The values per query that the gradients of its scores need.
 template <typename R> struct RowNumbers {
-  R lse;        ///< logarithm of the sum of the scores' exponentials
+  R lse;        ///< log-sum-exp of the scores
   R projection; ///< dot product of the result and its gradient
 };
 
-/// Computes the numbers of each row. A warp processes a row.
+/// Computes the RowNumbers of each query. A warp processes a row.
 template <typename R>
 __global__ void project(Operand result, Operand above, Operand lse,
                         std::int64_t rows, std::int64_t width,
@@ -43,15 +45,16 @@ __global__ void project(Operand result, Operand above, Operand lse,
     to[row] = {loadOne<R>(lse, row), sum};
 }
 
-/// The shape of a block for heads up to Width wide: strips of a warp, own rows
-/// of the block, and rows of the others at once.
+/// The tile sizes of a block for heads of up to Width features: strips per
+/// warp, rows of the block's own tile (kOwn), and rows of the other operands at
+/// a time (kOthers).
 template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
                                       kOwn * sizeof(RowNumbers<float>);
-  /// Blocks per multiprocessor for which the registers suffice.
+  /// The number of blocks per multiprocessor that the registers permit.
   static constexpr int kAtOnce = Width <= 64 ? 3 : 2;
 };
 template <int Width> struct KeyGradShape {
@@ -62,15 +65,17 @@ template <int Width> struct KeyGradShape {
                                       2 * kOthers * sizeof(RowNumbers<float>);
 };
 
+/// The operands of the gradient; `above` is the gradient of the result.
 template <typename T> struct CoreOperands {
   const T *query, *key, *value, *above;
 };
 
 /// Returns the gradient of a score.
-/// \param above   product of the value with the gradient of the result
-/// \param factor  of kept probabilities
-/// \param scale   of scores, so that probabilities are powers of two
-/// \param share   receives the probability, without the factor
+/// \param above  the dot product of the value and the result's gradient
+/// \param factor  dropout's factor for probabilities that are kept
+/// \param scale  the scale of scores times log2(e), so that exp is a power of
+/// two
+/// \param share  receives the probability before dropout
 __device__ __forceinline__ float slopeOf(float score, float above, bool kept,
                                          float factor, float scale,
                                          const RowNumbers<float> &row,
@@ -79,8 +84,8 @@ __device__ __forceinline__ float slopeOf(float score, float above, bool kept,
   return share * ((kept ? above : 0.0F) * factor - row.projection);
 }
 
-/// Begins to copy the numbers of Rows rows of a head, of which `there` exist,
-/// at least one; the others become zeros.
+/// Begins the asynchronous copy of the numbers of Rows rows of a head. Only the
+/// first `there` rows (at least one) exist; the others become zeros.
 template <int Rows>
 __device__ void beginNumbers(RowNumbers<float> *to,
                              const RowNumbers<float> *from, int stride,
@@ -94,7 +99,7 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 }
 
 /// Computes the gradients of queries. A block processes a tile of queries of a
-/// head of a sample, in the order of attendOnCores.
+/// head of a sample; tiles are scheduled like in attendOnCores.
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
@@ -105,7 +110,8 @@ __global__ void __launch_bounds__(kCoreThreads,
                 kTileSize = kKeys * kPitch<Width>;
   T *const queries = static_cast<T *>(launchedMemory());
   T *const aboves = queries + Shape::kOwn * kPitch<Width>;
-  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // keys and values
+  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // two buffers of keys
+                                                         // and values
   auto *const rowNumbers =
       reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
   const CoreBlock block(blockIdx.x, all.queries, Shape::kOwn, all.heads);
@@ -181,8 +187,7 @@ __global__ void __launch_bounds__(kCoreThreads,
 }
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
-/// of a key head of a sample, and the query heads that share it one after
-/// another.
+/// of a key head of a sample, for one query head of its group after another.
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
@@ -192,7 +197,8 @@ __global__ void __launch_bounds__(kCoreThreads)
                 kTileSize = kQueries * kPitch<Width>;
   T *const keys = static_cast<T *>(launchedMemory());
   T *const values = keys + Shape::kOwn * kPitch<Width>;
-  T *const pairs = values + Shape::kOwn * kPitch<Width>; // queries and above
+  T *const pairs = values + Shape::kOwn * kPitch<Width>; // two buffers of
+                                                         // queries and above
   auto *const rowNumbers =
       reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
   const CoreBlock block(blockIdx.x, all.keys, Shape::kOwn, all.keyHeads);
@@ -202,7 +208,7 @@ __global__ void __launch_bounds__(kCoreThreads)
             rows = static_cast<int>(all.queries);
   const Sight sight(all);
   const float scale = static_cast<float>(all.scale * kLog2E);
-  // The first query that sees any of these keys.
+  // The first tile of queries that attend to any of these keys.
   const int seenFrom =
       first >= sight.past ? (first - sight.past + 1) / kQueries * kQueries : 0;
   const int firstHead = block.head * static_cast<int>(all.ofHead()),
@@ -232,7 +238,7 @@ __global__ void __launch_bounds__(kCoreThreads)
   if (head < endOfHeads)
     begin(head, query, turn);
   else
-    endCopies(); // no query sees these keys
+    endCopies(); // no query attends to these keys
   while (head < endOfHeads) {
     const int atQuery = query, atHead = head;
     endCopies();
@@ -248,12 +254,12 @@ __global__ void __launch_bounds__(kCoreThreads)
     }
     if (head < endOfHeads)
       begin(head, query, turn);
-    // None of these queries sees any of this warp's keys.
+    // None of these queries attends to any of this warp's keys.
     if (first + row >= sight.of(atQuery + kQueries - 1))
       continue;
     const std::int64_t rowOfMask =
         (atHead - firstHead) * all.positions.global + atQuery;
-    // Rows of queries that do not exist are zeros, and add nothing.
+    // Rows beyond the last query are zeros, and add nothing.
     CoreSums<kStrips, kQueries> scores, above;
     dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
     dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
@@ -307,8 +313,8 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
          from, numbers, all, masks, toQuery);
 }
 
-/// Queues both kernels.
-/// \param numbers  of each query's row
+/// Queues queryGradOnCores and keyGradOnCores.
+/// \param numbers  of each query, computed by project()
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,

@@ -1,9 +1,10 @@
 //===- attention_tiles.cuh - Tiles of attention's tensors -------*- C++ -*-===//
 //
-// Queries and keys are processed in tiles of 32, so that scores exist for one
-// tile at a time (Dao et al. 2022). In a block each of four warps has eight
-// rows of a tile and each lane a column. Tensors are loaded 32 features at a
-// time, so that any width fits the shared memory of a block.
+// Queries and keys are processed in tiles of 32, so that only the scores of one
+// tile are in memory at a time (Dao et al. 2022). Each of a block's four warps
+// processes eight rows of a tile, and each lane a column. Tensors are loaded 32
+// features at a time, so that the shared memory of a block suffices for any
+// width.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,31 +21,32 @@
 namespace mtplan::runtime::cuda {
 
 inline constexpr int kTile = kWarp;
-inline constexpr int kRows = 8; ///< per warp
+inline constexpr int kRows = 8; ///< rows of a tile per warp
 inline constexpr unsigned kTileThreads = kTile / kRows * kWarp;
-inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< of a head
+inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< features of a head
 
-/// One more column, so that lanes that read a column use different banks.
+/// A tile in shared memory, padded by a column so that the lanes that read a
+/// column access different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
-/// Loads one element. It is not inline, to keep code for every type out of
-/// loops.
+/// Loads one element. The function is not inlined, to keep the code for all
+/// element types out of loops.
 template <typename R>
 __device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
   return loadOne<R>(from, index);
 }
 
-/// The shapes of an attention, and which keys queries see.
+/// The shapes and attributes of an attention.
 struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
   bool causal;
   double scale;
-  Span samples, positions; ///< the queries' in the whole tensor
+  Span samples, positions; ///< of the queries' shard
   std::int64_t firstHead, allHeads;
   std::int64_t microBatch = 0;
-  Operand table = kNone;                 ///< biases; without data: none
-  const std::int32_t *buckets = nullptr; ///< rows of the table, by bucketAt
-  double softcap = 0.0; ///< for scaled scores; 0: none, and none with a table
+  Operand table = kNone;                 ///< the bias table, or no data
+  const std::int32_t *buckets = nullptr; ///< table rows by bucketAt()
+  double softcap = 0.0;                  ///< 0: none; excludes a bias table
 
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
@@ -52,10 +54,11 @@ struct Heads {
   __host__ __device__ std::int64_t keyTiles() const {
     return (keys + kTile - 1) / kTile;
   }
+  /// Returns the number of query heads per key head.
   __device__ std::int64_t ofHead() const { return heads / keyHeads; }
 
-  /// Return the first element of a row of queries, of a row of keys, and the
-  /// element of a row's log-sum-exp.
+  /// Return the index of the first element of a query and of a key, and the
+  /// index of a query's log-sum-exp.
   __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
                                   std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
@@ -68,12 +71,12 @@ struct Heads {
                                  std::int64_t s) const {
     return (b * queries + s) * heads + head;
   }
-  /// Returns how many keys the query at local position `s` sees.
+  /// Returns how many keys the query at local position `s` attends to.
   __device__ std::int64_t visible(std::int64_t s) const {
     const std::int64_t past = positions.offset + s + 1;
     return causal && past < keys ? past : keys;
   }
-  /// Returns the index of a row's first element in the mask, like maskIndex.
+  /// Returns the index of a query's first score in the dropout mask.
   __device__ std::int64_t maskRow(std::int64_t b, std::int64_t head,
                                   std::int64_t s) const {
     const std::int64_t sample =
@@ -86,7 +89,8 @@ struct Heads {
                                  std::int64_t s, std::int64_t k) const {
     return maskRow(b, head, s) + scoreIndex(k);
   }
-  /// Returns the index of a distance, from `queries - 1` keys back on.
+  /// Returns the index into `buckets` for a query and a key; it depends only on
+  /// their distance.
   __host__ __device__ std::int64_t bucketAt(std::int64_t s,
                                             std::int64_t k) const {
     return k - s + queries - 1;
@@ -106,7 +110,7 @@ struct Heads {
   }
 };
 
-/// Returns the derivative of a score by its scaled product.
+/// Returns the derivative of a score with respect to its scaled product.
 template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   if (!(all.softcap > 0.0))
     return R(1);
@@ -114,7 +118,7 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// Rows of one head; a tile may have fewer than kTile of them.
+/// The rows of a head from a tile on; the last tile has fewer than kTile.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;
@@ -133,9 +137,9 @@ inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
           all.keys - first};
 }
 
-/// Loads features first ... first + kTile - 1, zeros beyond the end; each
-/// thread loads a pack. It is not inline because it has many callers and code
-/// for every type.
+/// Loads features [first, first + kTile) of a tile, with zeros beyond the end;
+/// each thread loads a pack. The function is not inlined, because it has many
+/// callers and code for all element types.
 template <typename R>
 __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
                                       std::int64_t width, Tile<R> &tile) {
@@ -152,7 +156,8 @@ __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
     tile[row][column + i] = x[i];
 }
 
-/// Adds products of this warp's rows of `left` with the lane's of `right`.
+/// Adds to `sums` the dot products of this warp's rows of `left` with this
+/// lane's row of `right`.
 template <typename R>
 __device__ void addProducts(const HeadRows &left, const HeadRows &right,
                             std::int64_t width, Tile<R> &leftTile,
@@ -175,8 +180,9 @@ __device__ void addProducts(const HeadRows &left, const HeadRows &right,
   }
 }
 
-/// Adds weighted rows; a lane has features lane, lane + 32, ...
-/// \tparam ByColumn  whether this warp's rows are columns of the weights
+/// Adds to `sums` the rows, weighted per row of this warp. A lane sums features
+/// lane, lane + 32, ...
+/// \tparam ByColumn whether the rows of this warp are columns of `weights`
 template <bool ByColumn, typename R, int Widths>
 __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
                         std::int64_t width, Tile<R> &tile,
@@ -187,7 +193,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   for (int part = 0; part < Widths; ++part) {
     if (part * kTile >= width)
       continue;
-    __syncthreads(); // the weights are complete, and `tile` has been read
+    __syncthreads(); // `weights` is complete; `tile` has been read
     loadTile(rows, part * kTile, width, tile);
     __syncthreads();
     for (int i = 0; i < kTile; ++i) {
@@ -200,7 +206,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   }
 }
 
-/// Stores the sums of addRows, times a factor for each row.
+/// Stores the sums of addRows, times a factor per row.
 template <typename R, int Widths>
 __device__ void storeRows(const Result &to, std::int64_t start,
                           std::int64_t stride, std::int64_t rows,
@@ -223,8 +229,9 @@ __device__ void storeRows(const Result &to, std::int64_t start,
   });
 }
 
-/// Returns rows of a table of biases, indexed by Heads::bucketAt.
-/// \param offset  the queries' first position
+/// Returns the row of the bias table for each distance, indexed by
+/// Heads::bucketAt.
+/// \param offset  the global position of the first query
 inline std::vector<std::int32_t>
 biasRows(std::int64_t queries, std::int64_t keys, std::int64_t offset,
          std::int64_t rows, std::int64_t maxDistance, bool bothWays) {

@@ -10,13 +10,13 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kBalanceThreads = 128;
 
-/// The settings of a load-balancing loss.
+/// The attributes of a load-balancing loss.
 template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;
 
-  /// Returns the derivative of the loss by a probability, for each time that
-  /// the expert is chosen.
+  /// Returns the derivative of the loss with respect to a probability of an
+  /// expert, per token that chooses the expert.
   __device__ R scale(const Operand &count) const {
     return static_cast<R>(
         coefficient * static_cast<double>(experts) /
@@ -24,9 +24,10 @@ template <typename R> struct Balance {
   }
 };
 
-/// Writes for each sample and expert, to `terms`, its term of the loss, or, if
-/// `terms` is null, to `slopes`, how often it is chosen times the scale. A
-/// block processes an expert of a sample.
+/// Counts how often each expert is chosen in each sample, times scale(). Writes
+/// this to `slopes`, or, if `terms` is not null, its product with the sum of
+/// the expert's probabilities, a term of the loss, to `terms`. A block
+/// processes an expert of a sample.
 template <typename R>
 __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
                              R *slopes, R *terms) {
@@ -52,7 +53,7 @@ __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
     slopes[blockIdx.x] = slope;
 }
 
-/// Adds the terms in one thread, samples in their order.
+/// Adds all terms in one thread, in the order of samples.
 template <typename R>
 __global__ void addTerms(const R *terms, std::int64_t samples,
                          std::int64_t experts, Result to) {
@@ -68,8 +69,8 @@ __global__ void addTerms(const R *terms, std::int64_t samples,
   storeOne(to, 0, loss);
 }
 
-/// Computes the softmax's gradient from the slopes of the sample. A thread
-/// processes a token.
+/// Computes the gradient of the logits through the softmax from the slopes of
+/// the sample. A thread processes a token.
 template <typename R>
 __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
                             std::int64_t tokens, Result to) {
@@ -87,12 +88,13 @@ __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
              of.share(token.logit(e)) * (slope[e] - projection));
 }
 
-/// Returns the bytes of scratch memory of both.
+/// Returns the scratch memory of balanceLoss and balanceLossGrad in bytes.
 template <typename R>
 std::size_t balanceScratch(std::int64_t samples, std::int64_t experts) {
   return static_cast<std::size_t>(samples * experts) * sizeof(R);
 }
 
+/// Queues the load-balancing loss, a scalar.
 template <typename R>
 void balanceLoss(cudaStream_t stream, const Operand &logits,
                  const Operand &count, const Result &to, std::int64_t samples,
@@ -104,6 +106,7 @@ void balanceLoss(cudaStream_t stream, const Operand &logits,
          samples, all.experts, to);
 }
 
+/// Queues the gradient of the loss with respect to the logits.
 template <typename R>
 void balanceLossGrad(cudaStream_t stream, const Operand &logits,
                      const Operand &count, const Result &to,

@@ -1,4 +1,4 @@
-//===- block_sum.cuh - Sums over a block, in a fixed order ------*- C++ -*-===//
+//===- block_sum.cuh - Sums over a block in a fixed order -------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
@@ -14,15 +14,15 @@ struct Plus {
     return a + b;
   }
 };
-/// Returns the larger of two values. A NaN in `a` stays.
+/// Returns the larger of two values, or `a` if it is NaN.
 struct Larger {
   template <typename R> __device__ R operator()(R a, R b) const {
     return a > b || a != a ? a : b;
   }
 };
 
-/// Combines one value of each of `Lanes` neighbouring lanes of a warp, by
-/// pairs; all of them get the result.
+/// Combines one value of each of `Lanes` adjacent lanes of a warp by a
+/// butterfly exchange. Returns the result on all of these lanes.
 template <int Lanes = kWarp, typename R, typename Combine>
 __device__ R overWarp(R value, Combine combine) {
 #pragma unroll
@@ -31,8 +31,9 @@ __device__ R overWarp(R value, Combine combine) {
   return value;
 }
 
-/// Combines one value of each thread of a block of whole warps, threadIdx.y 0,
-/// by pairs within warps, then over the warps; all threads get the result.
+/// Combines one value of each thread of a block, first within warps, then over
+/// the warps. Returns the result on all threads. The block must consist of full
+/// warps and have blockDim.y 1.
 template <typename R, typename Combine>
 __device__ R overBlock(R value, Combine combine) {
   __shared__ R warps[kWarp];
@@ -48,11 +49,12 @@ __device__ R overBlock(R value, Combine combine) {
   return all;
 }
 
+/// Returns the sum over a block on all threads.
 template <typename R> __device__ R sumOverBlock(R value) {
   return overBlock(value, Plus());
 }
 
-/// Sums several values at once.
+/// Sums several values per thread with one synchronization.
 template <typename R, int Sums>
 __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
   __shared__ R warps[Sums][kWarp];
@@ -73,10 +75,10 @@ __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
   return values;
 }
 
-/// A sum in twice double precision, like runtime/backend/long_sum.h. Squares
-/// are rounded by an intrinsic: a compiler that fused them with the sum would
-/// remove the lost part. Members have no initial values, so that blocks may
-/// share the struct.
+/// A sum in double-double precision, like runtime/backend/long_sum.h.
+/// Intrinsics round the squares, because the compiler would otherwise contract
+/// them with the sum and lose the rounding error. Members have no initializers,
+/// so that the struct may be in shared memory.
 struct DeviceLongSum {
   double sum, lost;
 
@@ -90,7 +92,7 @@ struct DeviceLongSum {
     lost += fma(value, value, -square);
     add(square);
   }
-  /// In double the square of a float is exact.
+  /// The square of a float is exact in double.
   __device__ void addSquare(float value) {
     add(__dmul_rn(static_cast<double>(value), static_cast<double>(value)));
   }
@@ -98,7 +100,7 @@ struct DeviceLongSum {
     add(other.sum);
     lost += other.lost;
   }
-  /// Returns the sum alone if it is not finite.
+  /// Returns the corrected sum, or the plain sum if that is not finite.
   __device__ double value() const { return isfinite(sum) ? sum + lost : sum; }
 };
 

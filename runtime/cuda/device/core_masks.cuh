@@ -1,10 +1,10 @@
-//===- core_masks.cuh - Dropout masks for tensor cores ----------*- C++ -*-===//
+//===- core_masks.cuh - Dropout masks on tensor cores -----------*- C++ -*-===//
 //
-// A draw masks eight scores of one query: two neighbours in each of four groups
-// of eight keys (scoreIndex in runtime/random). Where queries are rows, one
-// lane holds all of them. Where keys are rows, two lanes hold them, for two
-// queries: each lane draws for one query and exchanges half of the words. No
-// word is drawn twice in a warp.
+// A Philox draw masks eight scores of one query: two adjacent scores in each of
+// four groups of eight keys (scoreIndex in runtime/random). If queries are the
+// rows of a tile, one lane holds all eight. If keys are the rows, two lanes
+// hold the scores of two queries, so each lane draws for one query and they
+// exchange half of the words. No warp makes a draw twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,33 +15,35 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Tells which of two neighbouring elements are kept. The bits of a half word
-/// are compared as 16-bit floats, where infinity and then NaN are the largest.
+/// Determines which of two adjacent elements dropout keeps. The random bits are
+/// compared with the limit as 16-bit floats; NaN compares as larger than any
+/// limit.
 class KeptPair {
 public:
   KeptPair() = default;
-  /// \param limit  up to kMostLimitOnCores
+  /// \param limit  at most kMostLimitOnCores
   __device__ KeptPair(std::uint32_t theWord, std::uint32_t limit)
       : word(theWord), limits(limit << 16 | limit) {}
 
-  /// Returns a word in which all bits of a half are set if its element is kept.
+  /// Returns a bit mask of 16 bits for each element, all ones if it is kept.
   __device__ std::uint32_t mask() const {
     __half2 number, least;
     memcpy(static_cast<void *>(&number), &word, sizeof(word));
     memcpy(static_cast<void *>(&least), &limits, sizeof(limits));
     return __hgeu2_mask(__habs2(number), least);
   }
+  /// Returns whether each element is kept.
   __device__ Halves halves() const { return reachingHalves(word, limits); }
 
 private:
   std::uint32_t word, limits;
 };
 
-/// Draws the masks of a warp's sums.
-/// \tparam KeysAreRows  whether keys, and not queries, are rows of the sums
+/// Draws the dropout masks of a warp's score tile.
+/// \tparam KeysAreRows whether keys, instead of queries, are rows of the tile
 template <bool KeysAreRows> class CoreMask {
 public:
-  /// \param query  the first one of the sums
+  /// \param query  the first query of the tile
   __device__ CoreMask(const Masks &masks, const Heads &all, int sample,
                       int head, int query)
       : mask(masks.now()), ofKept(static_cast<float>(mask.factor)),
@@ -54,10 +56,11 @@ public:
   }
 
   __device__ bool drops() const { return mask.drops(); }
-  /// Returns the factor of kept elements.
+  /// Returns the factor for elements that are kept.
   __device__ float factor() const { return ofKept; }
 
-  /// Draws for row `row` + g and four groups of eight columns from `key` on.
+  /// Draws for this lane's row, `row` + g (tensor_core.cuh), and the 32 columns
+  /// from `key` on.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
     static_assert(!KeysAreRows);
     const PhiloxCounter words = wordsOf(row, key);
@@ -66,15 +69,15 @@ public:
       pairs[n] = KeptPair(words[n], mask.limit);
   }
 
-  /// Draws for Strips strips from `key` on, rows g and g + 8 of each, and the
-  /// eight columns from `query` on. Two strips are a whole group of keys; with
-  /// one strip, another warp uses the other half of a draw.
+  /// Draws for rows g and g + 8 of each of Strips strips from `key` on, and for
+  /// the eight columns from `query` on. Two strips use a draw completely; with
+  /// one strip, another warp repeats the draw for the other half.
   template <int Strips>
   __device__ void ofRows(std::int64_t query, int key,
                          KeptPair (&pairs)[Strips][2]) const {
     static_assert(KeysAreRows && Strips <= 2);
     const PhiloxCounter words = wordsOf(query, key / kScoreGroup * kScoreGroup);
-    // This lane draws the half words of odd keys, or those of even keys.
+    // This lane needs the half words of odd keys, or those of even keys.
     const bool odd = laneOfWarp() / 4 % 2 != 0;
 #pragma unroll
     for (int s = 0; s < Strips; ++s) {
@@ -98,12 +101,12 @@ private:
 
   Mask mask;
   float ofKept;
-  std::int64_t perQuery; ///< draws per query
-  std::int64_t first;    ///< this lane's draw for its first query's first keys
+  std::int64_t perQuery; ///< number of draws per query
+  std::int64_t first;    ///< index of this lane's first draw
 };
 
-/// Applies the mask to pairs whose rows are queries.
-/// \param key  the first column
+/// Applies dropout to pairs whose rows are queries.
+/// \param key  the first key of the columns
 template <int Strips, int Columns>
 __device__ void drop(CorePairs<Strips, Columns> &pairs,
                      const CoreMask<false> &mask, int key) {

@@ -1,9 +1,9 @@
 //===- core_tiles.cuh - Tiles in shared memory, for tensor cores *- C++ -*-===//
 //
-// A block of four warps keeps rows of up to Width 16-bit elements in shared
-// memory, in packs of eight, with one more pack per row: packs of one column in
-// eight rows lie in different banks, and all addresses are a constant away from
-// the lane's first. A warp computes strips of sixteen rows.
+// A block of four warps holds rows of Width 16-bit elements in shared memory. A
+// row is padded by one pack of eight elements, so that the packs of one column
+// in eight rows are in different banks, and all addresses of a lane differ from
+// its first by constants. A warp computes strips of sixteen rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,12 @@ inline constexpr int kCoreWarps = 4;
 inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
-inline constexpr int kMostOnCores = 128; ///< the widest head
-/// The largest limit of a mask: the bits of a 16-bit float's infinity.
+inline constexpr int kMostOnCores = 128; ///< the widest head in features
+/// The largest limit of a mask (KeptPair): the bits of infinity in f16.
 inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
-/// The sums that a lane holds of Strips strips by Columns columns
-/// (tensor_core.cuh).
+/// A lane's accumulators of a tile of Strips strips by Columns columns, in the
+/// layout of tensor_core.cuh.
 template <int Strips, int Columns>
 using CoreSums = float[Strips][Columns / 8][4];
 
@@ -37,11 +37,11 @@ inline __device__ int warpOfBlock() {
   return static_cast<int>(threadIdx.x / kWarp);
 }
 
-/// The tile of rows, head and sample of a block.
+/// The tile, head and sample that a block processes.
 struct CoreBlock {
   int tile, tiles, head, sample, rows;
 
-  /// \param ofTile  rows per tile
+  /// \param ofTile  the number of rows per tile
   __device__ CoreBlock(unsigned block, std::int64_t allRows, int ofTile,
                        std::int64_t heads)
       : tiles(static_cast<int>(blocksFor(allRows, ofTile))), rows(ofTile) {
@@ -50,11 +50,12 @@ struct CoreBlock {
     head = at / tiles % static_cast<int>(heads);
     sample = at / tiles / static_cast<int>(heads);
   }
-  /// Returns the first row, where the last tiles of a head are processed first.
+  /// Returns the first row of this block if the last tiles of a head are
+  /// scheduled first.
   __device__ int lastFirst() const { return (tiles - 1 - tile) * rows; }
 };
 
-/// Heads::visible in few registers; positions are less than 2^31.
+/// Computes Heads::visible with 32-bit numbers; positions are below 2^31.
 struct Sight {
   int past, keys;
 
@@ -62,20 +63,22 @@ struct Sight {
       : past(
             static_cast<int>(all.causal ? all.positions.offset + 1 : all.keys)),
         keys(static_cast<int>(all.keys)) {}
+  /// Returns how many keys a query attends to.
   __device__ int of(int query) const {
     return query + past < keys ? query + past : keys;
   }
 };
 
-/// Elements from one row of a tile to the next.
+/// The row stride of a tile in elements.
 template <int Width> inline constexpr int kPitch = Width + kPack;
-/// Returns the bytes of `rows` rows.
+/// Returns the size of `rows` rows of a tile in bytes.
 template <int Width> constexpr unsigned tileBytes(int rows) {
   return static_cast<unsigned>(rows * kPitch<Width> * 2);
 }
 
-/// Begins to copy Rows rows of `width` elements, of which `there` exist, at
-/// least one; all other elements become zeros.
+/// Begins the asynchronous copy of Rows rows of `width` elements to a tile.
+/// Only the first `there` rows (at least one) exist; all other elements become
+/// zeros.
 template <int Rows, int Width, typename T>
 __device__ void beginRows(T *tile, const T *from, int stride, int there,
                           int width) {
@@ -94,8 +97,8 @@ __device__ void beginRows(T *tile, const T *from, int stride, int there,
   }
 }
 
-/// Loads rows row ... row + 15 and columns column ... column + 15 as a left
-/// factor (operand A of mma).
+/// Loads the 16 x 16 elements from `row` and `column` on as the left factor
+/// (operand A) of mma.
 template <int Width, typename T>
 __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                          int column) {
@@ -104,8 +107,8 @@ __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                                 lane / 16 * kPack);
 }
 
-/// Loads the same as two right factors (operands B), whose rows are summed
-/// over: right[0, 1] for the first eight columns, right[2, 3] for the others.
+/// Loads 16 x 16 elements as two right factors (operands B), with k along the
+/// rows: right[0, 1] for the first eight columns, right[2, 3] for the others.
 template <int Width, typename T>
 __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                           int column) {
@@ -114,8 +117,8 @@ __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                                 lane / 16 * kPack);
 }
 
-/// Loads the same transposed: columns are summed over, and right[0, 1] is for
-/// the first eight rows.
+/// Loads 16 x 16 elements as two right factors, with k along the columns:
+/// right[0, 1] for the first eight rows, right[2, 3] for the others.
 template <int Width, typename T>
 __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                            int column) {
@@ -125,8 +128,8 @@ __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                           column + lane / 8 % 2 * kPack);
 }
 
-/// Computes the products of rows of `left`, from `row` on, with rows of
-/// `right`.
+/// Computes the dot products of the rows of `left` from `row` on with the rows
+/// of `right`.
 template <int Width, int Strips, int Columns, typename T>
 __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
                         const T *right) {
@@ -156,9 +159,9 @@ __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
   }
 }
 
-/// Sets scores of keys that do not exist or are not visible to minus infinity.
-/// \tparam KeysAreRows  whether keys, and not queries, are rows of the sums
-/// \param query, key     the first ones of the sums
+/// Sets the scores of keys that do not exist or are masked to -infinity.
+/// \tparam KeysAreRows whether keys, instead of queries, are rows of the tile
+/// \param query, key the first query and key of the tile
 template <bool KeysAreRows, int Strips, int Columns>
 __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
                            const Sight &sight, int query, int key) {
@@ -177,7 +180,7 @@ __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
       }
 }
 
-/// Rounds two numbers to 16 bits each.
+/// Rounds two numbers to T and packs them into a word.
 template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   std::uint32_t bits;
   if constexpr (std::is_same_v<T, __half>) {
@@ -190,12 +193,12 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   return bits;
 }
 
-/// A lane's sums, rounded to 16 bits, in pairs: rows g and g + 8 of columns
-/// 8n + 2t, + 1.
+/// CoreSums rounded to 16 bits and packed in pairs of adjacent columns: rows g
+/// and g + 8, columns 8n + 2t and 8n + 2t + 1.
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 
-/// Returns the pair of a row of strip s; sums are rounded.
+/// Returns one pair of CorePairs or of CoreSums, which are rounded to T.
 template <typename T, int Strips, int Eights>
 __device__ std::uint32_t pairAt(const std::uint32_t (&pairs)[Strips][Eights][2],
                                 int s, int n, int half) {
@@ -207,7 +210,7 @@ __device__ std::uint32_t pairAt(const float (&sums)[Strips][Eights][4], int s,
   return pairOf<T>(sums[s][n][half * 2], sums[s][n][half * 2 + 1]);
 }
 
-/// Rounds all sums to pairs.
+/// Rounds all accumulators to pairs.
 template <typename T, int Strips, int Columns>
 __device__ void roundSums(CorePairs<Strips, Columns> &pairs,
                           const CoreSums<Strips, Columns> &sums) {
@@ -220,15 +223,14 @@ __device__ void roundSums(CorePairs<Strips, Columns> &pairs,
         pairs[s][n][half] = pairAt<T>(sums, s, n, half);
 }
 
-/// Adds the rows of the tile, times weights.
-/// \param weights  CorePairs, or CoreSums, which are rounded to T
+/// Adds weights * tile to the accumulators.
+/// \param weights  CorePairs, or CoreSums that are rounded to T
 template <int Width, int Columns, int Strips, typename Weights, typename T>
 __device__ void addWeighted(CoreSums<Strips, Width> &sums,
                             const Weights &weights, const T *tile) {
 #pragma unroll
   for (int k = 0; k < Columns; k += 16) {
-    // Rounded sums already have the register layout of a left factor (operand
-    // A).
+    // Rounded accumulators already have the register layout of operand A.
     std::uint32_t left[Strips][4];
 #pragma unroll
     for (int s = 0; s < Strips; ++s)
@@ -248,8 +250,8 @@ __device__ void addWeighted(CoreSums<Strips, Width> &sums,
   }
 }
 
-/// Stores this warp's sums, times a factor, to rows from `row` on, of which
-/// `there` exist.
+/// Stores this warp's accumulators, times a factor, to the rows from `row` on;
+/// the tensor has `there` rows from `to` on.
 template <int Strips, int Width, typename T>
 __device__ void storeSums(T *to, int stride, int row, int there, int width,
                           const CoreSums<Strips, Width> &sums, float factor) {
@@ -270,9 +272,9 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
     }
 }
 
-/// Returns whether tensor cores can be used: all tensors are 16-bit, of one
-/// type and aligned, and so are their rows. Biases, soft caps, scales that are
-/// not positive and masks that keep less than one in 32 need the general
+/// Returns whether the kernels on tensor cores support an attention: all
+/// tensors must have one 16-bit type and aligned rows. Biases, soft caps,
+/// scales that are not positive and dropout rates above 31/32 need the general
 /// kernels.
 inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
@@ -288,7 +290,8 @@ inline bool suitCores(const Heads &all, const Masks &masks,
   return true;
 }
 
-/// Calls `use` with a null pointer of the 16-bit type's own C++ type.
+/// Calls `use` with a null pointer of type T *, where T is the C++ type of the
+/// 16-bit `type`.
 template <typename Use> void withHalf(ElementType type, Use use) {
   if (type == ElementType::f16)
     use(static_cast<__half *>(nullptr));

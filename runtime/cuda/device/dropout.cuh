@@ -1,8 +1,8 @@
-//===- dropout.cuh - Dropout, and its masks ---------------------*- C++ -*-===//
+//===- dropout.cuh - Dropout and its masks ----------------------*- C++ -*-===//
 //
-// Masks are drawn where they are needed, as runtime/random specifies: an
-// element is drawn from its index in the whole tensor, eight to a draw, so no
-// mask is ever stored.
+// Masks are never stored: each kernel recomputes their elements by Philox from
+// the element's index in the global tensor, as runtime/random specifies. One
+// draw yields eight elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +24,12 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The mask of one step.
+/// The dropout mask of one step.
 struct Mask {
   std::uint32_t key0, key1;
   std::uint64_t stream;
-  std::uint32_t limit; ///< bits of at least this keep; 0: all elements are kept
-  double factor;       ///< multiplies the kept elements
+  std::uint32_t limit; ///< smaller random bits drop; 0: no dropout
+  double factor;       ///< for elements that are kept
 
   __device__ bool drops() const { return limit > 0; }
 
@@ -42,8 +42,8 @@ struct Mask {
                                    {key0, key1});
   }
 
-  /// Returns the factor that a half word draws.
-  /// \param half  0 or 1
+  /// Returns the factor for 16 bits of a random word.
+  /// \param half  0: the lower 16 bits, 1: the upper
   template <typename R>
   __device__ R valueOf(std::uint32_t word, unsigned half) const {
     return ((word >> 16 * half) & kMaskBits) < limit ? R(0)
@@ -57,7 +57,8 @@ struct Mask {
     const PhiloxCounter words =
         wordsOf(static_cast<std::uint64_t>(index) / kMaskDraw);
     const unsigned i = static_cast<unsigned>(index % kMaskDraw);
-    // An index such as words[i / 2] would move the words to local memory.
+    // A dynamic index such as words[i / 2] would move the words from registers
+    // to local memory.
     return valueOf<R>(i < 2   ? words[0]
                       : i < 4 ? words[1]
                       : i < 6 ? words[2]
@@ -65,7 +66,7 @@ struct Mask {
                       i % 2);
   }
 
-  /// Multiplies elements index, index + 1, ...
+  /// Multiplies a pack by the factors of elements [index, index + kPack).
   template <typename R>
   __device__ void apply(std::int64_t index, R (&values)[kPack]) const {
     if (!drops())
@@ -84,20 +85,21 @@ struct Mask {
   }
 };
 
-/// The masks of all steps; the number of the step is read on the device.
+/// The masks of one dropout kernel in all steps. The device reads the number of
+/// the step.
 struct Masks {
   const StepNumbers *step;
-  std::uint64_t stream; ///< for all steps
+  std::uint64_t stream; ///< without the step's number
   std::uint32_t limit;
   double factor;
 
-  /// \param numbers  on the device
+  /// \param numbers  points to device memory
   Masks(const StepNumbers *numbers, std::string_view name, std::int64_t copy,
         double rate)
       : step(numbers), stream(streamOfAllSteps(Purpose::mask, name, copy)),
         limit(maskLimit(rate)), factor(maskFactor(rate)) {}
 
-  /// Returns the mask of the present step, like runtime::Stream::ofMask.
+  /// Returns the mask of the current step, like runtime::Stream::ofMask.
   __device__ Mask now() const {
     if (limit == 0 || !step->drops)
       return {0, 0, 0, 0, 1.0};
@@ -109,15 +111,15 @@ struct Masks {
   }
 };
 
-/// The place of a piece in the whole tensor. A dimension that is not cut is
-/// merged with the one before it.
+/// The position of a shard in the global tensor. A dimension that is not
+/// sharded is merged into the previous dimension.
 struct Piece {
   int dims = 1;
   std::int64_t sizes[kMostDims] = {1}, offsets[kMostDims] = {},
                globals[kMostDims] = {1};
 
-  /// Returns the index in the whole tensor of the first element of a row, which
-  /// is a run of the last dimension.
+  /// Returns the index in the global tensor of the first element of a row (a
+  /// row spans the last dimension).
   __device__ std::int64_t indexOf(std::int64_t row) const {
     std::int64_t index = offsets[dims - 1], size = globals[dims - 1];
     for (int d = dims - 2; d >= 0; --d) {
@@ -129,10 +131,10 @@ struct Piece {
   }
 };
 
-/// Finds the place of a tensor's piece.
-/// \throws std::invalid_argument if it is cut along more than kMostDims
+/// Returns the position of a rank's shard in the global tensor.
+/// \throws std::invalid_argument if more than kMostDims dimensions remain
 inline Piece pieceOfWhole(const TensorView &view) {
-  // These are in reverse order, and are reversed below.
+  // The vectors begin with the last dimension, and are reversed below.
   std::vector<std::int64_t> sizes, offsets, globals;
   for (std::size_t d = view.shape.size(); d-- > 0;) {
     const std::int64_t size = view.shape[d];
@@ -158,7 +160,7 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
-/// Drops elements, and adds the addend. A thread processes a pack.
+/// Applies dropout, then adds the addend. A thread processes a pack.
 template <typename R>
 __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
                         std::int64_t rows, std::int64_t before, Masks masks) {
@@ -173,6 +175,7 @@ __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
   store(to, row * width + h, count, x);
 }
 
+/// Queues dropout of a shard, plus an addend.
 template <typename R>
 void dropout(cudaStream_t stream, const Operand &from, const Result &to,
              const TensorView &view, std::int64_t microBatch,

@@ -1,9 +1,8 @@
 //===- elements.cuh - Elements of any type, in packs of eight ---*- C++ -*-===//
 //
-// Kernels compute in float, or in double where an operand is f64. The type of a
-// tensor is looked up once per pack. It is the same for all threads, so the
-// lookup costs nothing beside the memory. Aligned packs are moved 16 bytes at a
-// time.
+// Kernels compute in float, or in double if an operand is f64. They branch on
+// the type of a tensor once per pack, which is cheap because all threads take
+// the same branch. Aligned packs are loaded and stored 16 bytes at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +19,9 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kPack = 8; ///< 16 bytes of two-byte elements
+inline constexpr int kPack = 8; ///< elements; 16 bytes if in 16 bits
 
-/// Returns a result as an operand, to read its values.
+/// Returns an operand that reads the present values of a result.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
@@ -67,7 +66,8 @@ template <typename T, typename R> __device__ T narrowed(R value) {
   }
 }
 
-/// Calls `use` with a null pointer of the type's own C++ type.
+/// Calls `use` with a null pointer of type T *, where T is the C++ type of
+/// `type`.
 template <typename Use> __device__ void withType(ElementType type, Use use) {
   switch (type) {
   case ElementType::f64:
@@ -87,8 +87,8 @@ inline __device__ bool isAligned(const void *data) {
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(uint4) == 0;
 }
 
-/// Loads elements first ... first + count - 1, count <= kPack; the rest become
-/// zeros.
+/// Loads elements [first, first + count), count <= kPack, and sets the rest of
+/// `values` to zero.
 template <typename R>
 __device__ void load(const Operand &from, std::int64_t first, int count,
                      R (&values)[kPack]) {
@@ -114,7 +114,7 @@ __device__ void load(const Operand &from, std::int64_t first, int count,
   });
 }
 
-/// Stores elements first ... first + count - 1, count <= kPack.
+/// Stores elements [first, first + count), count <= kPack.
 template <typename R>
 __device__ void store(const Result &to, std::int64_t first, int count,
                       const R (&values)[kPack]) {
@@ -141,7 +141,7 @@ __device__ void store(const Result &to, std::int64_t first, int count,
   });
 }
 
-/// Adds elements first ... first + count - 1 to `sums`.
+/// Adds elements [first, first + count) to `sums`.
 template <typename R>
 __device__ void addPack(const Operand &from, std::int64_t first, int count,
                         R (&sums)[kPack]) {
@@ -152,7 +152,7 @@ __device__ void addPack(const Operand &from, std::int64_t first, int count,
     sums[i] += values[i];
 }
 
-/// Rounds values as a store to a tensor of the type would.
+/// Rounds values like a store to a tensor of `type`.
 template <typename R>
 __device__ void roundTo(ElementType type, R (&values)[kPack]) {
   withType(type, [&](auto *tag) {
@@ -185,13 +185,14 @@ __device__ void storeOne(const Result &to, std::int64_t index, R value) {
 // Rows of a tensor
 //===----------------------------------------------------------------------===//
 
-/// Returns the elements of the pack that begins at `first` in a row of `width`.
+/// Returns the number of elements in the pack that begins at column `first` of
+/// a row of `width` elements.
 inline __host__ __device__ int packAt(std::int64_t first, std::int64_t width) {
   return width - first < kPack ? static_cast<int>(width - first) : kPack;
 }
 
-/// Returns the threads of a block that processes a row: one for each pack, in
-/// whole warps.
+/// Returns the number of threads for a row: one per pack, rounded up to full
+/// warps, and at most `most`.
 inline unsigned threadsOfRow(std::int64_t width, unsigned most) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(
       blocksFor(blocksFor(width, kPack), kWarp) * kWarp, kWarp, most));
@@ -205,14 +206,14 @@ __device__ void packsOfRow(std::int64_t width, Use use) {
     use(first, packAt(first, width));
 }
 
-/// A pack of a row: its row, its first column and its elements.
+/// A pack of a row: its row, its first column and its number of elements.
 struct RowPack {
   std::int64_t row, first;
   int count;
 };
 
-/// Returns the pack of this thread, where each pack of each row of `width` has
-/// one. Threads beyond the last pack get a row beyond the last.
+/// Returns the pack of this thread in a grid of one thread per pack. Threads
+/// beyond the last pack receive a row beyond the last row.
 inline __device__ RowPack packOfThread(std::int64_t width) {
   const std::int64_t packs = (width + kPack - 1) / kPack;
   const std::int64_t pack = threadOfGrid();
@@ -220,18 +221,18 @@ inline __device__ RowPack packOfThread(std::int64_t width) {
   return {pack / packs, first, packAt(first, width)};
 }
 
-/// Returns the grid for packOfThread.
+/// Returns the grid for packOfThread, one thread per pack.
 inline Grid gridOfPacks(std::int64_t rows, std::int64_t width) {
   return gridOf(rows * blocksFor(width, kPack));
 }
 
-/// Two rows that are added; one below 0 does not exist.
+/// The indices of two rows to add; negative: none.
 struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
 
-/// Makes each row of the result the sum of the rows that `source(row)` names,
-/// or zeros. A thread processes a pack.
+/// Writes to each row of the result the sum of the rows `source(row)` of
+/// `first` and `second`, or zeros. A thread processes a pack.
 template <typename R, typename Source>
 __global__ void gatherRows(Operand first, Operand second, Result to,
                            std::int64_t rows, std::int64_t width,
@@ -245,7 +246,7 @@ __global__ void gatherRows(Operand first, Operand second, Result to,
     load(first, from.first * width + h, count, sum);
   if (from.second >= 0) {
     load(second, from.second * width + h, count, other);
-    // A single addend keeps its sign, even if it is zero.
+    // Adding 0 to a single addend would turn -0 into +0.
     for (int i = 0; i < kPack; ++i)
       sum[i] = from.first >= 0 ? sum[i] + other[i] : other[i];
   }
@@ -253,7 +254,7 @@ __global__ void gatherRows(Operand first, Operand second, Result to,
 }
 
 /// Queues gatherRows.
-/// \param second  may have no data if no source names a row of it
+/// \param second  may have no data if `source` never returns a second row
 template <typename R, typename Source>
 void gather(cudaStream_t stream, const Operand &first, const Operand &second,
             const Result &to, std::int64_t rows, std::int64_t width,
@@ -263,30 +264,30 @@ void gather(cudaStream_t stream, const Operand &first, const Operand &second,
 }
 
 //===----------------------------------------------------------------------===//
-// Many tensors for one kernel
+// Kernels over many tensors
 //===----------------------------------------------------------------------===//
 //
-// A kernel that is queued takes some microseconds, however little it does. Many
-// small tensors are therefore processed by one kernel: a table in the device's
-// memory names the tensor of each block, and the piece of it.
+// A kernel launch takes some microseconds, so one kernel processes many small
+// tensors. A table in device memory holds the tensor, and the piece of it, that
+// each block processes.
 
-/// The part that a block processes: the `piece`-th piece of a tensor.
+/// The work of a block: piece number `piece` of tensor number `tensor`.
 struct Share {
   std::int32_t tensor, piece;
 };
 
-/// The tensors of a kernel, and the part that each block processes.
-/// \tparam Item  describes a tensor, with its number of `elements`
+/// The tensors of a kernel, and the work of each block.
+/// \tparam Item describes a tensor and has a member `elements`
 template <typename Item> struct Deal {
   const Item *items;
   const Share *shares; ///< by block
   std::int64_t blocks;
 };
 
-/// Threads of a block, and packs per thread.
+/// Threads per block, and packs per thread.
 inline constexpr unsigned kDealThreads = 256;
 inline constexpr std::int64_t kDealPacks = 8;
-/// Elements of a piece; the last of a tensor may have fewer.
+/// Elements per piece; the last piece of a tensor may have fewer.
 inline constexpr std::int64_t kDealt = kDealThreads * kDealPacks * kPack;
 
 /// Calls `use(first, count)` for this thread's packs of a piece.

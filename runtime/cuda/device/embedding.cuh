@@ -1,7 +1,8 @@
-//===- embedding.cuh - Lookups, and their gradients -------------*- C++ -*-===//
+//===- embedding.cuh - Embeddings and their gradients -----------*- C++ -*-===//
 //
-// Gradients are summed without atomics: tokens are sorted by row and by place,
-// and one block adds the tokens of one row of the table, sample by sample.
+// Gradients are summed without atomics, so that their order is fixed: tokens
+// are sorted by table row and position, and one block adds the tokens of a row,
+// one sample after another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,11 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kEmbeddingThreads = 256;
 
-/// The rows of the table that this rank has.
+/// The rows of the table that this rank holds.
 struct HeldRows {
   std::int64_t offset, count;
 
-  /// Returns the row of a token; -1 if another rank has it.
+  /// Returns the local row of a token id, or -1 if another rank holds it.
   __device__ std::int64_t row(std::int32_t id) const {
     const std::int64_t at = std::int64_t{id} - offset;
     return at >= 0 && at < count ? at : -1;
@@ -36,14 +37,14 @@ struct LookupSource {
   }
 };
 
-/// A token and its row; tokens of other ranks' rows have the row `count`.
+/// A token and its local row, or HeldRows::count if another rank holds its row.
 struct Placed {
   std::int64_t row, token;
 };
 
-/// Sorts tokens by row: a thread for each token counts the tokens before it.
-/// That takes O(tokens^2) comparisons, a fraction of a millisecond for 64 Ki
-/// tokens, in a single launch.
+/// Sorts tokens by row in a single launch: a thread per token counts the tokens
+/// before it. This takes O(tokens^2) comparisons, a fraction of a millisecond
+/// for 64 Ki tokens.
 static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
                                   HeldRows held, Placed *sorted) {
   __shared__ std::int64_t rows[kEmbeddingThreads];
@@ -68,8 +69,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
     sorted[before] = {row, mine};
 }
 
-/// Sums the gradients of tokens by row. A block per token: the block of the
-/// first token of a row adds all tokens of the row.
+/// Sums the gradients of tokens by row. There is a block per sorted token; the
+/// block of the first token of a row adds all tokens of the row.
 template <typename R>
 __global__ void sumTokens(Operand from, Result to, const Placed *sorted,
                           std::int64_t tokens, std::int64_t ofSample,
@@ -99,7 +100,7 @@ __global__ void sumTokens(Operand from, Result to, const Placed *sorted,
   });
 }
 
-/// The term of one row of the table, for sumColumns.
+/// Adds the gradient of a token to the sums of one table row (for sumColumns).
 template <typename R> struct TokenTerm {
   Operand from;
   const std::int32_t *ids;
@@ -112,6 +113,7 @@ template <typename R> struct TokenTerm {
   }
 };
 
+/// Queues the lookup of tokens; rows of other ranks yield zeros.
 template <typename R>
 void embedding(cudaStream_t stream, const std::int32_t *ids,
                const Operand &table, const Result &to, std::int64_t tokens,
@@ -119,15 +121,15 @@ void embedding(cudaStream_t stream, const std::int32_t *ids,
   gather<R>(stream, table, kNone, to, tokens, width, LookupSource{ids, held});
 }
 
-/// Returns whether a table has very few rows (token types). One block per row
-/// would have to add most tokens, so the gradients are read once for each row.
+/// Returns whether a table has very few rows, like one of token types. A single
+/// block per row would be slow, so all blocks read all gradients once per row.
 inline bool hasFewRows(const HeldRows &held) {
   constexpr std::int64_t kFew = 4;
   return held.count <= kFew;
 }
 
-/// Returns the bytes of scratch memory of embeddingGrad.
-/// \param sizes  samples of tokens of features
+/// Returns the scratch memory of embeddingGrad in bytes.
+/// \param sizes  [samples, tokens, features]
 template <typename R>
 std::size_t embeddingGradScratch(const ColumnSizes &sizes,
                                  const HeldRows &held) {
@@ -137,6 +139,7 @@ std::size_t embeddingGradScratch(const ColumnSizes &sizes,
                    sizeof(Placed);
 }
 
+/// Queues the gradient of the held rows of the table.
 template <typename R>
 void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
                    const Operand &above, const Result &to,

@@ -1,4 +1,4 @@
-//===- experts.cuh - Dispatch to experts, and combine -----------*- C++ -*-===//
+//===- experts.cuh - Dispatch to experts and combine ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_EXPERTS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_EXPERTS_CUH
@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The places of experts, [e, b, c, h]. Slots, [b, s, e], name the place c of a
-/// token at an expert.
+/// The shapes of a dispatch. The buffers of experts are [e, b, c, h]; the slots
+/// [b, s, e] hold the index c of a token in an expert's buffer.
 struct Places {
   std::int64_t samples, positions, experts, count, width;
 
@@ -16,7 +16,8 @@ struct Places {
   std::int64_t slots() const { return tokens() * experts; }
   std::int64_t rows() const { return experts * samples * count; }
 
-  /// Returns the row of a place in [e, b, c]; -1 for a token without a place.
+  /// Returns the row in [e, b, c] of a token's slot, or -1 if the token is not
+  /// dispatched to the expert.
   __device__ std::int64_t rowOf(std::int64_t token, std::int64_t expert,
                                 std::int32_t slot) const {
     if (slot < 0 || slot >= count)
@@ -25,8 +26,8 @@ struct Places {
   }
 };
 
-/// Writes each slot to its place; places without a slot are left. A thread
-/// processes a slot.
+/// Inverts the slots: writes the index of each slot to its row of `slotOf`;
+/// other rows are not written. A thread processes a slot.
 static __global__ void tellPlaces(const std::int32_t *slots, Places places,
                                   std::int64_t elements, std::int64_t *slotOf) {
   const std::int64_t i = threadOfGrid();
@@ -46,9 +47,9 @@ struct PlaceSource {
   }
 };
 
-/// Sums the rows of each token's places, in the order of experts. A thread
+/// Sums each token's rows over the experts, in order, times the gates. A thread
 /// processes a pack.
-/// \param gates  by slot; without data all are 1
+/// \param gates  by slot; all 1 if there is no data
 template <typename R>
 __global__ void sumPlaces(Operand from, Operand gates,
                           const std::int32_t *slots, Places places, Result to) {
@@ -69,8 +70,8 @@ __global__ void sumPlaces(Operand from, Operand gates,
   store(to, token * places.width + h, count, sum);
 }
 
-/// Computes the gradient of each place: its token's gradient times its gate. A
-/// thread processes a pack.
+/// Computes the gradient of each row of the experts' buffers: its token's
+/// gradient times its gate. A thread processes a pack.
 template <typename R>
 __global__ void placesGrad(Operand above, Operand gates,
                            const std::int64_t *slotOf, Places places,
@@ -89,8 +90,8 @@ __global__ void placesGrad(Operand above, Operand gates,
   store(to, row * places.width + h, count, x);
 }
 
-/// Computes the gradient of each gate: the product of its place's row with its
-/// token's gradient. A warp processes a slot.
+/// Computes the gradient of each gate: the dot product of the expert's row and
+/// the token's gradient. A warp processes a slot.
 template <typename R>
 __global__ void gatesGrad(Operand from, const std::int32_t *slots,
                           Operand above, Places places, std::int64_t elements,
@@ -116,23 +117,24 @@ __global__ void gatesGrad(Operand from, const std::int32_t *slots,
     storeOne(to, slot, sum);
 }
 
-/// Returns the bytes of scratch memory of moeDispatch and moeCombineGrad.
+/// Returns the scratch memory of moeDispatch and moeCombineGrad in bytes.
 inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues a table with the slot of each place, or -1.
+/// Queues the computation of a table with the slot of each row, or -1.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {
   auto *slotOf = static_cast<std::int64_t *>(scratch);
-  // An integer of only one bits is -1.
+  // Bytes of 0xFF make an integer -1.
   MTPLAN_CUDA(cudaMemsetAsync(slotOf, 0xFF, placesScratch(places), stream));
   launch(stream, gridOf(places.slots()), tellPlaces, slots, places,
          places.slots(), slotOf);
   return slotOf;
 }
 
+/// Queues the copy of tokens to the experts' buffers; unused rows are zero.
 template <typename R>
 void moeDispatch(cudaStream_t stream, const Operand &from,
                  const std::int32_t *slots, const Result &to,
@@ -142,6 +144,7 @@ void moeDispatch(cudaStream_t stream, const Operand &from,
                         places.experts});
 }
 
+/// Queues the gradient of moeDispatch.
 template <typename R>
 void moeDispatchGrad(cudaStream_t stream, const std::int32_t *slots,
                      const Operand &above, const Result &to,
@@ -150,6 +153,7 @@ void moeDispatchGrad(cudaStream_t stream, const std::int32_t *slots,
          above, kNone, slots, places, to);
 }
 
+/// Queues the sum over each token's experts, weighted by the gates.
 template <typename R>
 void moeCombine(cudaStream_t stream, const Operand &from, const Operand &gates,
                 const std::int32_t *slots, const Result &to,
@@ -158,6 +162,8 @@ void moeCombine(cudaStream_t stream, const Operand &from, const Operand &gates,
          gates, slots, places, to);
 }
 
+/// Queues the gradients of moeCombine with respect to the experts' results and
+/// the gates.
 template <typename R>
 void moeCombineGrad(cudaStream_t stream, const Operand &from,
                     const Operand &gates, const std::int32_t *slots,

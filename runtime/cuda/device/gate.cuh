@@ -1,4 +1,4 @@
-//===- gate.cuh - Which experts a token goes to, and how much ---*- C++ -*-===//
+//===- gate.cuh - The router's top-k gates and slots ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The logits of a token. A thread processes a whole token: experts are few,
+/// The logits of a token. One thread processes a token, because experts are few
 /// and the row stays in the L1 cache.
 template <typename R> struct Token {
   Operand logits;
@@ -17,8 +17,8 @@ template <typename R> struct Token {
     return loadOne<R>(logits, start + expert);
   }
 
-  /// Calls `use(expert, logit, choice)` for the `count` largest logits, largest
-  /// first; equal logits are ordered by expert.
+  /// Calls `use(expert, logit, choice)` for the `count` largest logits in
+  /// descending order; ties are in the order of experts.
   template <typename Use>
   __device__ void choose(std::int64_t count, Use use) const {
     std::int64_t last = -1;
@@ -35,7 +35,7 @@ template <typename R> struct Token {
           most = value;
         }
       }
-      if (best < 0) // all others are NaN
+      if (best < 0) // the other logits are NaN
         return;
       use(best, most, choice);
       last = best;
@@ -43,7 +43,7 @@ template <typename R> struct Token {
     }
   }
 
-  /// The largest logit, and the sum of the exponentials relative to it.
+  /// The largest logit, and the sum of exp(logit - largest).
   struct Softmax {
     R largest, total;
     __device__ R share(R value) const { return exp(value - largest) / total; }
@@ -60,8 +60,8 @@ template <typename R> struct Token {
 
 inline constexpr unsigned kGateThreads = 128;
 
-/// Computes the gates: probabilities of the chosen experts, zeros elsewhere. A
-/// thread processes a token.
+/// Computes the gates: the probabilities of the chosen experts, and zeros for
+/// the others. A thread processes a token.
 template <typename R>
 __global__ void gate(Operand logits, Result to, std::int64_t tokens,
                      std::int64_t experts, std::int64_t topK, bool normalise) {
@@ -82,9 +82,10 @@ __global__ void gate(Operand logits, Result to, std::int64_t tokens,
   });
 }
 
-/// Computes the softmax's gradient d_i = p_i (g_i - sum_j p_j g_j), where p are
-/// the probabilities. Normalised gates are a softmax over the chosen experts
-/// alone; others are one over all experts, of which only the chosen are used.
+/// Computes the gradient of the logits d_i = p_i (g_i - sum_j p_j g_j) with the
+/// probabilities p and the gates' gradients g. Normalized gates are a softmax
+/// over the chosen experts; otherwise p is a softmax over all experts, and g is
+/// zero for experts that are not chosen.
 template <typename R>
 __global__ void gateGrad(Operand logits, Operand above, Result to,
                          std::int64_t tokens, std::int64_t experts,
@@ -112,7 +113,7 @@ __global__ void gateGrad(Operand logits, Operand above, Result to,
   });
 }
 
-/// Finds for each expert which choice of the token it is, or -1. A thread
+/// Writes for each expert its rank among the token's choices, or -1. A thread
 /// processes a token.
 template <typename R>
 __global__ void rankExperts(Operand logits, std::int32_t *ranks,
@@ -129,8 +130,9 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
   });
 }
 
-/// Assigns slots to tokens, by choice and then by position. A block processes
-/// an expert of a sample, and a thread a range of positions.
+/// Numbers the tokens of each expert: first choices by position, then second
+/// choices, and so on. A block processes an expert of a sample, and a thread a
+/// range of positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {
@@ -157,13 +159,14 @@ static __global__ void queueTokens(const std::int32_t *ranks,
         place += counts[t];
       queued += counts[t];
     }
-    __syncthreads(); // before the next choice is counted
+    __syncthreads(); // `counts` is reused
     for (std::int64_t s = first; s < last; ++s)
       if (ranks[start + s * experts] == choice)
         slots[start + s * experts] = place++;
   }
 }
 
+/// Queues the gates [tokens, experts].
 template <typename R>
 void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
              std::int64_t tokens, std::int64_t experts, std::int64_t topK,
@@ -172,6 +175,7 @@ void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
          experts, topK, normalise);
 }
 
+/// Queues the gradient of the logits.
 template <typename R>
 void moeGateGrad(cudaStream_t stream, const Operand &logits,
                  const Operand &above, const Result &to, std::int64_t tokens,
@@ -180,11 +184,13 @@ void moeGateGrad(cudaStream_t stream, const Operand &logits,
          tokens, experts, topK, normalise);
 }
 
-/// Returns the bytes of scratch memory of moeSlots.
+/// Returns the scratch memory of moeSlots in bytes.
 inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
   return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
 }
 
+/// Queues the slots [samples, positions, experts], -1 for experts that are not
+/// chosen.
 template <typename R>
 void moeSlots(cudaStream_t stream, const Operand &logits, std::int32_t *slots,
               std::int64_t samples, std::int64_t positions,

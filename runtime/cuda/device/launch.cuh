@@ -1,7 +1,7 @@
-//===- launch.cuh - Queues a kernel -----------------------------*- C++ -*-===//
+//===- launch.cuh - Launches kernels ----------------------------*- C++ -*-===//
 //
-// All kernels start here. Tests compile the same source for the host with their
-// own cudaLaunchKernelEx (tests/emulator).
+// All kernels are launched by launch(). Tests compile the same source for the
+// host with a cudaLaunchKernelEx of their own (tests/emulator).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,14 @@ struct Grid {
   std::int64_t blocks = 1, alsoBlocks = 1; ///< blockIdx.x, blockIdx.y
   unsigned threads = 256;                  ///< per block
   unsigned rows = 1;                       ///< threadIdx.y
-  /// Bytes that a block shares beside what its kernel declares.
+  /// Dynamic shared memory per block in bytes.
   unsigned shared = 0;
 };
 
-/// A kernel needs a permission to share more bytes than these per block.
+/// The most shared memory of a block in bytes without an opt-in.
 inline constexpr unsigned kMostShared = 48 << 10;
 
-/// Returns the most bytes that a block of the thread's device may share.
+/// Returns the most shared memory of a block in bytes on the current device.
 inline unsigned mostSharedOfDevice() {
   int device = 0, bytes = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
@@ -40,12 +40,14 @@ inline unsigned mostSharedOfDevice() {
   return static_cast<unsigned>(bytes);
 }
 
+/// Queues a kernel on a stream; an empty grid does nothing.
+/// \throws DeviceError if the grid is too large or the launch fails
 template <typename... Parameters>
 void launch(cudaStream_t stream, const Grid &grid,
             void (*kernel)(Parameters...), Parameters... arguments) {
   if (grid.blocks == 0 || grid.alsoBlocks == 0)
     return;
-  // A device takes no more in x, and fewer in y.
+  // The limits of a CUDA grid in x and y.
   if (grid.blocks > std::numeric_limits<std::int32_t>::max() ||
       grid.alsoBlocks > 65535)
     throw DeviceError("a kernel of " + std::to_string(grid.blocks) + " x " +
@@ -59,18 +61,19 @@ void launch(cudaStream_t stream, const Grid &grid,
         cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(grid.shared)));
-  // Members are set by position: in the emulator their names are macros.
+  // Members are initialized by position, because the emulator defines their
+  // names as macros.
   const cudaLaunchConfig_t config{blocks, threads, grid.shared,
                                   stream, nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-/// Returns the blocks for `work` items at `ofBlock` per block.
+/// Returns the number of blocks for `work` items, `ofBlock` per block.
 constexpr std::int64_t blocksFor(std::int64_t work, std::int64_t ofBlock) {
   return (work + ofBlock - 1) / ofBlock;
 }
 
-/// Returns a grid with one thread for each item.
+/// Returns a grid with one thread per item.
 constexpr Grid gridOf(std::int64_t items, unsigned threads = 256) {
   return {blocksFor(items, threads), 1, threads};
 }

@@ -1,9 +1,9 @@
-//===- letters.cuh - Einsums that are no matrix products --------*- C++ -*-===//
+//===- letters.cuh - Einsums that are not matrix products -------*- C++ -*-===//
 //
-// Each element of the result is computed by itself. Where both operands have
-// the last letter of the result (a gate's scale, "bsh,bs->bsh", and its
-// gradients), there is no matrix product, and memory bandwidth limits the
-// kernel.
+// An einsum whose result is a scalar, or whose operands both have the result's
+// last letter (the gradient of a gate, "bsh,bsh->bs"), is no matrix product.
+// Each element of the result is computed separately, and memory bandwidth
+// limits the kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,18 +14,20 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Nested loops over letters, the last one innermost, with the strides of both
-/// operands.
+/// Nested loops over letters, the last innermost, with the strides of both
+/// operands in elements.
 struct Letters {
   int count = 0;
   std::int64_t sizes[kMostDims], left[kMostDims], right[kMostDims];
 
+  /// Returns the number of iterations.
   __host__ __device__ std::int64_t steps() const {
     std::int64_t all = 1;
     for (int i = 0; i < count; ++i)
       all *= sizes[i];
     return all;
   }
+  /// Advances the offsets a and b to an iteration.
   __device__ void moveTo(std::int64_t step, std::int64_t &a,
                          std::int64_t &b) const {
     for (int i = count - 1; i >= 0; --i) {
@@ -36,14 +38,14 @@ struct Letters {
   }
 };
 
-/// Sums the terms of each result. `Lanes` lanes share one sum: a whole warp, or
-/// one lane.
+/// Sums the terms of each result. `Lanes` lanes compute one sum: a full warp,
+/// or one lane.
 template <typename R, int Lanes>
 __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
                          std::int64_t results, std::int64_t columns,
                          Letters kept, Letters summed) {
   const std::int64_t thread = threadOfGrid(), result = thread / Lanes;
-  // All lanes of a warp return together.
+  // All lanes that share a sum return together, so overWarp() is safe below.
   if (result >= results)
     return;
   std::int64_t a = 0, b = 0;
@@ -64,8 +66,8 @@ __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
 }
 
 /// Queues sumTerms.
-/// \param bias  has an element for each value of the last letter; without data
-///              there is none
+/// \param bias  has an element per value of the result's last letter, or no
+///              data
 template <typename R>
 void letterSum(cudaStream_t stream, const Operand &left, const Operand &right,
                const Operand &bias, const Result &to, const Letters &kept,

@@ -1,6 +1,6 @@
 //===- loss.cuh - Cross entropy over rows of logits -------------*- C++ -*-===//
 //
-// A block processes a token, unless a kernel says otherwise.
+// A block processes a token, unless a kernel's comment states otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,22 +14,24 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kLossThreads = 256;
 
-/// The classes of a piece of the logits: its offset in the vocabulary, the
-/// width of a row, and how much of the row is not padding.
+/// The classes in a shard of the logits: the first class, the width of a row,
+/// and the width without padding.
 struct Classes {
   std::int64_t offset, width, real;
 
-  /// Returns the element of a row that belongs to a target; -1 if none does.
+  /// Returns the index of class `target` in a row, or -1 if this shard does not
+  /// hold it.
   __device__ std::int64_t find(std::int32_t target) const {
     const std::int64_t local = std::int64_t{target} - offset;
     return target >= 0 && local >= 0 && local < width ? local : -1;
   }
 };
 
+/// Computes the maximum of each row.
 template <typename R>
 __global__ void largestOf(Operand logits, Result to, Classes classes) {
   const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
-  // A piece of only padding yields the neutral element of the reduction.
+  // A shard that holds only padding yields the neutral element of max.
   R largest = -R(INFINITY), x[kPack];
   packsOfRow(classes.real, [&](std::int64_t v, int count) {
     load(logits, start + v, count, x);
@@ -41,6 +43,7 @@ __global__ void largestOf(Operand logits, Result to, Classes classes) {
     storeOne(to, blockIdx.x, largest);
 }
 
+/// Computes the sum of exp(logit - largest) of each row.
 template <typename R>
 __global__ void sumExp(Operand logits, Operand largest, Result to,
                        Classes classes) {
@@ -57,7 +60,8 @@ __global__ void sumExp(Operand logits, Operand largest, Result to,
     storeOne(to, blockIdx.x, sum);
 }
 
-/// Picks the logit of each token's target. A thread processes a token.
+/// Reads the logit of each token's target, or 0 if another rank holds it. A
+/// thread processes a token.
 template <typename R>
 __global__ void pick(Operand logits, const std::int32_t *targets, Result to,
                      std::int64_t tokens, Classes classes) {
@@ -69,6 +73,7 @@ __global__ void pick(Operand logits, const std::int32_t *targets, Result to,
            v < 0 ? R(0) : loadOne<R>(logits, token * classes.width + v));
 }
 
+/// Computes the gradients of the logits: (softmax - one-hot target) / count.
 template <typename R>
 __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
                                const std::int32_t *targets, Operand count,
@@ -80,7 +85,7 @@ __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
           all = loadOne<R>(count, 0);
   packsOfRow(classes.width, [&](std::int64_t v, int elements) {
     R x[kPack] = {};
-    // Without a target the gradient is zero, even if logits are NaN.
+    // The gradient of an ignored token is zero, even if its logits are NaN.
     if (target >= 0) {
       load(logits, start + v, elements, x);
       for (int i = 0; i < kPack; ++i)
@@ -93,8 +98,9 @@ __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
   });
 }
 
-/// Sums the losses in one block. The loss of a sample is rounded to f32 unless
-/// the operands are f64, and the sum unless the result is f64.
+/// Sums the losses in one block. Rounds the loss of each sample to f32 unless
+/// the operands are f64, and the sum after each sample unless the result is
+/// f64.
 static __global__ void sumLosses(Operand largest, Operand sums, Operand picked,
                                  const std::int32_t *targets, Operand count,
                                  Result to, std::int64_t samples,
@@ -152,7 +158,7 @@ void crossEntropyGrad(cudaStream_t stream, const Operand &logits,
          sums, targets, count, to, classes);
 }
 
-/// \param tokens  per sample
+/// \param tokens  the number of tokens per sample
 inline void tokenLoss(cudaStream_t stream, const Operand &largest,
                       const Operand &sums, const Operand &picked,
                       const std::int32_t *targets, const Operand &count,

@@ -1,11 +1,11 @@
-//===- matrix_product.h - Products of matrices by cuBLASLt ------*- C++ -*-===//
+//===- matrix_product.h - Matrix products by cuBLASLt -----------*- C++ -*-===//
 //
-// cuBLASLt chooses the algorithm when a product is made. Algorithms that add
-// parts of k in an order that depends on timing are excluded, so that the same
-// call gives the same bits.
+// cuBLASLt chooses the algorithm when a product is created. Algorithms whose
+// order of summation over k depends on timing are excluded, so that equal calls
+// return equal bits.
 //
-// cuBLASLt is column-major. It therefore gets the transposed product,
-// c'[n, m] = b'[n, k] a'[k, m], in which our rows are its columns.
+// cuBLASLt is column-major, so it computes the transposed product c'[n, m] =
+// b'[n, k] a'[k, m], in which our rows are its columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The size that NVIDIA recommends for Hopper.
+/// The workspace limit in bytes that NVIDIA recommends for Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 inline void checkProduct(cublasStatus_t status, const char *call) {
@@ -51,7 +51,7 @@ inline cudaDataType_t dataType(ElementType type) {
   return CUDA_R_32F;
 }
 
-/// Owns what one of cuBLASLt's pairs of functions makes and destroys.
+/// Owns a cuBLASLt object, which `destroy` destroys.
 template <typename Handle, cublasStatus_t (*destroy)(Handle)> class Owned {
 public:
   Owned() = default;
@@ -89,14 +89,15 @@ void set(const Preference &preference,
                                                      &value, sizeof(value)));
 }
 
-/// Describes a row-major matrix as a column-major one, its transpose. A matrix
-/// whose rows are not contiguous is described as it is.
-/// \return whether cuBLASLt has to transpose it
+/// Describes a row-major matrix as its transpose in column-major order. A
+/// matrix with contiguous columns is column-major already and is described
+/// without transposition.
+/// \return whether cuBLASLt must transpose the matrix
 inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t batches) {
   const bool turned = columns > 1 && steps.column != 1;
-  // cuBLASLt checks this stride even if there is only one row or column.
+  // cuBLASLt checks this stride even for a single row or column.
   const std::int64_t lead =
       std::max(turned ? steps.column : steps.row, turned ? rows : columns);
   MTPLAN_CUBLAS(cublasLtMatrixLayoutCreate(
@@ -116,20 +117,21 @@ struct MatrixOperands {
   const void *a, *b;
   const void *bias;
   void *c;
-  const void *before = nullptr; ///< the addend; null: `c` itself
-  /// The operand of the epilogue, which GELU writes and its gradient reads, in
-  /// the layout of c.
+  const void *before = nullptr; ///< the addend; null: c itself
+  /// The argument of gelu, in the layout of c: Epilogue::gelu writes it, and
+  /// Epilogue::geluGrad reads it.
   const void *kept = nullptr;
-  void *sums = nullptr; ///< receives the sums of an operand
+  void *sums = nullptr; ///< receives the bias gradient
 };
 
-/// A product of one shape, with the algorithm that cuBLASLt chose.
+/// A product of one shape, with the algorithm that cuBLASLt has chosen.
 class MatrixProduct {
 public:
   MatrixProduct(const Library &rank, const MatrixShape &shape);
 
-  /// Returns why the device cannot compute it; "" if it can.
+  /// Returns why the device does not support the product, or an empty text.
   const std::string &fault() const { return whyNot; }
+  /// Returns the size of run()'s `scratch` in bytes.
   std::size_t workspaceBytes() const { return workspace; }
   /// Queues the product.
   void run(cudaStream_t stream, const MatrixOperands &operands,
@@ -147,20 +149,20 @@ private:
   std::string whyNot;
 };
 
-/// The products of a rank. cuBLASLt is asked once for each shape, in however
-/// many layers it occurs.
+/// The products of a rank. cuBLASLt chooses an algorithm once per shape, even
+/// if many layers have it.
 class MatrixProducts {
 public:
   MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }
 
-  /// Returns the product of a shape, whose address stays valid; null if the
-  /// device cannot compute it. O(shapes)
+  /// Returns the product of a shape, or null if the device does not support it.
+  /// The pointer stays valid. Takes time linear in the number of shapes.
   const MatrixProduct *find(const MatrixShape &shape) {
     const MatrixProduct &product = asked(shape);
     return product.fault().empty() ? &product : nullptr;
   }
   /// Returns the product of a shape.
-  /// \throws DeviceError with the shape if the device cannot compute it
+  /// \throws DeviceError with the shape if the device does not support it
   const MatrixProduct &of(const MatrixShape &shape) {
     const MatrixProduct &product = asked(shape);
     if (!product.fault().empty())
@@ -216,7 +218,7 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       library.handle, product.handle, bLayout.handle, aLayout.handle,
       cLayout.handle, cLayout.handle, preference.handle, 1, &best, &found);
-  // The other members of an unsuccessful answer are meaningless.
+  // If the search failed, the other members of `best` are undefined.
   if (status != CUBLAS_STATUS_SUCCESS || found == 0 ||
       best.state != CUBLAS_STATUS_SUCCESS)
     whyNot = "cuBLASLt has no product of " + std::to_string(shape.m) + " x " +
@@ -228,8 +230,8 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
 }
 
 inline void MatrixProduct::setEpilogue() {
-  // Without a pointer cuBLASLt may refuse. It reads the memory only when the
-  // product runs, with another pointer.
+  // cuBLASLt may reject a null pointer, so a dummy address is set. run()
+  // replaces it before the memory is read.
   alignas(kAlignment) static const char kSomewhere = 0;
   const void *const somewhere = &kSomewhere;
   cublasLtEpilogue_t epilogue =
@@ -239,7 +241,7 @@ inline void MatrixProduct::setEpilogue() {
                             : CUBLASLT_EPILOGUE_GELU_AUX;
   if (shape.epilogue == Epilogue::geluGrad)
     epilogue = CUBLASLT_EPILOGUE_DGELU;
-  // The a of cuBLASLt is our b.
+  // cuBLASLt's operand A is our b.
   if (shape.sums != OperandSum::none)
     epilogue = shape.sums == OperandSum::b ? CUBLASLT_EPILOGUE_BGRADA
                                            : CUBLASLT_EPILOGUE_BGRADB;

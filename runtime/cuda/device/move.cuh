@@ -1,4 +1,4 @@
-//===- move.cuh - Strided copies: slices, transpositions --------*- C++ -*-===//
+//===- move.cuh - Strided copies --------------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
@@ -7,12 +7,14 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Runs of a source tensor, like runtime/backend/strided_source.h.
+/// Contiguous runs of `length` elements of a source tensor, like
+/// runtime/backend/strided_source.h.
 struct Strides {
   int dims = 0;
   std::int64_t sizes[kMostDims], steps[kMostDims];
   std::int64_t start, length;
 
+  /// Returns the element at which a run starts.
   __device__ std::int64_t at(std::int64_t run) const {
     std::int64_t place = start;
     for (int d = dims - 1; d >= 0; --d) {
@@ -23,7 +25,7 @@ struct Strides {
   }
 };
 
-/// Copies runs one after another. A thread copies a pack.
+/// Copies all runs to a contiguous result. A thread copies a pack.
 template <typename R>
 __global__ void takeRuns(Operand from, Result to, std::int64_t runs,
                          Strides source) {
@@ -35,6 +37,7 @@ __global__ void takeRuns(Operand from, Result to, std::int64_t runs,
   store(to, run * source.length + h, count, x);
 }
 
+/// Queues takeRuns.
 template <typename R>
 void take(cudaStream_t stream, const Operand &from, const Result &to,
           std::int64_t runs, const Strides &source) {

@@ -1,7 +1,7 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
-// A block processes a row, and reads it again for each sum: after the first
-// time the row is in the L1 cache.
+// A block processes a row, and reads it again for each sum, because after the
+// first time the row is in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kNormThreads = 256;
 
-/// Mean (0 if not centred) and reciprocal of the standard deviation of a row.
+/// The mean (0 for an RMS norm) and the reciprocal standard deviation of a row.
 template <typename R> struct Statistics { R mean, scale; };
 
 template <typename R>
@@ -43,7 +43,7 @@ __device__ Statistics<R> statisticsOf(const Operand &from, std::int64_t start,
   return {mean, R(1) / sqrt(squares / static_cast<R>(width) + epsilon)};
 }
 
-/// \param beta  has no data for an RMS norm, which is not centred
+/// \param beta  has no data for an RMS norm
 template <typename R>
 __global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
                           std::int64_t width, R epsilon) {
@@ -65,7 +65,7 @@ __global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
   });
 }
 
-/// Queues the layer norm, or the RMS norm if there is no beta, of `rows` rows.
+/// Queues a layer norm, or an RMS norm if beta has no data, of `rows` rows.
 template <typename R>
 void norm(cudaStream_t stream, const Operand &from, const Operand &gamma,
           const Operand &beta, const Result &to, std::int64_t rows,

@@ -1,9 +1,9 @@
 //===- norm_grad.cuh - Gradients of layer and RMS norms ---------*- C++ -*-===//
 //
-// A block processes the rows of a piece of a sample, one after another, and
-// each of its threads the same columns of all rows. Tensors are read once, for
-// the gradient of the row and for the columns' gradients, which are summed over
-// the piece.
+// A block processes a piece of a sample, one row after another, and a thread
+// processes the same columns of all rows. One pass over the tensors computes
+// the gradients of the rows and the piece's sums of the gradients of gamma and
+// beta.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +19,11 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Rows of a piece: few, so that there is a piece for every multiprocessor.
+/// Rows per piece, few enough that every multiprocessor has a piece.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
-/// Returns the most columns for `threads` threads that hold `packs` packs of a
-/// row each.
+/// Returns the widest row in elements for `threads` threads with `packs` packs
+/// per thread.
 constexpr std::int64_t widestRow(int packs, unsigned threads) {
   return std::int64_t{packs} * kPack * threads;
 }
@@ -34,15 +34,15 @@ template <typename R> struct NormGradient {
   Operand from, gamma, above;
   Addend addend; ///< added to the rows' gradients
   Result to;
-  R *parts; ///< partial sums for gamma, and for beta if the norm is centred
+  R *parts; ///< partial sums for gamma, then for beta if `centred`
   ColumnSizes sizes;
   R epsilon;
   bool centred;
 };
 
-/// Computes, with n the normalised row and d = above * gamma,
-/// dx = scale * (d - mean(d) - n * mean(d * n)), where mean(d) counts only if
-/// the norm is centred.
+/// Computes dx = scale * (d - mean(d) - n * mean(d * n)) with the normalized
+/// row n and d = above * gamma; an RMS norm omits mean(d). Also computes the
+/// partial sums for gamma and beta.
 template <typename R, int Packs, unsigned Threads>
 __global__ void __launch_bounds__(Threads) normaliseGrad(NormGradient<R> all) {
   const std::int64_t width = all.sizes.columns, pieces = all.sizes.pieces();
@@ -120,14 +120,15 @@ __global__ void __launch_bounds__(Threads) normaliseGrad(NormGradient<R> all) {
   }
 }
 
+/// Returns the scratch memory of normGrad in bytes.
 template <typename R>
 std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
   sizes.pieceRows = kNormPieceRows;
   return columnScratch<R>(sizes, centred ? 2 : 1);
 }
 
-/// Queues normaliseGrad.
-/// \return whether the rows are narrow enough; if not, nothing is queued
+/// Queues normaliseGrad with `Packs` packs per thread.
+/// \return false, without queueing anything, if the rows are too wide
 template <int Packs, unsigned Threads, typename R>
 bool queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   const std::int64_t width = all.sizes.columns;
@@ -142,7 +143,7 @@ bool queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
 
 /// Queues the gradient of a norm.
 /// \param toBeta  has no data for an RMS norm
-/// \param addend  is added to `to`
+/// \param addend  is added to the gradient of `from`
 /// \throws DeviceError if rows are wider than kWidestNormGrad
 template <typename R>
 void normGrad(cudaStream_t stream, const Operand &from, const Operand &gamma,
@@ -157,7 +158,8 @@ void normGrad(cudaStream_t stream, const Operand &from, const Operand &gamma,
                             to,     static_cast<R *>(scratch),
                             sizes,  static_cast<R>(epsilon),
                             centred};
-  // Threads hold their packs in registers; wider blocks have fewer per thread.
+  // Threads hold their packs in registers, so narrow rows use few packs per
+  // thread.
   if (!queueNormGrad<1, 256>(stream, all) &&
       !queueNormGrad<2, 256>(stream, all) &&
       !queueNormGrad<4, 256>(stream, all) &&

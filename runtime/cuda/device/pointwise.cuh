@@ -1,4 +1,4 @@
-//===- pointwise.cuh - Element by element -----------------------*- C++ -*-===//
+//===- pointwise.cuh - Pointwise kernels ------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_POINTWISE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_POINTWISE_CUH
@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Applies `body(x, y)`, which computes the results y of an element from its
+/// Calls `body(x, y)` for each element; it computes the results y from the
 /// operands x. A thread processes a pack.
 template <typename R, int Inputs, int Outputs, typename Body>
 __global__ void eachElement(Several<Operand, Inputs> from,
@@ -39,7 +39,7 @@ __global__ void eachElement(Several<Operand, Inputs> from,
     store(to[i], first, count, results[i]);
 }
 
-/// A function and its derivative at one point.
+/// The value and the derivative of a function at one point.
 template <typename R> struct Jet { R value, slope; };
 
 template <typename R> __device__ Jet<R> sigmoid(R x) {
@@ -62,7 +62,7 @@ template <typename R> __device__ Jet<R> gelu(R x) {
   return {x * below, below + x * density};
 }
 
-/// GELU with the tanh approximation of Hendrycks and Gimpel 2016.
+/// Approximates GELU by tanh (Hendrycks and Gimpel 2016).
 template <typename R> __device__ Jet<R> geluTanh(R x) {
   const R bent = tanh(R(kRootTwoOverPi) * (x + R(0.044715) * x * x * x));
   const R inner = R(kRootTwoOverPi) * (R(1) + R(3 * 0.044715) * x * x);
@@ -70,6 +70,7 @@ template <typename R> __device__ Jet<R> geluTanh(R x) {
           R(0.5) * (R(1) + bent) + R(0.5) * x * (R(1) - bent * bent) * inner};
 }
 
+/// Computes an activation function and its derivative.
 template <typename R> __device__ Jet<R> activate(Activation kind, R x) {
   switch (kind) {
   case Activation::gelu:
@@ -79,7 +80,7 @@ template <typename R> __device__ Jet<R> activate(Activation kind, R x) {
   case Activation::silu:
     return silu(x);
   case Activation::relu:
-    // This comparison keeps a NaN.
+    // The comparison is false for NaN, so that NaN stays NaN.
     return x <= R(0) ? Jet<R>{R(0), R(0)} : Jet<R>{x, R(1)};
   case Activation::tanh: {
     const R bent = tanh(x);
@@ -160,7 +161,8 @@ struct Softcapped {
   }
 };
 
-/// The gradient of Softcapped, from its result and that result's gradient.
+/// The gradient of Softcapped, computed from its result and the result's
+/// gradient.
 struct SoftcappedGrad {
   double cap;
   template <typename R>

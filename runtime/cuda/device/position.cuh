@@ -8,8 +8,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The positions of each sample in this piece, and the sequence's first
-/// position among them; -1 if another piece has it.
+/// The number of positions per sample in this shard, and `first`: 0 if the
+/// shard holds position 0, else -1.
 struct Sequence {
   std::int64_t length, first;
   __device__ bool isFirst(std::int64_t row) const {
@@ -45,8 +45,9 @@ struct GiveFirstSource {
   }
 };
 
-/// The rows of a table of positions. A table that is split along with the
-/// positions begins where they do; a whole table begins at 0.
+/// The rows of the position table on this rank: the row of the first local
+/// position, and the number of rows. The table is sharded along with the
+/// positions, or replicated.
 struct PositionTable {
   std::int64_t shift, held;
 };
@@ -60,7 +61,7 @@ struct PositionSource {
   }
 };
 
-/// The term of the first positions' sum, for sumColumns.
+/// Adds the first position of a sample (for sumColumns).
 template <typename R> struct FirstRow {
   Operand from;
   Sequence sequence;
@@ -72,7 +73,7 @@ template <typename R> struct FirstRow {
   }
 };
 
-/// Sums the gradients of each position over samples, in their order. A thread
+/// Sums the gradients of each position over samples, in order. A thread
 /// processes a pack of a row of the table.
 template <typename R>
 __global__ void sumPositions(Operand from, Result to, PositionTable table,
@@ -92,8 +93,8 @@ __global__ void sumPositions(Operand from, Result to, PositionTable table,
   store(to, row * width + h, count, sum);
 }
 
-/// Replaces the row of each sample's first position by `first`.
-/// \param rows  of the result, here and in the functions below
+/// Queues a copy in which `first` replaces each sample's first position.
+/// \param rows  the number of rows of the result, also below
 template <typename R>
 void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
               const Result &to, std::int64_t rows, std::int64_t width,
@@ -101,6 +102,8 @@ void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
   gather<R>(stream, from, first, to, rows, width, PutFirstSource{sequence});
 }
 
+/// Queues the copy of each sample's first position; zeros if another shard
+/// holds it.
 template <typename R>
 void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
                std::int64_t rows, std::int64_t width,
@@ -108,6 +111,7 @@ void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
   gather<R>(stream, from, kNone, to, rows, width, TakeFirstSource{sequence});
 }
 
+/// Queues the gradient of takeFirst.
 template <typename R>
 void takeFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                    std::int64_t rows, std::int64_t width,
@@ -115,7 +119,8 @@ void takeFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
   gather<R>(stream, above, kNone, to, rows, width, GiveFirstSource{sequence});
 }
 
-/// \param sizes  samples of one row of features
+/// Queues the gradients of putFirst with respect to `from` and `first`.
+/// \param sizes  [samples, 1, features]
 template <typename R>
 void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                   const Result &toFirst, const ColumnSizes &sizes,
@@ -126,7 +131,8 @@ void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                 FirstRow<R>{above, sequence, sizes.columns});
 }
 
-/// \param length  positions of a sample
+/// Queues the addition of each position's row of the table.
+/// \param length  the number of local positions per sample
 template <typename R>
 void positionEmbedding(cudaStream_t stream, const Operand &from,
                        const Operand &rowsOfTable, const Result &to,
@@ -136,6 +142,7 @@ void positionEmbedding(cudaStream_t stream, const Operand &from,
             PositionSource{table, length});
 }
 
+/// Queues the gradient of the rows of the table.
 template <typename R>
 void positionEmbeddingGrad(cudaStream_t stream, const Operand &above,
                            const Result &to, const PositionTable &table,

@@ -1,7 +1,7 @@
-//===- rope.cuh - Rotary positions ------------------------------*- C++ -*-===//
+//===- rope.cuh - Rotary position embeddings --------------------*- C++ -*-===//
 //
-// Angles are computed in double, like in the specification: in float those of
-// late positions would exceed the allowed error. A block processes all heads of
+// Angles are computed in double, like in the reference kernel, because float
+// angles of late positions are too inaccurate. A block processes all heads of
 // one token, so that each angle is computed once.
 //
 //===----------------------------------------------------------------------===//
@@ -17,16 +17,19 @@
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kRopeThreads = 128;
-inline constexpr int kPairs = 128; ///< pairs at once
+inline constexpr int kPairs = 128; ///< pairs per iteration
 
+/// The shapes and attributes of a rotation: local positions, the global
+/// position of the first, features of a token and of a head, and pairs of a
+/// head.
 struct Rotation {
   std::int64_t length, offset, width, headWidth, pairs;
   bool interleaved;
-  double turn; ///< 1, or -1 to rotate back
+  double turn; ///< 1, or -1 for the inverse
 };
 
-/// Rotates the pairs of a token's heads.
-/// \param frequencies  one for each pair
+/// Rotates the pairs of all heads of a token.
+/// \param frequencies  one per pair
 template <typename R>
 __global__ void rotate(Operand from, Result to, const double *frequencies,
                        Rotation all) {
@@ -46,7 +49,8 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       sines[threadIdx.x] = static_cast<R>(sin(angle));
     }
     __syncthreads();
-    // A pack has whole pairs if they are interleaved, else one half of each.
+    // A pack holds complete pairs if they are interleaved, else one element of
+    // each pair.
     const std::int64_t ofPack = all.interleaved ? kPack / 2 : kPack;
     const std::int64_t packs = (pairs + ofPack - 1) / ofPack;
     for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
@@ -57,7 +61,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       if (all.interleaved) {
         const std::int64_t at = head + 2 * (some + first);
         load(from, at, 2 * count, x);
-        // Constant bounds, here and below, keep the pack in registers.
+        // Constant loop bounds, here and below, keep the pack in registers.
 #pragma unroll
         for (int p = 0; p < kPack / 2; ++p)
           if (p < count) {
@@ -83,7 +87,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       store(to, at + all.pairs, count, y);
     }
   }
-  // The other elements are copied.
+  // Features that are not rotated are copied.
   const std::int64_t rest = all.headWidth - 2 * all.pairs;
   const std::int64_t packs = (rest + kPack - 1) / kPack;
   for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
@@ -95,7 +99,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
   }
 }
 
-/// Returns the frequency of each pair.
+/// Returns the angle of each pair at position 1.
 inline std::vector<double> ropeFrequencies(double theta, std::int64_t pairs) {
   std::vector<double> powers;
   for (std::int64_t i = 0; i < pairs; ++i)
@@ -104,6 +108,7 @@ inline std::vector<double> ropeFrequencies(double theta, std::int64_t pairs) {
   return powers;
 }
 
+/// Queues the rotation of all tokens.
 template <typename R>
 void rope(cudaStream_t stream, const Operand &from, const Result &to,
           const double *frequencies, std::int64_t samples,

@@ -1,7 +1,7 @@
 //===- softmax.cuh - Softmax of rows ----------------------------*- C++ -*-===//
 //
-// A block processes a row, and reads it again for each sum: after the first
-// time the row is in the L1 cache.
+// A block processes a row, and reads it again for each sum, because after the
+// first time the row is in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,12 +61,14 @@ __global__ void softmaxRowsGrad(Operand shares, Operand above, Result to,
   });
 }
 
+/// Queues the softmax of `rows` rows.
 template <typename R>
 void softmax(cudaStream_t stream, const Operand &from, const Result &to,
              std::int64_t rows, std::int64_t width) {
   launch(stream, {rows, 1, kSoftmaxThreads}, softmaxRows<R>, from, to, width);
 }
 
+/// Queues the gradient of a softmax; `shares` is its result.
 template <typename R>
 void softmaxGrad(cudaStream_t stream, const Operand &shares,
                  const Operand &above, const Result &to, std::int64_t rows,

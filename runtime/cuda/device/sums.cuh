@@ -1,9 +1,9 @@
 //===- sums.cuh - Sums of columns and of squares ----------------*- C++ -*-===//
 //
-// Column sums run over rows that belong to samples. Each sample is cut into the
-// same pieces, and one block sums each piece in one order. A sample's pieces
-// are added up in one order, then the samples, one after another. The
-// contribution of a sample therefore does not depend on how many there are.
+// Column sums add the rows of a tensor [samples, rows, columns]. Each sample is
+// divided into pieces of equal size, and one block sums each piece. The pieces
+// of a sample are then added, and then the samples, all in a fixed order. The
+// contribution of a sample therefore does not depend on the number of samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kSumRows = 8;        ///< threads along rows
-inline constexpr std::int64_t kPieceRows = 64; ///< per piece, at most
+inline constexpr unsigned kSumRows = 8;        ///< threads per column
+inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
-/// The shape of what is summed: samples of `rows` rows of `columns` columns.
+/// The shape of a tensor to sum, [samples, rows, columns].
 struct ColumnSizes {
   std::int64_t samples = 1, rows = 1, columns = 1;
   std::int64_t pieceRows = kPieceRows;
@@ -28,23 +28,23 @@ struct ColumnSizes {
   __host__ __device__ std::int64_t pieces() const {
     return (rows + pieceRows - 1) / pieceRows;
   }
-  /// Return the rows of a piece of a sample, [first, last).
+  /// Return the first row of a piece of a sample, and the end of its rows.
   __host__ __device__ std::int64_t firstRow(std::int64_t piece) const {
     return piece * pieceRows;
   }
   __host__ __device__ std::int64_t lastRow(std::int64_t piece) const {
     return piece + 1 < pieces() ? firstRow(piece + 1) : rows;
   }
-  /// Returns the number of partial sums, for each sum of a column.
+  /// Returns the number of partial sums per result.
   __host__ __device__ std::int64_t parts() const {
     return samples * pieces() * columns;
   }
 };
 
-/// Sums each piece of each sample. A block has kWarp packs of columns and
-/// kSumRows threads along rows; blockIdx.x selects the columns, and blockIdx.y
-/// every gridDim.y-th piece of all samples.
-/// `term(row, column, count, sums)` adds a pack of a row.
+/// Sums each piece of each sample. A block has kSumRows threads for each of
+/// kWarp packs of columns; blockIdx.x selects the columns, and blockIdx.y every
+/// gridDim.y-th piece of all samples. `term(row, column, count, sums)` adds a
+/// pack of a row to `sums`.
 template <typename R, typename Term>
 __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
   constexpr int kColumns = kWarp * kPack;
@@ -75,14 +75,14 @@ __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
           sum += threads[y][i];
         parts[part * sizes.columns + start + i] = sum;
       }
-    __syncthreads(); // before the next piece overwrites `threads`
+    __syncthreads(); // the next piece overwrites `threads`
   }
 }
 
-inline constexpr int kSumLanes = 32; ///< threads that add pieces, per column
+inline constexpr int kSumLanes = 32; ///< threads of sampleSums per column
 
-/// Returns how many of them share the pieces of one sample: a divisor of
-/// kSumLanes.
+/// Returns how many of kSumLanes lanes add the pieces of one sample; a divisor
+/// of kSumLanes.
 inline __host__ __device__ int lanesOfSample(std::int64_t pieces) {
   constexpr int kPiecesOfLane = 8;
   int lanes = 1;
@@ -91,9 +91,9 @@ inline __host__ __device__ int lanesOfSample(std::int64_t pieces) {
   return lanes;
 }
 
-/// Adds the pieces of samples, and then the samples. A block has kWarp columns
-/// and kSumLanes lanes; blockIdx.y selects the sum.
-/// \param adds  whether the result is added to `to`
+/// Adds the pieces of each sample, and then the samples. A block has kSumLanes
+/// threads for each of kWarp columns; blockIdx.y selects the result.
+/// \param adds  whether to add to the contents of `to`
 template <typename R, int Sums>
 __global__ void __launch_bounds__(kWarp *kSumLanes)
     sampleSums(ColumnSizes sizes, const R *parts, Several<Result, Sums> to,
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kWarp *kSumLanes)
           ofSample += lanes[s * sharing + l][threadIdx.x];
         all += ofSample;
       }
-    __syncthreads(); // before the next samples overwrite `lanes`
+    __syncthreads(); // the next samples overwrite `lanes`
   }
   if (threadIdx.y != 0 || !isThere)
     return;
@@ -134,14 +134,14 @@ __global__ void __launch_bounds__(kWarp *kSumLanes)
   storeOne(to[which], column, all);
 }
 
-/// Returns the bytes of scratch memory for `sums` sums of each column.
+/// Returns the scratch memory for `sums` results in bytes.
 template <typename R>
 std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
   return static_cast<std::size_t>(sums * sizes.parts()) * sizeof(R);
 }
 
 /// Queues sampleSums.
-/// \param adds  whether the sums are added to `to`
+/// \param adds whether to add to the contents of `to`
 template <typename R, int Sums>
 void addPieces(cudaStream_t stream, const ColumnSizes &sizes, const R *parts,
                const Several<Result, Sums> &to, bool adds = false) {
@@ -150,7 +150,7 @@ void addPieces(cudaStream_t stream, const ColumnSizes &sizes, const R *parts,
 }
 
 /// Queues partSums and sampleSums.
-/// \param parts  has columnScratch bytes
+/// \param parts  scratch memory of columnScratch bytes
 template <typename R, typename Term>
 void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
                 const Result &to, const Term &term, bool adds = false) {
@@ -162,7 +162,7 @@ void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
   addPieces<R, 1>(stream, sizes, parts, {{to}}, adds);
 }
 
-/// The term of a plain sum, for sumColumns.
+/// Adds a pack of a tensor (for sumColumns).
 template <typename R> struct SumTerm {
   Operand from;
   std::int64_t width;
@@ -172,8 +172,8 @@ template <typename R> struct SumTerm {
   }
 };
 
-/// Queues the sums of columns over rows and samples.
-/// \param adds  whether the sums are added to `to`
+/// Queues the sums of all columns over rows and samples.
+/// \param adds whether to add to the contents of `to`
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {
@@ -181,7 +181,8 @@ void sum(cudaStream_t stream, const Operand &from, const Result &to,
                 SumTerm<R>{from, sizes.columns}, adds);
 }
 
-/// Adds the sums of all threads, by pairs; thread 0 gets the result.
+/// Adds the sums of all threads in a binary tree. The result is valid on thread
+/// 0.
 inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   __shared__ DeviceLongSum threads[kDealThreads];
   threads[threadIdx.x] = mine;
@@ -200,7 +201,7 @@ struct Squared {
   std::int64_t elements;
 };
 
-/// Sums the squares of a piece in one block; thread 0 gets the result.
+/// Sums the squares of a piece in one block. The result is valid on thread 0.
 template <typename R>
 __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
   DeviceLongSum sum{0.0, 0.0};
@@ -208,12 +209,13 @@ __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
     R x[kPack];
     load(one.from, first, count, x);
 #pragma unroll
-    for (int i = 0; i < kPack; ++i) // zeros from `count` on
+    for (int i = 0; i < kPack; ++i) // zeros beyond `count`
       sum.addSquare(x[i]);
   });
   return longSumOverBlock(sum);
 }
 
+/// Sums the squares of each piece of one tensor. A block processes a piece.
 template <typename R>
 __global__ void sumSquares(Squared one, DeviceLongSum *parts) {
   const DeviceLongSum sum = squaresOf<R>(one, blockIdx.x);
@@ -221,6 +223,7 @@ __global__ void sumSquares(Squared one, DeviceLongSum *parts) {
     parts[blockIdx.x] = sum;
 }
 
+/// Sums the squares of each piece of many tensors. A block processes a piece.
 template <typename R>
 __global__ void sumManySquares(Deal<Squared> all, DeviceLongSum *parts) {
   const Share share = all.shares[blockIdx.x];
@@ -229,8 +232,8 @@ __global__ void sumManySquares(Deal<Squared> all, DeviceLongSum *parts) {
     parts[blockIdx.x] = sum;
 }
 
-/// Adds partial sums to `to` in one block. It is a template so that a file
-/// which does not use it has no unused function.
+/// Adds partial sums to `to` in one block. The function is a template only to
+/// avoid warnings in files that do not use it.
 template <typename Partial>
 __global__ void addParts(const Partial *parts, std::int64_t count,
                          Partial *to) {
@@ -242,7 +245,7 @@ __global__ void addParts(const Partial *parts, std::int64_t count,
     to->add(sum);
 }
 
-/// Return the bytes of scratch memory of squareSum.
+/// Return the scratch memory of squareSum in bytes.
 inline std::size_t squareSumScratch(std::int64_t elements) {
   return static_cast<std::size_t>(blocksFor(elements, kDealt)) *
          sizeof(DeviceLongSum);
@@ -263,7 +266,7 @@ void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
          static_cast<const DeviceLongSum *>(parts), blocks, to);
 }
 
-/// Queues the same for many tensors.
+/// Queues the addition of the squares of many tensors to `to`.
 template <typename R>
 void squareSum(cudaStream_t stream, const Deal<Squared> &all, DeviceLongSum *to,
                void *scratch) {

@@ -9,13 +9,13 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Rounds a number of bytes up, so that the next tensor is aligned.
+/// Rounds a size in bytes up to the alignment of tensors.
 constexpr std::size_t roundedUp(std::size_t bytes) {
   constexpr std::size_t kUnit = 256;
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-/// The most dimensions along which a tensor is cut.
+/// The maximum of sharded dimensions, and of nested loops, in a kernel.
 inline constexpr int kMostDims = 8;
 
 struct Operand {
@@ -28,7 +28,7 @@ struct Result {
   ElementType type;
 };
 
-/// Stand for an operand or a result that does not exist.
+/// Denote an operand or a result that does not exist.
 inline constexpr Operand kNone{nullptr, ElementType::f32};
 inline constexpr Result kNowhere{nullptr, ElementType::f32};
 

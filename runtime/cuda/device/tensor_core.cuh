@@ -1,10 +1,10 @@
-//===- tensor_core.cuh - Instructions for tensor cores ----------*- C++ -*-===//
+//===- tensor_core.cuh - PTX instructions for tensor cores ------*- C++ -*-===//
 //
-// PTX instructions for compute capability 8.0 and later. A warp multiplies
-// 16 x 16 by 16 x 8 elements of 16 bits and adds the products to floats; it
-// loads 8 x 8 matrices from shared memory in the layout of the factors; it
-// copies to shared memory asynchronously. All lanes of the warp call them
-// together.
+// The functions wrap PTX instructions for compute capability 8.0 and later: a
+// warp multiplies 16 x 16 by 16 x 8 elements of 16 bits and accumulates in
+// floats, loads 8 x 8 matrices from shared memory in the layout of the factors,
+// and copies to shared memory asynchronously. All lanes of a warp must call
+// them together.
 //
 // Lane l holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments for
 // mma.m16n8k16 with floating point type"):
@@ -25,7 +25,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// Without such instructions, tests/emulator/tensor_core.h does the same in C++.
+// The tests on the host use tests/emulator/tensor_core.h instead.
 #if !defined(MTPLAN_EMULATED_TENSOR_CORES)
 
 namespace mtplan::runtime::cuda {
@@ -34,7 +34,7 @@ inline __device__ std::uint32_t sharedAddress(const void *data) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(data));
 }
 
-/// Adds left x right; T is __half or __nv_bfloat16.
+/// Adds left x right to `sums`; T is __half or __nv_bfloat16.
 template <typename T>
 __device__ __forceinline__ void
 multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
@@ -56,8 +56,8 @@ multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
 }
 
 /// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Row r of
-/// matrix m is the 16 bytes at the `row` of lane 8m + r. This lane gets [g][2t,
-/// +1] of each matrix, or transposed [2t, +1][g].
+/// matrix m is the 16 bytes at the `row` of lane 8m + r. This lane receives
+/// elements [g][2t, +1] of each matrix, or [2t, +1][g] if Transposed.
 template <bool Transposed>
 __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                                              const void *row) {
@@ -77,8 +77,9 @@ __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                  : "memory");
 }
 
-/// Begins to copy Bytes, 8 or 16 and so aligned, to shared memory; zeros if not
-/// `there`, but `from` must be a valid address all the same.
+/// Begins the asynchronous copy of Bytes bytes (8 or 16, and aligned to that)
+/// to shared memory. Writes zeros if not `there`, but even then `from` must be
+/// a valid address.
 template <int Bytes>
 __device__ __forceinline__ void beginCopy(void *to, const void *from,
                                           bool there) {
@@ -95,13 +96,13 @@ __device__ __forceinline__ void beginCopy(void *to, const void *from,
                  : "memory");
 }
 
-/// Waits until all copies that this thread began have ended. Other threads see
+/// Waits until all copies of this thread are complete. Other threads may read
 /// them after a barrier.
 __device__ __forceinline__ void endCopies() {
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
 
-/// Returns 2^x, or 0 where that is not a normal float.
+/// Returns an approximation of 2^x, or 0 if that is not a normal float.
 __device__ __forceinline__ float powerOfTwo(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
@@ -112,8 +113,8 @@ struct Halves {
   bool low, high;
 };
 
-/// Returns which halves of a word are at least those of `limits`, compared as
-/// 16-bit floats without their signs. A NaN is at least any limit.
+/// Returns which 16-bit halves of a word are at least those of `limits`,
+/// compared as f16 without signs. NaN compares as larger than any limit.
 __device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
                                                  std::uint32_t limits) {
   std::uint32_t low, high;
@@ -130,7 +131,7 @@ __device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
   return {low != 0, high != 0};
 }
 
-/// Returns the shared memory of the launch (Grid::shared), 16-byte aligned.
+/// Returns the dynamic shared memory (Grid::shared), aligned to 16 bytes.
 __device__ __forceinline__ void *launchedMemory() {
   extern __shared__ uint4 mtplanLaunchedMemory[];
   return mtplanLaunchedMemory;

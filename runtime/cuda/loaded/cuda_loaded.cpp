@@ -11,7 +11,7 @@ static const cuda::ModuleTable &table() {
   return *found;
 }
 
-/// Returns why the module cannot be loaded; "" if it can.
+/// Returns why the module cannot be loaded, or an empty text.
 static std::string whyNotLoaded() {
   try {
     table();

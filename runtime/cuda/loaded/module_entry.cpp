@@ -1,4 +1,4 @@
-//===- module_entry.cpp - The entry of the CUDA module --------------------===//
+//===- module_entry.cpp - Entry point of the CUDA module ------------------===//
 
 #include "runtime/cuda/loaded/module_entry.h"
 

@@ -1,7 +1,7 @@
-//===- module_entry.h - The entry of the CUDA module ------------*- C++ -*-===//
+//===- module_entry.h - Entry point of the CUDA module ----------*- C++ -*-===//
 //
-// The functions of cuda_backend.h, for a program that loads them at run time.
-// Both sides come from one build, so the table has no version.
+// A program loads the functions of cuda_backend.h from a module at run time.
+// The program and the module come from one build, so the table has no version.
 //
 //===----------------------------------------------------------------------===//
 

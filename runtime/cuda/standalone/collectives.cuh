@@ -1,8 +1,8 @@
 //===- collectives.cuh - Collectives and messages of ranks ------*- C++ -*-===//
 //
-// Ranks of a program that stands alone communicate by these functions. A
-// message between stages is copied before it is sent: a line sends on a stream
-// of its own, so that computation does not wait for it.
+// The ranks of a stand-alone program communicate through these functions. A
+// message between pipeline stages is copied first and then sent on a stream of
+// its own, so that computation does not wait for the send.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,10 @@ namespace mtplan::runtime::cuda {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// Splits the world into communicators. Every rank has to call it.
-/// \return the communicator that names this rank, and its size; null and 0 if
-/// none does
+/// Splits the communicator of all ranks. Every rank must call this.
+/// \param communicators  the ranks of each new communicator
+/// \return the communicator of this rank and its size, or null and 0 if the
+/// rank is in none of them
 inline std::pair<ncclComm_t, int>
 communicatorOf(const Rank &rank,
                const std::vector<std::vector<int>> &communicators) {
@@ -39,13 +40,15 @@ communicatorOf(const Rank &rank,
   return {own, size};
 }
 
-/// Adds the rank's next group.
+/// Creates the process groups `all`, and appends this rank's group to
+/// Rank::groups. Every rank must call this.
 inline void join(Rank &rank, const std::vector<std::vector<int>> &all) {
   const auto [communicator, size] = communicatorOf(rank, all);
   rank.groups.push_back(communicator);
   rank.groupSizes.push_back(size);
 }
 
+/// Returns NCCL's constant for an element type.
 inline ncclDataType_t ncclTypeOf(ElementType type) {
   return type == ElementType::f64    ? ncclFloat64
          : type == ElementType::f32  ? ncclFloat32
@@ -59,16 +62,16 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
                      std::int64_t outer, std::int64_t inner,
                      std::int64_t width) {
   const Strides source{2, {outer, inner}, {width, outer * width}, 0, width};
-  // A float holds neither every f64 nor every i32.
+  // A float represents neither every f64 nor every i32.
   if (to.type == ElementType::f64 || to.type == ElementType::i32)
     take<double>(now.stream(), from, to, outer * inner, source);
   else
     take<float>(now.stream(), from, to, outer * inner, source);
 }
 
-/// Groups the collectives on the run's stream up to groupEnd() to one launch of
-/// NCCL. No collective may write what another reads or writes: operands are
-/// rearranged before the launch, and results after it.
+/// Groups the collectives on the run's stream up to groupEnd() into one NCCL
+/// launch. No collective may write a buffer of another, because all operands
+/// are transposed before the launch, and all results after it.
 inline void groupStart(const Run &now) {
   now.lane().isTogether = true;
   MTPLAN_NCCL(ncclGroupStart());
@@ -83,9 +86,9 @@ inline void groupEnd(const Run &now) {
   lane.isTogether = false;
 }
 
-/// Returns memory in which a collective's data are rearranged, disjoint from
-/// the data of others in the same launch. A launch that needs too much is
-/// split.
+/// Returns memory for the transposed data of a collective, disjoint from that
+/// of other collectives in the same launch. Splits a launch that would need
+/// more than kMost bytes.
 inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
   Lane &lane = now.lane();
@@ -100,6 +103,7 @@ inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   return all + std::exchange(lane.exchanged, lane.exchanged + roundedUp(bytes));
 }
 
+/// Reduces `elements` elements over a group.
 inline void allReduce(const Run &now, int group, const Tensor &from,
                       const Tensor &to, std::int64_t elements,
                       ncclRedOp_t how) {
@@ -109,7 +113,7 @@ inline void allReduce(const Run &now, int group, const Tensor &from,
       now.rank.groups[static_cast<std::size_t>(group)], now.stream()));
 }
 
-/// Gathers [outer][inner] of each rank to [outer][ranks][inner].
+/// Gathers [outer][inner] of each rank into [outer][ranks][inner].
 inline void allGather(const Run &now, int group, const Tensor &from,
                       const Tensor &to, std::int64_t outer,
                       std::int64_t inner) {
@@ -130,8 +134,8 @@ inline void allGather(const Run &now, int group, const Tensor &from,
     swapRows(now, all, to, outer, ranks, inner);
 }
 
-/// Reduces [outer][ranks][inner] of each rank, and scatters it to
-/// [outer][inner].
+/// Reduces [outer][ranks][inner] over the ranks, and scatters the result into
+/// [outer][inner] of each rank.
 inline void reduceScatter(const Run &now, int group, const Tensor &from,
                           const Tensor &to, std::int64_t outer,
                           std::int64_t inner, ncclRedOp_t how) {
@@ -147,8 +151,8 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
       ncclTypeOf(to.type), how, now.rank.groups[g], now.stream()));
 }
 
-/// Exchanges the parts of [rows][ranks][width]; the parts of all ranks become
-/// [newRows][ranks][newWidth].
+/// Sends part r of [rows][ranks][width] to rank r. The received parts, in rank
+/// order, become [newRows][ranks][newWidth].
 inline void allToAll(const Run &now, int group, const Tensor &from,
                      const Tensor &to, std::int64_t rows, std::int64_t width,
                      std::int64_t newRows, std::int64_t newWidth) {
@@ -176,8 +180,10 @@ inline void allToAll(const Run &now, int group, const Tensor &from,
 // Messages between stages
 //===----------------------------------------------------------------------===//
 
-/// Makes a line between the ranks at equal places of two stages, if this rank
-/// is in one of the two. Every rank has to call it. \param sent  bytes per step
+/// Creates the lines between from[i] and to[i], the ranks of two pipeline
+/// stages, and returns this rank's line, if it has one. Every rank must call
+/// this.
+/// \param sent  bytes that a rank of `from` sends per step
 inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
                         const std::vector<int> &to, std::size_t sent) {
   std::vector<std::vector<int>> pairs;
@@ -199,9 +205,9 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
   return line;
 }
 
-/// Sends a first byte on every line, which makes connections. Both ranks have
-/// to come for that, and in a step either may have to do something else first.
-/// The byte is captured, like the step, but never launched.
+/// Establishes NCCL's connections by sending a byte on every line. In a step
+/// this could deadlock, because it blocks both ranks, and either may have other
+/// work first. The send is captured like the step, but never launched.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();
@@ -221,7 +227,7 @@ inline void connectLines(Rank &rank) {
   MTPLAN_CUDA(cudaGraphDestroy(graph));
 }
 
-/// Queues the copy of a message, and its send on the line's stream.
+/// Queues the copy of a message, and its send on the line's own stream.
 inline void send(const Run &now, int line, const Tensor &from,
                  std::int64_t elements) {
   Line &own = now.rank.lines[static_cast<std::size_t>(line)];
@@ -237,6 +243,7 @@ inline void send(const Run &now, int line, const Tensor &from,
                        own.stream));
 }
 
+/// Queues the receive of a message on the run's stream.
 inline void receive(const Run &now, int line, const Tensor &to,
                     std::int64_t elements) {
   const Line &own = now.rank.lines[static_cast<std::size_t>(line)];
@@ -245,7 +252,7 @@ inline void receive(const Run &now, int line, const Tensor &to,
                        now.stream()));
 }
 
-/// Makes the end of the step wait for all its sends.
+/// Makes the step's first stream wait for all sends.
 inline void joinLines(const Rank &rank) {
   for (const Line &line : rank.lines)
     if (line.copied > 0) {

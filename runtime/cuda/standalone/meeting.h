@@ -1,8 +1,9 @@
-//===- meeting.h - How processes find each other ----------------*- C++ -*-===//
+//===- meeting.h - Rendezvous of stand-alone processes ----------*- C++ -*-===//
 //
-// A process reads its rank from the launcher's variables. Rank 0 then hands out
-// bytes to the others over TCP, at MASTER_ADDR (default 127.0.0.1) and the port
-// after MASTER_PORT (default 29500), which torchrun itself uses.
+// A process reads its rank from the launcher's environment variables. Rank 0
+// then sends bytes (the NCCL id) to the other ranks over TCP, at MASTER_ADDR
+// (default 127.0.0.1) and port MASTER_PORT + 1 (default 29501), because
+// torchrun itself uses MASTER_PORT (default 29500).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +31,10 @@ namespace mtplan::runtime::cuda {
 
 struct Process {
   int rank = 0, ranks = 1, device = 0;
-  bool isAlone = true; ///< no other process was started
+  bool isAlone = true; ///< not started by a launcher
 };
 
-/// Reads the variables that torchrun, Open MPI, MPICH and Slurm set.
+/// Returns the rank according to torchrun, Open MPI, MPICH or Slurm.
 inline Process thisProcess() {
   const char *const launchers[][3] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
@@ -55,6 +56,7 @@ struct MeetingPlace {
   std::string host, port;
 };
 
+/// Returns the address at which rank 0 listens.
 inline MeetingPlace meetingPlace() {
   const char *address = std::getenv("MASTER_ADDR");
   const char *given = std::getenv("MASTER_PORT");
@@ -66,7 +68,7 @@ inline std::runtime_error systemError(const std::string &what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// The addresses of a host, or those at which this machine can listen.
+/// The addresses of rank 0, or those at which this machine can listen (`here`).
 class Addresses {
 public:
   explicit Addresses(const MeetingPlace &place, bool here = false) {
@@ -87,6 +89,7 @@ public:
   addrinfo *first = nullptr;
 };
 
+/// Owns the file descriptor of a socket.
 class Socket {
 public:
   explicit Socket(int number) : fd(number) {}
@@ -114,7 +117,8 @@ public:
   int fd;
 };
 
-/// Listens on all addresses of this machine.
+/// Returns a socket that listens on all addresses of this machine.
+/// \param callers  the maximum of pending connections
 inline Socket doorAt(const MeetingPlace &place, int callers) {
   const Addresses all(place, true);
   // An IPv6 socket accepts IPv4 connections as well.
@@ -133,8 +137,9 @@ inline Socket doorAt(const MeetingPlace &place, int callers) {
   throw systemError("port " + place.port);
 }
 
-/// Copies rank 0's bytes to all ranks. A caller sends its rank first; callers
-/// that are none of the other ranks are rejected.
+/// Broadcasts `bytes` bytes of rank 0 to all ranks. Each other rank connects
+/// and sends its rank; rank 0 ignores connections without a valid rank.
+/// \throws std::runtime_error after `patience`
 inline void handOut(void *data, std::size_t bytes, const Process &process,
                     const MeetingPlace &place,
                     std::chrono::seconds patience = std::chrono::seconds(60)) {
@@ -167,7 +172,7 @@ inline void handOut(void *data, std::size_t bytes, const Process &process,
     return;
   }
   const std::int32_t rank = process.rank;
-  // Rank 0 may start later.
+  // Connections are retried, because rank 0 may start later.
   do {
     const Addresses all(place);
     for (const addrinfo *at = all.first; at; at = at->ai_next) {

@@ -1,4 +1,4 @@
-//===- products.cuh - Products of a rank that stands alone ------*- C++ -*-===//
+//===- products.cuh - Matrix products of a stand-alone program --*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
@@ -8,9 +8,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Applies bias, addend and epilogue to a product's sums, by kernels after it.
-/// \param sums      [m, n] of all batches, contiguous as c is; overwritten
-/// \param operands  of the product as a whole
+/// Applies bias, addend and epilogue to a bare product in kernels of their own.
+/// \param sums  the bare product, [batches, m, n], contiguous like c;
+/// overwritten
+/// \param operands  those of the complete product
 template <typename R>
 void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
             const MatrixOperands &operands) {
@@ -40,8 +41,8 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
   }
 }
 
-/// Returns the bare product, without bias, addend and epilogue, in the
-/// precision that these are computed in; c is contiguous.
+/// Returns the shape without bias, addend and epilogue. The result has the type
+/// that these are computed in, f32 or f64, and is contiguous.
 inline MatrixShape bareOf(MatrixShape shape) {
   shape.biased = shape.adds = false;
   shape.epilogue = Epilogue::none;
@@ -51,15 +52,15 @@ inline MatrixShape bareOf(MatrixShape shape) {
   return shape;
 }
 
-/// Returns whether the matrices of a batch are not contiguous, or each has a
-/// bias of its own. They are multiplied one by one if the device has no such
-/// product.
+/// Returns whether the results of a batch are not contiguous, or each has a
+/// bias of its own. If cuBLASLt has no algorithm for such a batch, its matrices
+/// are multiplied one by one.
 inline bool isSpread(const MatrixShape &shape) {
   return shape.batches > 1 && (shape.c.batch != shape.m * shape.n ||
                                (shape.biased && shape.vectorStep != 0));
 }
 
-/// Returns the product of one matrix of the batch.
+/// Returns the shape of one product of a batch.
 inline MatrixShape singleOf(MatrixShape shape) {
   shape.batches = 1;
   shape.a.batch = shape.b.batch = shape.c.batch = shape.vectorStep = 0;
@@ -67,8 +68,8 @@ inline MatrixShape singleOf(MatrixShape shape) {
 }
 
 /// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
-/// may need for a shape. It is not asked while the step is captured: its
-/// documents promise no answer then, and that of CUDA 13.3 was seen to fail.
+/// need for a shape. This must happen before the step is captured: cuBLASLt
+/// does not document the choice during a capture, and in CUDA 13.3 it failed.
 inline void choose(Rank &rank, MatrixShape shape) {
   if (rank.products->find(shape))
     return;
@@ -82,9 +83,10 @@ inline void choose(Rank &rank, MatrixShape shape) {
   }
 }
 
-/// Does the same as `multiply` where the device has only the bare product. The
+/// Does the same as `multiply` if cuBLASLt has only the bare product. The
 /// result is rounded after the epilogue.
-/// \throws DeviceError if it lacks the bare product, or c is not contiguous
+/// \throws DeviceError if cuBLASLt lacks the bare product, or c is not
+/// contiguous
 inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
                               const MatrixOperands &operands) {
   const bool isBare =
@@ -94,7 +96,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
       (shape.batches == 1 || shape.c.batch == shape.m * shape.n);
   MatrixProducts &products = *now.rank.products;
   if (isBare || !isContiguous)
-    products.of(shape); // throws the reason
+    products.of(shape); // throws DeviceError
   const MatrixShape bare = bareOf(shape);
   const bool isDouble = shape.result == ElementType::f64;
   const MatrixProduct &product = products.of(bare);
@@ -111,8 +113,10 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
-/// Computes c = epilogue(a b + bias + before), as far as the shape has them.
-/// \param before  null: c itself
+/// Computes c = epilogue(a b + bias + before); the shape determines which of
+/// these terms exist.
+/// \param before  the addend; null: c itself
+/// \param kept  the argument of gelu that an epilogue writes or reads
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *b, const void *bias, void *c,
                      const void *before = nullptr, const void *kept = nullptr) {
@@ -137,10 +141,10 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                now.lane().workspace.atLeast(product->workspaceBytes()));
 }
 
-/// Computes c = a b, and sums one operand over k into `gradient`. Both are
-/// accumulated if the shape adds. One kernel does both if the device has such a
-/// product.
-/// \param summed  that operand, [samples, rows, columns]
+/// Computes c = a b, and sums one operand over k into `gradient` (a bias
+/// gradient). Accumulates both if shape.adds. Uses one kernel for both if
+/// cuBLASLt has an algorithm.
+/// \param summed  the operand to sum, [samples, rows, columns]
 template <typename R>
 void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
                     const void *b, void *c, const Tensor &summed,
@@ -153,8 +157,8 @@ void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
            now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
     return;
   }
-  // The product overwrites the sum. A sum that accumulates is therefore stored
-  // in scratch memory first and added below.
+  // cuBLASLt overwrites the sum, so a sum to accumulate is written to scratch
+  // memory first.
   Tensor stored = gradient;
   if (shape.adds)
     stored.data = now.scratch(bytesOf(gradient, sizes.columns));

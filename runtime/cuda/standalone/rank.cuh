@@ -1,7 +1,7 @@
-//===- rank.cuh - A rank of a program that stands alone ---------*- C++ -*-===//
+//===- rank.cuh - The state of a stand-alone rank ---------------*- C++ -*-===//
 //
-// A rank has a place in the mesh, memory, streams, communicators, and the
-// tables that its kernels look up.
+// A rank has coordinates in the mesh, arenas of memory, streams, communicators,
+// and lookup tables of its kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,7 @@
 
 namespace mtplan::runtime::cuda {
 
+/// Throws DeviceError if an NCCL call has failed.
 inline void checkNccl(ncclResult_t status, const char *call) {
   if (status != ncclSuccess)
     throw DeviceError(std::string(call) + ": " + ncclGetErrorString(status));
@@ -38,23 +39,24 @@ inline void checkNccl(ncclResult_t status, const char *call) {
 enum Arena { kParameters, kOptimizer, kGradients, kActivations, kWorkspace };
 inline constexpr int kArenas = 5;
 
-/// A region of an arena: entries by layer, slots by micro-batch in flight.
+/// A region of an arena, with an entry per layer and a slot per micro-batch in
+/// flight.
 struct Buffer {
   Arena arena;
-  std::int64_t offset, size; ///< bytes; of one entry
+  std::int64_t offset, size; ///< of one entry, in bytes
   int entries = 1;
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
   std::int64_t slotStride = 0; ///< bytes
 };
 
-/// The elements from one buffer to another of the same arena.
+/// Returns the distance in elements between two buffers of the same arena.
 constexpr std::int64_t apart(const Buffer &from, const Buffer &to,
                              ElementType type) {
   return (to.offset - from.offset) / bytesOf(type);
 }
 
-/// An operand or a result of a kernel.
+/// An operand or a result of a kernel, in device memory.
 struct Tensor {
   void *data;
   ElementType type;
@@ -62,40 +64,40 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// A line carries messages to or from the rank at the same place of another
-/// stage.
+/// A channel to the rank with the same index in another pipeline stage.
 struct Line {
   ncclComm_t communicator = nullptr; ///< of the two ranks
-  int other = 0;                     ///< the other rank in it
-  cudaStream_t stream = nullptr;     ///< for sends, beside the plan's streams
-  Scratch copies;                    ///< of all messages that a step sends
-  std::size_t copied = 0;            ///< bytes of copies so far
-  cudaEvent_t ready = nullptr;       ///< a copy is complete
+  int other = 0;                     ///< index of the other rank in it
+  cudaStream_t stream = nullptr;     ///< for sends; null if this rank receives
+  Scratch copies;                    ///< of the messages that a step sends
+  std::size_t copied = 0;            ///< bytes used in `copies`
+  cudaEvent_t ready = nullptr;       ///< recorded after a copy
 };
 
-/// The tensors of one launch, listed in the device's memory.
+/// The arguments of a kernel over many tensors, in device memory.
 struct Dealt {
   const void *items = nullptr;
   const Share *shares = nullptr;
   std::int64_t blocks = 0;
 };
 
-/// This rank's piece of an input, which the host writes before every step.
+/// An input of the step, of which the host writes this rank's shard before
+/// every step.
 struct Fed {
   std::string label;
   int microBatch;
   TensorView piece;
-  std::int64_t limit; ///< integers are below this; 0: no integers
+  std::int64_t limit; ///< upper bound of integers; 0: not integers
   ElementType type;
-  std::byte *to; ///< in Rank::inputs
+  std::byte *to; ///< memory in Rank::inputs
 };
 
 /// The state of a rank.
 struct Rank {
   int rank = 0, ranks = 1;
-  std::barrier<> *threads = nullptr; ///< null: the rank is a process
-  std::vector<int> places;           ///< by axis of the mesh
-  Streams streams;                   ///< of the plan
+  std::barrier<> *threads = nullptr; ///< null if each rank is a process
+  std::vector<int> places;           ///< coordinates, by axis of the mesh
+  Streams streams;                   ///< those of the plan
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
   std::vector<int> groupSizes;
@@ -104,36 +106,37 @@ struct Rank {
   std::byte *arenas[kArenas] = {};
   Staging inputs;
   std::vector<Fed> fed;
-  /// In the device's memory: this rank's sum of squares and reports, then all
-  /// ranks' sums, then their reports. In the host's memory: those of all ranks.
+  /// `told` is device memory: this rank's sum of squares and reports, then the
+  /// sums of all ranks, then their reports. `heard` is pinned host memory: the
+  /// sums and reports of all ranks.
   double *told = nullptr, *heard = nullptr;
-  /// In the device's memory, and in the host's.
+  /// The numbers of the step in device memory, and in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
-  std::unique_ptr<MatrixProducts> products; ///< of the rank's device
+  std::unique_ptr<MatrixProducts> products; ///< algorithms chosen so far
   std::map<std::string, void *> tables;
   std::map<std::string, Dealt> dealt;
 
-  /// Returns the stream on which the plan's runs begin and end.
+  /// Returns the stream on which all runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
 
-/// Waits until every rank of this process has come here.
+/// A barrier of all ranks of this process.
 ///
-/// An allocation in CUDA may wait until other GPUs of the process are idle,
-/// while their collectives wait for this rank. Therefore all ranks, and NCCL,
-/// have their memory before the first rank begins a step.
+/// A CUDA allocation may block until other GPUs of the process are idle, while
+/// their collectives wait for this rank. Therefore all ranks, and NCCL, must
+/// have allocated their memory before the first rank begins a step.
 inline void meet(const Rank &rank) {
   if (rank.threads)
     rank.threads->arrive_and_wait();
 }
 
-/// One run of a program, for a layer and a micro-batch.
+/// The context of a run of a program: a layer, a micro-batch and a stream.
 struct Run {
   Rank &rank;
   int layer = 0, microBatch = 0;
-  int which = 0; ///< the stream of the plan that it queues on
+  int which = 0; ///< index of the stream
 
-  /// The same run, on another stream.
+  /// Returns the same context for another stream.
   Run on(int stream) const { return {rank, layer, microBatch, stream}; }
   Lane &lane() const {
     return rank.streams.lanes[static_cast<std::size_t>(which)];
@@ -142,6 +145,7 @@ struct Run {
   void *scratch(std::size_t bytes) const {
     return lane().scratch.atLeast(bytes);
   }
+  /// Returns this rank's coordinate on an axis of the mesh.
   int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
 
   void fork(std::initializer_list<int> others) const {
@@ -155,6 +159,7 @@ struct Run {
     rank.streams.wait(stream, event);
   }
 
+  /// Returns the address of an entry for this run's micro-batch.
   void *data(const Buffer &buffer, int entry) const {
     return rank.arenas[buffer.arena] + buffer.offset +
            entry % buffer.entries * buffer.entryStride +
@@ -180,7 +185,8 @@ struct Run {
   }
 };
 
-/// Copies values to the device at once, outside the step; they are never freed.
+/// Returns a copy of `values` in device memory, which is never freed. The copy
+/// is not part of a captured step.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -193,7 +199,7 @@ void *uploaded(const Run &now, const std::vector<T> &values) {
   return there;
 }
 
-/// Returns a lookup table in the device's memory, made when it is first needed.
+/// Returns a lookup table in device memory, which the first call makes.
 template <typename T, typename Make>
 const T *table(const Run &now, const std::string &name, const Make &make) {
   void *&there = now.rank.tables[name];
@@ -202,7 +208,8 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
   return static_cast<const T *>(there);
 }
 
-/// Returns the tensors of one kernel, which `list` lists the first time.
+/// Returns the arguments of a kernel over many tensors. The first call for a
+/// layer uploads the tensors that `list` appends.
 template <typename Item, typename List>
 Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
   const auto [found, isNew] =
@@ -225,7 +232,8 @@ Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
   return {static_cast<const Item *>(there.items), there.shares, there.blocks};
 }
 
-/// Adds the squares of what `list` lists to the rank's sum.
+/// Adds the squares of the tensors that `list` appends to this rank's sum of
+/// squares.
 template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {
@@ -236,6 +244,7 @@ void addSquares(Rank &rank, const char *name,
                now.scratch(squareSumScratch(all)));
 }
 
+/// Returns `data` advanced by `elements` elements.
 inline const void *plus(const void *data, std::int64_t elements,
                         ElementType type) {
   return static_cast<const std::byte *>(data) + elements * bytesOf(type);
@@ -248,7 +257,7 @@ inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
   return static_cast<std::size_t>(elements * bytesOf(tensor.type));
 }
 
-/// Applies `body` to each element of the operands.
+/// Writes `body` of the operands' elements to each element of `to`.
 template <typename R, typename Body, typename... From>
 void ofEach(const Run &now, const Body &body, std::int64_t elements,
             const Tensor &to, const From &...from) {
@@ -256,7 +265,7 @@ void ofEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 1>{{to}}, elements, body);
 }
 
-/// Applies `body` with two results.
+/// Does the same for a `body` with two results.
 template <typename R, typename Body, typename... From>
 void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
                const Tensor &to, const Tensor &alsoTo, const From &...from) {
@@ -264,10 +273,10 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 2>{{to, alsoTo}}, elements, body);
 }
 
-/// Converts to another type. \return `to`
+/// Converts the elements of `from` to the type of `to`, and returns `to`.
 inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
                         std::int64_t elements) {
-  // A float does not hold every f64.
+  // A float does not represent every f64.
   if (from.type == ElementType::f64 || to.type == ElementType::f64)
     ofEach<double>(now, EachSame(), elements, to, from);
   else
@@ -275,7 +284,7 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
   return to;
 }
 
-/// Adds a number to what the step reports.
+/// Adds a number to report `which` of the step.
 inline void report(const Run &now, int which, const Tensor &from) {
   const Tensor to{now.rank.told + 2 + which, ElementType::f64};
   ofEach<double>(now, EachSum(), 1, to, to, from);

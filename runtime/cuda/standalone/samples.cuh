@@ -16,22 +16,23 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The training data, step by step.
+/// A source of training data.
 class Samples {
 public:
   virtual ~Samples() = default;
   /// Begins a step. Steps are consecutive, from 1.
   virtual void begin(std::int64_t step) = 0;
-  /// Returns how many targets of the step are tokens, over all ranks.
+  /// Returns the number of targets in the step that are not ignored, over all
+  /// ranks.
   virtual double count() = 0;
-  /// Returns all elements of an input of a micro-batch, over all ranks.
-  /// \param limit  integers are below this; 0: no integers
+  /// Returns the elements of an input in a micro-batch, before sharding.
+  /// \param limit  upper bound of integers; 0: not integers
   virtual std::vector<double> values(const std::string &label, int microBatch,
                                      std::int64_t limit,
                                      std::int64_t elements) = 0;
 };
 
-/// Queues the copy of an input from the host's memory, which `writeInputs`
+/// Queues the copy of an input's shard from pinned memory, which `writeInputs`
 /// fills before every step.
 inline void feed(const Run &now, const char *label, const Tensor &to,
                  const TensorView &piece, std::int64_t limit) {
@@ -42,7 +43,7 @@ inline void feed(const Run &now, const char *label, const Tensor &to,
                               now.stream()));
 }
 
-/// Returns this rank's piece of an input.
+/// Returns this rank's shard of an input.
 inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
   std::int64_t elements = 1;
   for (const Span &span : fed.piece.pieces)
@@ -66,11 +67,11 @@ inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
   return mine;
 }
 
-/// The values of each input of a step.
+/// The values of each input of a step, in the order of Rank::fed.
 using Inputs = std::vector<std::vector<double>>;
 
 inline Inputs inputsOf(const Rank &rank, Samples &samples) {
-  std::optional<double> count; // of all micro-batches; some ranks need none
+  std::optional<double> count; // for all micro-batches, if needed
   Inputs all;
   for (const Fed &fed : rank.fed) {
     if (fed.label == "count" && !count)
@@ -84,12 +85,12 @@ inline Inputs inputsOf(const Rank &rank, Samples &samples) {
   return all;
 }
 
-/// Writes the inputs to the pinned memory that the next step copies from.
+/// Writes the inputs to the pinned memory from which the next step copies.
 inline void writeInputs(const Rank &rank, const Inputs &inputs,
                         double lossScale) {
   for (std::size_t f = 0; f < rank.fed.size(); ++f) {
     const Fed &fed = rank.fed[f];
-    // Losses are divided by the count, so a smaller count scales them up.
+    // Losses are divided by the count, so a smaller count scales the loss up.
     const double divisor = fed.label == "count" ? lossScale : 1.0;
     for (std::size_t i = 0; i < inputs[f].size(); ++i)
       writeElement(fed.type, fed.to, static_cast<std::int64_t>(i),
@@ -97,11 +98,11 @@ inline void writeInputs(const Rank &rank, const Inputs &inputs,
   }
 }
 
-/// Draws samples as mtrun does for `--data synthetic`: by their number in the
-/// run, whatever the size of a micro-batch.
+/// Draws the same samples as mtrun's `--data synthetic`. A sample depends on
+/// its number in the run, not on the size of micro-batches.
 class DrawnSamples final : public Samples {
 public:
-  /// \param theTargets  per micro-batch, over all ranks
+  /// \param theTargets  targets per micro-batch, over all ranks
   DrawnSamples(std::uint64_t theSeed, int batches, std::int64_t theTargets,
                std::int64_t theLimit)
       : seed(theSeed), microBatches(batches), targets(theTargets),
@@ -137,7 +138,7 @@ private:
   Stream streamOf(const std::string &label) const {
     return Stream::ofData({seed, 0, 0, 0}, label);
   }
-  /// Returns how many micro-batches the run draws before this one of the step.
+  /// Returns how many micro-batches precede this micro-batch in the run.
   std::int64_t before(int microBatch) const {
     return (step - 1) * microBatches + microBatch;
   }
@@ -148,9 +149,9 @@ private:
   const std::int64_t targets, limit;
 };
 
-/// Reads a file of `mtrun data steps`: for each step the count, then for each
-/// input the number of elements, all 64-bit integers, and the elements, 32-bit
-/// integers.
+/// Reads a file of `mtrun data steps`. For each step it has the count (a 64-bit
+/// integer), then for each input the number of elements (a 64-bit integer) and
+/// the elements (32-bit integers).
 class StoredSamples final : public Samples {
 public:
   explicit StoredSamples(const std::string &thePath)

@@ -1,7 +1,7 @@
-//===- start.cuh - How ranks that stand alone start -------------*- C++ -*-===//
+//===- start.cuh - Starts the ranks of a program ----------------*- C++ -*-===//
 //
-// Under torchrun, mpirun or srun each GPU has a process, and rank 0 hands out
-// the id of NCCL. A process that is started alone has a thread for each GPU.
+// With torchrun, mpirun or srun each GPU has a process, and rank 0 sends the
+// NCCL id to the others. A process without a launcher has a thread per GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +20,20 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The device, the number and the id of NCCL of a rank that starts.
+/// The arguments of a new rank: its device, rank and NCCL id.
 struct Start {
   int device = 0, rank = 0;
   const ncclUniqueId &id;
-  std::barrier<> *threads = nullptr; ///< see Rank
+  std::barrier<> *threads = nullptr; ///< see Rank::threads
 };
 
 inline bool isOneOf(int number, const std::vector<int> &all) {
   return std::find(all.begin(), all.end(), number) != all.end();
 }
 
-/// Starts a rank on its device, without arenas and groups.
-/// \param sizes    of the mesh's axes, major first
-/// \param streams  number of the plan's streams
+/// Initializes a rank on its device, without arenas and groups.
+/// \param sizes  the sizes of the mesh's axes, major first
+/// \param streams  the number of streams in the plan
 inline Rank startedRank(const Start &start, int ranks,
                         const std::vector<int> &sizes, int streams) {
   Rank rank;
@@ -52,7 +52,7 @@ inline Rank startedRank(const Start &start, int ranks,
   return rank;
 }
 
-/// Allocates an arena, and clears it.
+/// Allocates an arena of zeros.
 inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   void *data = nullptr;
   MTPLAN_CUDA(cudaMalloc(&data, bytes));
@@ -60,16 +60,17 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   rank.arenas[arena] = static_cast<std::byte *>(data);
 }
 
-/// Calls `run` for every rank of this process.
+/// Calls `run` for every rank of this process, each on its own thread if there
+/// are several.
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
-  // Streams that share a connection to the device wait for each other, and a
-  // send may wait long for its receiver. Therefore CUDA makes its maximum of
+  // Streams that share a hardware connection block each other, and a send may
+  // wait long for its receiver. Therefore CUDA opens its maximum of
   // connections.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
-  // Kernels are loaded now. A kernel that is loaded when it is first queued
-  // waits until the device is idle, and that may wait for another rank.
+  // Kernels are loaded eagerly: loading a kernel at its first launch waits
+  // until the device is idle, which may deadlock with another rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   int devices = 0;
@@ -99,7 +100,7 @@ inline void onEveryRank(int ranks,
       try {
         run({rank, rank, id, &all});
       } catch (const std::exception &error) {
-        // The other ranks wait for this one, so the run cannot go on.
+        // The other ranks wait for this rank, so the process must exit.
         std::cerr << "rank " << rank << ": " << error.what() << std::endl;
         std::_Exit(1);
       }

@@ -1,9 +1,9 @@
-//===- streams.cuh - Streams of a rank that stands alone --------*- C++ -*-===//
+//===- streams.cuh - Streams of a stand-alone program -----------*- C++ -*-===//
 //
 // The streams are those of the plan. A run of a program begins and ends on the
-// first, which has the kernels; the others fork from it and join it again. A
-// stream with only overlapped work joins when the schedule ends. In between the
-// streams run in parallel, except for the plan's waits.
+// first stream, which has the kernels; the others fork from it and join it
+// again. A stream with only overlapped work joins at the end of the schedule.
+// In between the streams run concurrently, except for the plan's waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Memory of the device that grows while the step is captured. Replaced memory
-/// is not freed, because the graph uses it.
+/// Device memory that may grow while the step is captured. The previous memory
+/// is not freed, because the captured graph uses it.
 struct Scratch {
   std::byte *data = nullptr;
   std::size_t size = 0;
@@ -36,7 +36,7 @@ struct Scratch {
   }
 };
 
-/// Pinned memory of the host with the inputs of a step.
+/// Pinned host memory for the inputs of a step.
 struct Staging {
   std::byte *data = nullptr;
   std::size_t size = 0, used = 0; ///< bytes
@@ -45,7 +45,7 @@ struct Staging {
     size = bytes;
     MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
   }
-  /// Takes bytes for one input.
+  /// Returns the memory of the next input.
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
@@ -56,12 +56,12 @@ struct Staging {
   }
 };
 
-/// A stream, with memory that its successive kernels share.
+/// A stream, with scratch memory that its kernels use one after another.
 struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
-  /// Grouped collectives (collectives.cuh): whether a group is open, the bytes
-  /// of `exchange` that it uses, and the rearranging after it.
+  /// The state of grouped collectives (groupStart): whether a group is open,
+  /// the bytes of `exchange` that it uses, and the transpositions after it.
   bool isTogether = false;
   std::size_t exchanged = 0;
   std::vector<std::function<void()>> behind;
@@ -69,9 +69,9 @@ struct Lane {
 
 struct Streams {
   std::vector<Lane> lanes;
-  cudaStream_t aside = nullptr;    ///< for work outside the step
-  std::vector<cudaEvent_t> events; ///< every run records them anew
-  std::size_t recorded = 0;        ///< events recorded in this run
+  cudaStream_t aside = nullptr;    ///< for work outside the captured step
+  std::vector<cudaEvent_t> events; ///< reused by every run
+  std::size_t recorded = 0;        ///< events used in this run
 
   void open(int count) {
     lanes.resize(static_cast<std::size_t>(count));
@@ -94,7 +94,8 @@ struct Streams {
       wait(0, done(other));
   }
 
-  /// Returns an event that happens when the stream's present work is done.
+  /// Records an event after the work queued on the stream so far, and returns
+  /// it.
   cudaEvent_t done(int stream) {
     if (recorded == events.size()) {
       events.push_back(nullptr);
@@ -105,7 +106,7 @@ struct Streams {
     MTPLAN_CUDA(cudaEventRecord(event, at(stream)));
     return event;
   }
-  /// Makes further work of the stream wait for the event.
+  /// Makes later work on the stream wait for the event.
   void wait(int stream, cudaEvent_t event) const {
     MTPLAN_CUDA(cudaStreamWaitEvent(at(stream), event, 0));
   }

@@ -1,4 +1,4 @@
-//===- train.cuh - The steps of a program that stands alone -----*- C++ -*-===//
+//===- train.cuh - The training loop of a stand-alone program ---*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
@@ -18,36 +18,37 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Facts of the plan about a whole step.
+/// The plan's properties of a step.
 struct StepFacts {
   int microBatches = 1;
   std::int64_t tokens = 1; ///< per step
   std::int64_t layers = 1;
   std::int64_t targets = 0,
-               limit = 0; ///< per micro-batch; targets are below it
+               limit = 0; ///< targets per micro-batch, and their upper bound
   std::vector<std::string> reports;
   std::vector<int> speakers; ///< the first rank of each stage
   bool computesInF16 = false;
 };
 
-/// The parts of a step of one stage, in order.
+/// The functions of one pipeline stage, in the order of a step.
 struct StageProgram {
   void (*initialise)(Rank &, const Initialisation &);
-  void (*forwardAndBackward)(Rank &); ///< with the reduction of gradients
-  void (*squares)(Rank &);            ///< written to Rank::told
+  void (*forwardAndBackward)(Rank &); ///< includes gradient reduction
+  void (*squares)(Rank &);            ///< adds to the sum in Rank::told
   void (*update)(Rank &);
 };
 
-/// The options have the meaning and the defaults of mtrun's.
+/// The command-line options, with the meaning and the defaults of mtrun.
 struct Options {
   std::int64_t steps = 100, every = 1;
   std::string data = "synthetic";
   std::uint64_t seed = 1234;
   double rate = 1e-3, floorShare = 0.1, weightDecay = 0.1, clip = 1.0;
-  std::int64_t warmup = -1; ///< below 0: a tenth of the steps
+  std::int64_t warmup = -1; ///< in steps; below 0: a tenth of all steps
   std::string decay = "cosine";
 };
 
+/// Parses the command line (argc, argv).
 inline Options optionsOf(int count, char **words) {
   Options options;
   for (int i = 1; i < count; i += 2) {
@@ -101,8 +102,8 @@ inline LearningRate learningRateOf(const Options &options) {
   return rate;
 }
 
-/// Fills a parameter's piece, some rows at a time, because a whole piece in
-/// double precision may not fit in memory.
+/// Initializes the shard of a parameter, some rows at a time, because a
+/// complete shard in double precision may not fit into host memory.
 inline void initial(const Run &now, const Initialisation &how,
                     const char *label, std::int64_t copy, const char *init,
                     const Tensor &to, const TensorView &piece) {
@@ -130,7 +131,7 @@ inline void initial(const Run &now, const Initialisation &how,
   }
 }
 
-/// Allocates `count` elements.
+/// Allocates `count` elements of T.
 /// \param how  cudaMalloc or cudaMallocHost
 template <typename T>
 void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
@@ -138,7 +139,7 @@ void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
   MTPLAN_CUDA(how(reinterpret_cast<void **>(&data), count * sizeof(T)));
 }
 
-/// Allocates memory for the numbers that ranks exchange in a step.
+/// Allocates memory for the numbers of a step (Rank::told to Rank::written).
 inline void openNumbers(Rank &rank, const StepFacts &facts) {
   const std::size_t each = 2 + facts.reports.size(),
                     all = each * static_cast<std::size_t>(rank.ranks);
@@ -148,8 +149,8 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
   allocate(cudaMallocHost, rank.written, 1);
 }
 
-/// Begins a step: clears the numbers that are exchanged, and copies those of
-/// the step to the device.
+/// Queues the begin of a step: copies the numbers of the step to the device,
+/// and clears this rank's sum of squares and reports.
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
@@ -158,8 +159,9 @@ inline void begin(const Rank &rank, const StepFacts &facts) {
                               rank.stream()));
 }
 
-/// Gathers the numbers of all ranks. The device itself computes the gradients'
-/// factor, from clip and loss scale, and whether the step updates.
+/// Queues the all-gather of all ranks' sums of squares and reports. The device
+/// then computes the gradient factor (clipping, loss scale), and whether the
+/// step is skipped.
 inline void agree(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
@@ -177,9 +179,9 @@ inline void agree(const Rank &rank, const StepFacts &facts) {
                               cudaMemcpyDeviceToHost, rank.stream()));
 }
 
-/// Returns the results of a step that has ended: the norm's squares, summed in
-/// twice double precision so that the order does not matter, and the reports of
-/// the first rank of each stage.
+/// Returns the results of a completed step: the sum of squares of all
+/// gradients, added in double-double precision so that the order does not
+/// matter, and the sums of the reports over the stages' first ranks.
 inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
@@ -197,13 +199,13 @@ inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
   return values;
 }
 
-/// Captures the step as a graph, which every step launches. Nothing runs yet,
-/// but all memory is allocated, and all connections and algorithms are chosen.
+/// Captures the step as a CUDA graph, which every step launches. The capture
+/// allocates all memory, but runs no kernels.
 inline cudaGraphExec_t captured(Rank &rank, const StageProgram &program,
                                 const StepFacts &facts) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t step = nullptr;
-  // The relaxed mode allows allocations meanwhile.
+  // The relaxed mode permits allocations during the capture.
   MTPLAN_CUDA(
       cudaStreamBeginCapture(rank.stream(), cudaStreamCaptureModeRelaxed));
   begin(rank, facts);
@@ -220,6 +222,7 @@ inline cudaGraphExec_t captured(Rank &rank, const StageProgram &program,
   return step;
 }
 
+/// Trains for options.steps steps; rank 0 prints a line per reported step.
 inline void trainSteps(Rank &rank, const StageProgram &program,
                        const StepFacts &facts, const Options &options) {
   const LearningRate rate = learningRateOf(options);
@@ -263,11 +266,12 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
     *rank.written = numbers;
     writeInputs(rank, inputs, lossScale);
     MTPLAN_CUDA(cudaGraphLaunch(graph, rank.stream()));
-    if (step < options.steps) { // beside the device
+    if (step < options.steps) { // while the device computes
       samples->begin(step + 1);
       inputs = inputsOf(rank, *samples);
     }
-    // The host waits only here in a step. It decides like the device.
+    // The host waits for the device only here. Both make the same decision
+    // whether the step is skipped.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = heardOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);

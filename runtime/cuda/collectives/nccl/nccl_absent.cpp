@@ -1,4 +1,4 @@
-//===- nccl_absent.cpp - Built without NCCL -------------------------------===//
+//===- nccl_absent.cpp - Stubs for a build without NCCL -------------------===//
 
 #include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/collectives/registration.h"

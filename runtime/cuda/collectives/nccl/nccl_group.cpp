@@ -29,8 +29,8 @@ std::size_t countOf(Pieces pieces) {
   return static_cast<std::size_t>(pieces.outer * pieces.inner);
 }
 
-/// Returns the bytes of tensors with the pieces of all places, unless they have
-/// a single row.
+/// Returns the bytes for transposing a tensor with the pieces of all ranks, or
+/// 0 if it has a single row and need not be transposed.
 std::size_t roomToRearrange(const Pieces &pieces, int places) {
   return pieces.outer > 1
              ? roundedUp(countOf(pieces) * static_cast<std::size_t>(places) *
@@ -42,7 +42,8 @@ bool isFault(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
-/// Exchanges pieces by messages, which every version of NCCL has.
+/// Implements all-to-all by sends and receives, which every version of NCCL
+/// has.
 ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
                       void *received, ncclComm_t comm, cudaStream_t stream) {
   const ncclDataType_t type = typeOf(pieces.type);
@@ -62,7 +63,7 @@ ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
   return ncclSuccess;
 }
 
-/// Makes the call of NCCL, on data with one row.
+/// Calls NCCL, on data with one row.
 ncclResult_t queue(const Call &call, int places, const void *from, void *to,
                    ncclComm_t comm, cudaStream_t stream) {
   const std::size_t count = countOf(call.pieces);
@@ -90,8 +91,8 @@ ncclResult_t queue(const Call &call, int places, const void *from, void *to,
 
 } // namespace
 
-// The smaller memory is not freed: calls may still use it, and to wait for the
-// device would be to wait for other ranks.
+// The previous memory is not freed: calls may still use it, and waiting for the
+// device would be waiting for other ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);
@@ -122,7 +123,7 @@ void NcclGroup::make(const Call &call, const void *in, void *out) {
 void NcclGroup::together(const std::function<void()> &theCalls) {
   if (!joins() || collected)
     return theCalls();
-  /// Collects calls while it lives.
+  /// Collects the group's calls during its lifetime.
   struct Collecting {
     explicit Collecting(std::vector<Work> *&theWhere) : where(theWhere) {
       where = &works;
@@ -167,7 +168,7 @@ std::string NcclGroup::wordsOf(std::span<const Work> works) const {
   return words;
 }
 
-// Data of shape [outer][size][inner] are [size][outer][inner] to NCCL.
+// NCCL expects data of shape [outer][size][inner] as [size][outer][inner].
 void NcclGroup::run(std::span<const Work> works) {
   cudaStream_t stream = context->stream().get();
   link->begin(wordsOf(works), stream);
@@ -180,7 +181,7 @@ void NcclGroup::run(std::span<const Work> works) {
     sends |= countOf(work.call.pieces) > 0;
   }
   const bool rearranges = packedRoom + unpackedRoom > 0;
-  // Calls are in order, but their streams may not be.
+  // The previous call may have used the scratch memory on another stream.
   if (rearranges && scratchsCapture == captureOf(stream))
     MTPLAN_CUDA(cudaStreamWaitEvent(stream, scratchIsFree.get(), 0));
   std::byte *packed = before.of(packedRoom, *this);

@@ -1,9 +1,9 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
-// The data of NCCL have one row. Several rows are rearranged before or after
-// the call, through memory that is allocated at the first call of a size, and
-// kept. Grouped calls are one launch of NCCL: their operands are rearranged
-// before it, and their results after it.
+// NCCL's collectives have no rows. Data with several rows are transposed before
+// or after the call through scratch memory, which grows with the largest call.
+// Grouped calls are one NCCL launch: all operands are transposed before it, and
+// all results after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ public:
   void together(const std::function<void()> &calls) override;
 
 private:
-  /// A call with its buffers.
+  /// A call and its buffers.
   struct Work {
     Call call;
     const void *in = nullptr;
@@ -48,15 +48,15 @@ private:
   void make(const Call &call, const void *in, void *out) override;
   void run(std::span<const Work> works);
   std::string wordsOf(std::span<const Work> works) const;
-  /// Return the bytes in which operands, results, or both are rearranged; 0 if
-  /// they are not.
+  /// Return the scratch memory in bytes for transposing operands, results, or
+  /// both; 0 if no transposition is needed.
   std::size_t roomBefore(const Call &call) const;
   std::size_t roomAfter(const Call &call) const;
   std::size_t roomFor(const Call &call) const {
     return roomBefore(call) + roomAfter(call);
   }
 
-  /// Memory of the link for rearranged data; successive launches share it.
+  /// Scratch memory for transposed data, which successive launches share.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -68,10 +68,11 @@ private:
   const int own;
   const SharedContext context;
   std::int64_t calls = 0;
-  std::vector<Work> *collected = nullptr; ///< null: calls are made at once
+  std::vector<Work> *collected = nullptr; ///< null: calls run at once
   Scratch before, after;
   Event scratchIsFree;
-  /// The capture that recorded the event. Work outside of it follows it anyway.
+  /// The capture in which `scratchIsFree` was recorded. Other captures and
+  /// uncaptured work run after it anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

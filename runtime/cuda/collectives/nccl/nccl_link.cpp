@@ -1,4 +1,4 @@
-//===- nccl_link.cpp - A communicator of NCCL -----------------------------===//
+//===- nccl_link.cpp - An NCCL communicator -------------------------------===//
 
 #include "runtime/cuda/collectives/nccl/nccl_link.h"
 
@@ -15,9 +15,10 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// Returns whether an event of a graph has happened since the launch, which has
-/// begun. Until the graph reaches the event, its time is that of an earlier
-/// launch, or it has none. Empty if the device does not report it.
+/// Returns whether an event in a graph has happened since `launch`, an event
+/// before the graph's launch, which must have happened. Until the graph reaches
+/// the event, its time is that of an earlier launch, or undefined. Returns none
+/// if the device does not report the event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
@@ -25,14 +26,14 @@ std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
     status = cudaEventElapsedTime(&milliseconds, launch.get(), event.get());
   if (status == cudaSuccess)
     return milliseconds >= 0.0F;
-  cudaGetLastError(); // clears the status, which is no error
+  cudaGetLastError(); // resets the status
   if (status == cudaErrorNotReady || status == cudaErrorInvalidResourceHandle)
     return false;
   return std::nullopt;
 }
 
-/// Multiplies the world's patience while a communicator is made: libraries are
-/// loaded and connections made, and all ranks are known to be there.
+/// The factor of the timeout for creating a communicator, which loads libraries
+/// and opens connections. All ranks are known to be running by then.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
@@ -177,7 +178,7 @@ void NcclLink::start(const Make &calls) {
     throwGone();
   checkResult(ncclGroupStart());
   const ncclResult_t made = calls(comm);
-  // The group belongs to the thread, so it ends even after a fault.
+  // The NCCL group is thread-local, so it must be ended even after an error.
   const ncclResult_t grouped = ncclGroupEnd();
   checkResult(made);
   checkResult(grouped);
@@ -199,7 +200,8 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
     return MTPLAN_CUDA(cudaEventRecordWithFlags(
         flight.marks->begun.get(), stream, cudaEventRecordExternal));
   }
-  // Many calls may end between two looks of the watchdog.
+  // Ended calls are removed here too, because many may end between two polls of
+  // the watchdog.
   forgetEnded();
   Flight &flight = flights.emplace_back();
   flight.what = what;
@@ -271,7 +273,8 @@ void NcclLink::beginToClose() {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
-  // The other ranks still answer now.
+  // Deregistration must precede the finalization, while the other ranks
+  // respond.
   for (; !registrations.empty(); registrations.pop_back())
     checkResult(ncclCommDeregister(comm, registrations.back()));
   checkResult(ncclCommFinalize(comm));
@@ -285,9 +288,9 @@ void NcclLink::close() {
     ncclCommDestroy(std::exchange(comm, nullptr));
 }
 
-// NCCL waits for graphs with calls of this communicator, which other links may
-// have to abort. It drops registrations by itself: others may not answer any
-// more.
+// The mutex is released first: ncclCommAbort waits for graphs with calls of
+// this communicator, which only aborting other links may end. Memory is not
+// deregistered, because other ranks may not respond any more.
 void NcclLink::abort() noexcept {
   std::unique_lock lock(mutex);
   ncclComm_t last = std::exchange(comm, nullptr);
@@ -301,7 +304,8 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
   if (flights.empty())
     return std::nullopt;
   Flight &first = flights.front();
-  // A call that is not queued yet blocks the host.
+  // The time also runs for a call that is not queued yet, because it blocks the
+  // host.
   if (!first.since && (!first.isQueued || first.hasBegun()))
     first.since = now;
   if (!first.since || now - *first.since < watchdog.world().patience())
@@ -340,7 +344,7 @@ void *allocateForNccl(std::size_t bytes) {
   return data;
 }
 
-// ncclMemFree does not wait for the device, unlike cudaFree.
+// Unlike cudaFree, ncclMemFree does not wait for the device.
 void releaseForNccl(void *data) noexcept {
   cudaDeviceSynchronize();
   ncclMemFree(data);

@@ -1,16 +1,16 @@
-//===- nccl_link.h - A communicator of NCCL ---------------------*- C++ -*-===//
+//===- nccl_link.h - An NCCL communicator -----------------------*- C++ -*-===//
 //
-// A link does not block the host, so that it can be aborted at any time, also
-// while it is made or connects at its first call. The work between begin() and
-// end() has an event before it and one after it. A call that has begun on the
-// device, and has not ended within the world's patience, is reported.
+// A link uses a nonblocking communicator, so that it can be aborted at any
+// time, even during its creation or while its first call connects. begin() and
+// end() record events before and after each call. A call that has begun on the
+// device and has not ended within the world's timeout is reported.
 //
-// The host's world finds the rank that is to blame. Each rank that waits too
-// long makes a host call in the words of its device call. Ranks that wait in
-// the same call make the same host call, and ranks whose devices have not come
-// to the call do not. The message is therefore that of a host transport: it
-// names the ranks that did not come to which call of which group, the ranks
-// that those wait for, or two calls that do not match.
+// The host's world determines the cause. Each rank that times out makes a host
+// call labelled like its device call. Ranks that wait in the same device call
+// make equal host calls, while ranks whose devices have not reached the call
+// make none. The error message is therefore that of a host transport: it names
+// the missing ranks, the call and the group, the ranks for which those wait, or
+// two mismatched calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,30 +34,30 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The events right before and right behind the last launch of a graph.
+/// The events right before and right after the last launch of a graph.
 struct GraphLaunch {
   Event before{cudaEventDefault}, behind;
 };
 
-/// A call of NCCL in flight.
+/// An NCCL call in flight.
 ///
-/// Recorded calls have events of their own, which every launch of their graph
-/// records anew. They are compared with an event before the launch, so that
-/// those of an earlier launch do not count. On a device that does not report
-/// events of graphs, a call begins and ends with its graph.
+/// Recorded calls have events that every launch of their graph records again.
+/// Their times are compared with an event before the launch, to ignore those of
+/// an earlier launch. If a device does not report events of graphs, a call
+/// counts as begun and ended with its graph.
 struct Flight {
-  /// The events of its begin and end.
+  /// The events before and after the call.
   struct Marks {
     explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
     Event begun, ended;
   };
 
   std::string what;
-  std::int64_t step = 0; ///< 0: of no step
+  std::int64_t step = 0; ///< 0: outside of steps
   std::shared_ptr<Marks> marks;
   std::shared_ptr<const GraphLaunch> launch; ///< null: not in a graph
-  bool isQueued = false;                     ///< `ended` has been recorded
-  /// When the watchdog noticed that it had begun.
+  bool isQueued = false;                     ///< true once `ended` is recorded
+  /// When the watchdog noticed that the call had begun.
   std::optional<Ward::Clock::time_point> since;
 
   std::string words() const;
@@ -65,65 +65,67 @@ struct Flight {
   bool hasEnded() const;
 };
 
-/// Every so many places have one that makes an id, so that a large communicator
-/// is not made through a single rank.
+/// The number of ranks per NCCL id. A large communicator has several ids, so
+/// that its ranks do not all connect to one rank (ncclCommInitRankScalable).
 inline constexpr int kPlacesOfALead = 256;
 ncclUniqueId newUniqueId();
 
-/// A communicator of NCCL, and its calls in flight.
+/// An NCCL communicator and its calls in flight.
 class NcclLink final : public Ward {
 public:
-  /// Asks the other ranks whether they wait in `what`, too; returns if all do.
+  /// Makes a host call labelled `what`, which returns if all ranks make it, and
+  /// throws CommunicationError otherwise.
   using Ask = std::function<void(const std::string &what)>;
 
   struct Party {
-    std::string name; ///< group "tp" (ranks 0 1 2)
+    std::string name; ///< for example group "tp" (ranks 0 1 2)
     int size = 1, place = 0;
-    std::vector<ncclUniqueId> ids; ///< one for every kPlacesOfALead places
+    std::vector<ncclUniqueId> ids; ///< one per kPlacesOfALead ranks
   };
 
-  /// Begins to make the communicator.
+  /// Begins to create the communicator.
   NcclLink(const Watchdog &watchdog, Party party, Ask ask);
   ~NcclLink() override { abort(); }
   NcclLink(const NcclLink &) = delete;
   NcclLink &operator=(const NcclLink &) = delete;
 
-  /// Waits until the communicator is made.
+  /// Waits until the communicator is created.
   void awaitMade();
-  /// Returns whether calls may be made: the communicator is made, and the last
-  /// call is on its stream.
+  /// Returns whether the next call may be made: the communicator is created,
+  /// and the last call has been queued on its stream.
   bool isReady();
 
-  /// Registers memory, which calls access without a copy, until the
-  /// communicator has ended. \throws CommunicationError with the bytes if NCCL
-  /// does not register it
+  /// Registers memory with NCCL until the communicator is closed.
+  /// \throws CommunicationError with the size if the registration fails
   void registerMemory(void *data, std::size_t bytes);
-  /// Allocates memory of the device until the communicator has ended.
+  /// Allocates device memory, which is freed with the link.
   std::byte *allocate(std::size_t bytes, bool registered);
 
   using Make = std::function<ncclResult_t(ncclComm_t)>;
-  /// Makes grouped calls of NCCL.
+  /// Makes NCCL calls as a group (ncclGroupStart and ncclGroupEnd).
   void start(const Make &calls);
-  /// Calls start(), and waits until the calls are on their streams.
+  /// Calls start(), and waits until the calls are queued on their streams.
   void call(const Make &calls);
 
-  /// Enclose the queued or recorded work of a call.
-  /// \param what  names the call
+  /// Record the events before and after a call, which is queued or captured.
+  /// \param what  describes the call
   void begin(const std::string &what, cudaStream_t stream);
   void end(cudaStream_t stream);
 
-  /// Returns the calls that were recorded since the last time.
+  /// Returns the calls captured since the last takeRecorded().
   std::vector<Flight> takeRecorded();
-  /// Returns whether the calls of `launch` have ended, so that it may be
-  /// repeated.
+  /// Returns whether all calls of `launch` have ended, so that its graph may be
+  /// launched again.
   bool haveEnded(const GraphLaunch &launch);
-  /// Adds calls that `launch` has repeated; its events have been recorded.
+  /// Adds the captured calls of a graph to those in flight. `launch` must have
+  /// been recorded around the launch of the graph.
   void repeat(const std::vector<Flight> &calls,
               const std::shared_ptr<const GraphLaunch> &launch);
 
-  /// Returns whether all calls have ended. Throws a fault of the communicator.
+  /// Returns whether all calls have ended. Throws CommunicationError if the
+  /// communicator has been aborted.
   bool isIdle();
-  /// Begins to close the communicator. All ranks call it when they are idle,
+  /// Begins to close the communicator. All ranks must call this when isIdle(),
   /// and close() once isClosed().
   void beginToClose();
   bool isClosed();
@@ -148,10 +150,11 @@ private:
   const Ask ask;
   std::mutex mutex; ///< guards the members below
   ncclComm_t comm = nullptr;
-  std::deque<Flight> flights; ///< in order
+  std::deque<Flight> flights; ///< in order of their calls
   std::vector<Flight> recorded;
   std::vector<std::shared_ptr<Flight::Marks>> spare;
-  /// Handles of registrations, which NCCL may fill in later.
+  /// Handles of registrations. NCCL may write them later, so they must not
+  /// move.
   std::deque<void *> registrations;
   std::vector<Piece> allocated;
 };

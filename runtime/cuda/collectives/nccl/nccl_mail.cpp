@@ -12,7 +12,8 @@ OutgoingLine::OutgoingLine(const Watchdog &theWatchdog, NcclLink::Party party,
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(party), {}) {}
 
-/// The caller holds the mutex.
+/// Moves pieces whose messages have been received to `empty`. The caller holds
+/// the mutex.
 void OutgoingLine::collect() {
   while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));
@@ -20,7 +21,8 @@ void OutgoingLine::collect() {
   }
 }
 
-/// Takes a free piece; null if there is none. The caller holds the mutex.
+/// Returns an empty piece of at least `bytes` bytes, or null. The caller holds
+/// the mutex.
 OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
   collect();
   const auto found = std::ranges::find_if(
@@ -118,8 +120,8 @@ void OutgoingLine::send(const std::string &label, const void *data,
   goOn();
 }
 
-/// Puts waiting messages on the stream while the line is ready for them. The
-/// caller holds the mutex.
+/// Queues sends of waiting messages while the communicator is ready. The caller
+/// holds the mutex.
 void OutgoingLine::goOn() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();

@@ -1,33 +1,32 @@
 //===- nccl_mail.h - Messages between two ranks over NCCL -------*- C++ -*-===//
 //
-// The executor sends and goes on. A send of NCCL blocks its stream until the
-// receiver comes, and the calls of a communicator run in order. Three rules
-// keep other work from waiting:
+// A send must not block the work behind it, but an NCCL send blocks its stream
+// until the matching receive, and the calls of a communicator run in order.
+// Three rules avoid this:
 //
 //   * A message is copied, in the order of the caller's stream, to memory of
-//   the
-//     line, and sent from there on a stream of the line. A plan joins all its
-//     streams after each segment, so a blocked stream would block all of them,
-//     and two ranks that send to each other first would deadlock.
+//     the line, and sent from there on a stream of the line. A plan joins all
+//     its streams after each segment, so a blocked stream would block all of
+//     them, and two ranks that send to each other first would deadlock.
 //   * A line is one direction of one channel between two ranks, with its own
-//     communicator, so that messages of other lines overtake it. Messages
+//     communicator, so that messages of other lines can overtake it. Messages
 //     within a line are in order.
-//   * A line is made at its first message. The sender goes on at once, messages
-//     wait in the line until both ends are connected, and the watchdog then
-//     sends them.
+//   * A line is created at its first message. The sender does not wait for
+//     that: messages wait in the line until both ends are connected, and the
+//     watchdog then sends them.
 //
-// The memory of a line has pieces for kPieces messages. A piece is free again
-// when its message has been received. If all are in use, the host waits, so
-// that it does not run ahead and keep all messages of a step in memory. It
-// waits until a piece is free, or until the device itself has come to the send:
-// then the schedule needs more pieces, and one is added. The first steps
-// therefore allocate, and no schedule deadlocks.
+// The memory of a line has kPieces pieces, one per message. A piece is empty
+// again when its message has been received. If no piece is empty, the host
+// waits, so that it does not run ahead and buffer all messages of a step. It
+// waits until a piece is empty, or until the device itself reaches the send: in
+// that case the schedule needs more pieces, and one is added. The first steps
+// therefore allocate memory, and no schedule deadlocks.
 //
-// In a recording messages use the pieces in turn, each once the previous
-// message of its piece has been received. That does not deadlock either: when
+// In a recording messages use the pieces in turn, each after the previous
+// message of its piece has been received. This does not deadlock either: when
 // the same messages were sent before, no more pieces were needed, and all waits
-// of the recording ended in time. CUDA only promises the order that it is told,
-// though: the device decides how many branches of a graph run in parallel.
+// of the recording ended. CUDA guarantees only the recorded order, however: the
+// device decides how many branches of a graph run concurrently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +43,7 @@
 
 namespace mtplan::runtime::cuda {
 
+/// The initial number of pieces of a line.
 inline constexpr std::size_t kPieces = 8;
 
 /// The sender's end of a line.
@@ -52,16 +52,16 @@ public:
   OutgoingLine(const Watchdog &watchdog, NcclLink::Party party,
                SharedContext context);
 
-  /// Sends a message, or records it if the caller's stream is captured.
+  /// Queues a message, or captures it if the caller's stream is being captured.
   void send(const std::string &label, const void *data, std::int64_t bytes);
 
-  /// Makes all pieces as large as the largest; the line must be idle.
+  /// Makes all pieces as large as the largest piece. The line must be idle.
   void beginRecording();
-  /// Makes the captured stream wait for all recorded messages. Returns false if
+  /// Makes the captured stream wait for all captured messages. Returns false if
   /// there are none.
   bool endRecording(cudaStream_t end);
-  /// Makes a stream wait for all messages sent so far, except recorded ones.
-  /// Blocks until these are on the line's stream.
+  /// Makes a stream wait for all messages sent so far, except captured ones.
+  /// Blocks the host until these are queued on the line's stream.
   void letFollow(cudaStream_t next);
 
   /// Returns whether all messages have been received.
@@ -94,18 +94,18 @@ private:
   const SharedContext context;
   NcclLink its;
   const Stream stream;
-  Event here; ///< the caller's stream has come to a send that lacks a piece
+  Event here; ///< the caller's stream has reached a send that lacks a piece
   std::mutex mutex; ///< guards the members below
   std::size_t pieces = 0;
-  /// Messages that wait for the line; the first may be on its way to the
-  /// stream.
+  /// Messages that wait for the communicator. If `isGoing`, the send of the
+  /// first has been started.
   std::deque<OwnedPiece> waiting;
   bool isGoing = false;
-  std::deque<OwnedPiece> going;     ///< on the stream
-  std::vector<OwnedPiece> empty;    ///< only the sender's thread uses it, and
+  std::deque<OwnedPiece> going;     ///< queued on the stream
+  std::vector<OwnedPiece> empty;    ///< only the sender's thread uses this and
                                     ///< the members below
-  std::size_t inRecording = 0;      ///< messages
-  std::vector<OwnedPiece> outgrown; ///< older recordings may use them
+  std::size_t inRecording = 0;      ///< captured messages so far
+  std::vector<OwnedPiece> outgrown; ///< pieces of older recordings
 };
 
 } // namespace mtplan::runtime::cuda

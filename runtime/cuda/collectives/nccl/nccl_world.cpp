@@ -1,10 +1,11 @@
-//===- nccl_world.cpp - Ranks with a device each, over NCCL ---------------===//
+//===- nccl_world.cpp - Ranks with one GPU each, over NCCL ----------------===//
 //
-// The host's world transports the ids of communicators, compares the calls of
-// ranks when the watchdog asks, and tells all ranks why one has failed.
+// The host's world transfers the ids of communicators, compares the ranks'
+// calls after a timeout, and sends all ranks the reason of a failure.
 //
-// Each communicator has ids of its own, and is not split from one of all ranks:
-// a split needs all ranks, and ranks outside a group do not ask for it.
+// Each communicator has its own ids instead of being split from a communicator
+// of all ranks: ncclCommSplit needs calls of all ranks, but ranks outside a
+// group do not create it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +25,17 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// The lines to other ranks, by rank and channel.
+/// The key of a line: the other rank and the channel.
 using LineKey = std::pair<int, int>;
 using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
 
-/// The calls and messages of a rank that a graph has recorded. The watchdog
-/// follows them in every launch of the graph.
+/// The calls and messages of a rank that a graph has captured. The watchdog
+/// monitors them in every launch of the graph.
 class NcclRecording final : public RecordedCalls {
 public:
-  /// Ends a recording: the context's stream 0, whose capture has begun, waits
-  /// for all recorded messages. \param watchdog  outlives it
+  /// Ends a recording: the context's stream 0, which is being captured, waits
+  /// for all captured messages.
+  /// \param theWatchdog  must outlive the recording
   NcclRecording(const Watchdog &theWatchdog, SharedContext theContext,
                 const std::vector<std::shared_ptr<NcclLink>> &links,
                 const OutgoingLines &outgoing)
@@ -52,7 +54,7 @@ public:
     cudaStream_t stream = context->stream(0).get();
     for (const auto &line : lines)
       line->letFollow(stream);
-    // The device works meanwhile on what was queued after them.
+    // Waiting here costs little, because the device has later work queued.
     for (const auto &[link, its] : calls)
       while (!link->haveEnded(*launch))
         awaitAMoment(watchdog);
@@ -71,11 +73,12 @@ private:
   const SharedContext context;
   const std::shared_ptr<GraphLaunch> launch;
   std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<Flight>>> calls;
-  std::vector<std::shared_ptr<OutgoingLine>> lines; ///< with recorded sends
+  std::vector<std::shared_ptr<OutgoingLine>> lines; ///< those with captured
+                                                    ///< sends
 };
 
-/// The first version with ncclCommInitRankScalable. A program that is linked
-/// with a newer version may start with an older one on another machine.
+/// The first version with ncclCommInitRankScalable. A program that was linked
+/// with a newer version may find an older library on another machine.
 constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
 
 std::string wordsOfVersion(int version) {
@@ -110,7 +113,8 @@ public:
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override;
 
-  /// Waits for all collectives and receives of this rank first, on all streams.
+  /// Waits for all collectives and receives of this rank on all streams, and
+  /// then for all ranks.
   void barrier(const std::string &label) override {
     awaitCalls();
     host.barrier(label);
@@ -143,12 +147,13 @@ private:
   const SharedContext context;
   Watchdog watchdog;
   const int unwinding;
-  std::vector<std::shared_ptr<NcclLink>> links; ///< all but outgoing lines
+  std::vector<std::shared_ptr<NcclLink>> links; ///< all except outgoing lines
   OutgoingLines outgoing;
   std::map<LineKey, NcclLink *> incoming;
 };
 
-// After an exception other ranks may never come to the calls in flight.
+// After an exception the communicators are aborted instead of closed, because
+// other ranks may never make the matching calls.
 NcclWorld::~NcclWorld() {
   if (std::uncaught_exceptions() == unwinding)
     try {
@@ -175,7 +180,7 @@ std::unique_ptr<Communicator> NcclWorld::group(const std::string &name,
   const GroupName its{name, ranks};
   std::shared_ptr<Communicator> twin = host.group(name, ranks);
   const int place = twin->place();
-  // A group of one rank needs no communicator.
+  // A group of one rank needs no NCCL communicator.
   if (ranks.size() == 1)
     return std::make_unique<OneDeviceGroup>(host.group(name, ranks), its,
                                             context);
@@ -221,8 +226,8 @@ NcclLink &NcclWorld::lineFrom(const std::string &label, int from, int channel) {
   if (!line) {
     ncclUniqueId id{};
     host.receive(label, &id, sizeof(id), from, channel);
-    // Nothing more is sent there, so a rank that asks waits until the host's
-    // patience ends.
+    // The sender sends no further host messages, so this receive always times
+    // out with a message that names the sender.
     line = newLink(partyOfLine(from, rank(), channel, 1, id),
                    [this, from, channel](const std::string &what) {
                      host.receive(what, nullptr, 0, from, channel);
@@ -279,7 +284,8 @@ void NcclWorld::awaitReceipts() {
   }
 }
 
-// Messages that were sent are received whether or not this rank goes on.
+// Waiting cannot deadlock: all sent messages are received even while this rank
+// waits.
 void NcclWorld::beginRecording() {
   awaitReceipts();
   for (const auto &[key, line] : outgoing)
@@ -290,8 +296,8 @@ std::unique_ptr<RecordedCalls> NcclWorld::endRecording() {
   return std::make_unique<NcclRecording>(watchdog, context, links, outgoing);
 }
 
-// Closes all communicators at once, because ranks may have them in different
-// orders.
+// Closes all communicators concurrently, because ranks may have created them in
+// different orders.
 void NcclWorld::close() {
   awaitCalls();
   awaitReceipts();

@@ -1,4 +1,4 @@
-//===- watchdog.cpp - Notices that devices hang ---------------------------===//
+//===- watchdog.cpp - Detects calls that hang on devices ------------------===//
 
 #include "runtime/cuda/collectives/nccl/watchdog.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Returns the time between two looks: short against the patience, and long
-/// against the cost of a look.
+/// Returns the polling interval: short compared with the timeout, and long
+/// compared with the cost of a poll.
 milliseconds interval(const World &host) {
   return std::clamp(host.patience() / 50, milliseconds(1), milliseconds(20));
 }
@@ -46,7 +46,7 @@ void Watchdog::fail() noexcept {
   }
   try {
     throw;
-  } catch (const Echo &) { // all ranks know it already
+  } catch (const Echo &) { // all ranks have this failure
   } catch (const std::exception &error) {
     host.fail(error.what());
   }

@@ -1,9 +1,9 @@
-//===- watchdog.h - Notices that devices hang -------------------*- C++ -*-===//
+//===- watchdog.h - Detects calls that hang on devices ----------*- C++ -*-===//
 //
-// The watchdog is a thread in every rank. It watches the rank's queued calls
-// and the host's world. The first fault aborts all communication of this rank's
-// device, so that its streams go on, and fails the host's world, which tells
-// the other ranks. Their watchdogs then do the same.
+// Every rank has a watchdog thread, which monitors the rank's queued calls and
+// the host's world. The first fault aborts all communication of this rank's
+// device, so that its streams are not blocked any more, and fails the host's
+// world. The watchdogs of the other ranks then do the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,24 +24,24 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Something that a watchdog watches.
+/// The interface of an object that a watchdog monitors.
 class Ward {
 public:
   using Clock = std::chrono::steady_clock;
 
   virtual ~Ward() = default;
-  /// Throws a fault since the last look. Waits for other ranks only if they
-  /// have kept this one waiting for longer than the world's patience.
+  /// Throws a fault that has occurred since the last call. Waits for other
+  /// ranks only after this rank has waited for them longer than the timeout.
   virtual void look(Clock::time_point now) = 0;
-  /// Aborts all calls in flight. Any thread may call it.
+  /// Aborts all calls in flight. Any thread may call this.
   virtual void abort() noexcept = 0;
 };
 
-/// Watches the wards of a rank.
+/// The watchdog of a rank.
 class Watchdog {
 public:
-  /// Watches the calling thread's present device.
-  /// \param host  outlives it
+  /// Monitors the calling thread's current device.
+  /// \param host  must outlive the watchdog
   explicit Watchdog(World &host);
   ~Watchdog() { stop(); }
   Watchdog(const Watchdog &) = delete;
@@ -50,18 +50,19 @@ public:
   World &world() const { return host; }
 
   void add(std::shared_ptr<Ward> ward);
-  /// Sets the step of the calls from now on; 0 for none.
+  /// Sets the step of the following calls; 0 for none.
   void beginStep(std::int64_t number) { step = number; }
   std::int64_t currentStep() const { return step; }
-  /// Throws the fault that has ended communication, if there is one.
+  /// Throws the fault that has ended the communication, if there is one.
   void check() const;
   bool hasFailed() const { return failed; }
-  /// Ends communication because of the exception that is being handled. The
-  /// first fault is kept.
+  /// Ends the communication because of the exception that is being handled,
+  /// unless an earlier fault has ended it.
   void fail() noexcept;
+  /// Ends the thread.
   void stop();
-  /// Aborts all wards at once: one may have to wait for a graph that waits for
-  /// another.
+  /// Aborts all wards concurrently, because one may wait for a graph that waits
+  /// for another.
   void abortAll() noexcept;
 
 private:
@@ -80,7 +81,7 @@ private:
   std::thread thread;
 };
 
-/// Sleeps a moment between two polls. Throws the watchdog's fault.
+/// Sleeps for 50 us between two polls. Throws the watchdog's fault.
 void awaitAMoment(const Watchdog &watchdog);
 
 } // namespace mtplan::runtime::cuda
