@@ -59,9 +59,9 @@ Examples:
 Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 )";
 
-// CLI11 takes every flag as text. The readers of the flags' rows check the
-// texts, so that all faults are reported together, and so that a constraints
-// file goes through the same checks.
+// Adds a flag to CLI11, which stores every value as text. The reader of the
+// flag's row checks the text, so that all faults are reported together, and
+// constraints files are checked in the same way.
 void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
   const std::string key = row.shortName();
   CLI::Option *option = nullptr;
@@ -86,7 +86,7 @@ void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
     option->type_name(row.type);
 }
 
-/// Shows a line on standard error while something takes long. The destructor
+/// Shows a line on standard error during a long operation. The destructor
 /// erases the line.
 class Progress {
 public:

@@ -13,12 +13,13 @@
 namespace mtplan::tools {
 
 struct Terminal {
-  bool colour = false;   ///< standard output is a terminal
-  bool progress = false; ///< standard error is one
+  bool colour = false;   ///< use colours on standard output
+  bool progress = false; ///< show progress on standard error
 };
 
 /// Runs the command. Only files named on the command line are read or written.
 /// \param arguments  without the program's name
+/// \returns the exit status
 int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
                std::ostream &err, const Terminal &terminal);
 

@@ -37,7 +37,7 @@ std::string deviationOf(const FittedFigure &found) {
     return "at its bound";
   if (found.deviation == 0.0)
     return "";
-  // The deviation has two digits, which tell how far to trust the others.
+  // Two digits of the standard deviation show how precise the value is.
   std::string text = fmt::format("+- {:.2g}", found.deviation);
   return found.deviation > 0.5 * found.value ? text + ", hardly told" : text;
 }

@@ -117,7 +117,7 @@ void addObject(const json &object, bool isFile, const std::string &pointer,
     addLines(note, file, errors);
 }
 
-/// Maps the number of a layer to the value that a label has there.
+/// Maps the number of a layer to the value of a label in that layer.
 using Values = std::map<int, std::string>;
 
 /// Holds the labels in order of their first appearance.
@@ -144,7 +144,7 @@ std::string entriesOf(const planner::ParameterState &state, int axis) {
 }
 
 // Writes one pin for all layers, unless the pin would be wrong for a layer or
-// for another label that its star matches.
+// for another label that its pattern matches.
 void writePins(const std::string &label, const Values &values,
                const Labels &labels, std::vector<std::string> &pins) {
   const std::string &value = values.begin()->second;

@@ -20,13 +20,12 @@
 
 namespace mtplan::tools {
 
-/// Adds the flags of a file to `flags`. A flag that is given in both places
-/// must have the same value. Every violation becomes an error with its JSON
-/// pointer.
+/// Adds the flags of a file to `flags`. A flag that is in both must have equal
+/// values. Every violation becomes an error with its JSON pointer.
 void addConstraints(const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
-/// Adds the flags of an object that stands at `pointer` of the file.
+/// Adds the flags of an object, whose JSON pointer in the file is `pointer`.
 void addConstraints(const base::Json &object, const std::string &pointer,
                     const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);

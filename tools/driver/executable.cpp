@@ -53,8 +53,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   return std::move(*plan);
 }
 
-/// Writes the files of an emitted program. A file that is there and differs
-/// stays, and nothing is written: somebody may have changed it.
+/// Writes the files of an emitted program. If a file exists and differs,
+/// nothing is written, because the user may have edited it.
 static bool writeProgram(const std::filesystem::path &folder,
                          const std::vector<codegen::ProgramFile> &files,
                          std::vector<std::string> &errors) {
@@ -94,8 +94,7 @@ bool writeExecutable(const Problem &problem,
   std::optional<runtime::Plan> plan = executableOf(problem, candidate, errors);
   if (!plan)
     return false;
-  // checkPlan is the gate of everything that is compiled: a fault is a bug of
-  // the compiler.
+  // checkPlan verifies every compiled plan: a fault is a bug of the compiler.
   for (const std::string &fault : runtime::checkPlan(*plan))
     errors.push_back("-o: the compiled plan is wrong, and was not written: " +
                      fault);

@@ -10,14 +10,14 @@
 
 namespace mtplan::tools {
 
-/// Runs the last passes and codegen. Returns nothing, with errors, if a gate
-/// rejects the module.
+/// Runs the last passes and codegen. Returns nothing, with errors, if a
+/// verification pass rejects the module.
 std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);
 
 /// Creates the folder, and writes plan.json for mtrun and predicted.json, the
-/// predicted step times.
+/// predicted step times. Returns false, with errors, on a failure.
 /// \param withSource  also write the CUDA program; it is an error if a file of
 ///   it exists with another content
 bool writeExecutable(const Problem &problem,

@@ -61,7 +61,7 @@ const char *nameOf(ZeroStage zero) {
 }
 constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
 
-/// Names communication that may run beside compute.
+/// Names communication that may overlap compute.
 enum class Overlapped : std::uint8_t { gather, reduce, sends, host };
 const char *nameOf(Overlapped traffic) {
   constexpr const char *kNames[] = {"gather", "reduce", "sends", "host"};

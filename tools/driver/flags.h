@@ -30,19 +30,21 @@ struct Flags {
   std::map<std::string, std::optional<std::string>> texts;
   std::map<std::string, std::vector<std::string>> lists;
   std::map<std::string, bool> switches;
-  /// Holds the places of flags that a file gave: "a.json: /tp".
+  /// Maps a flag that a file gave to its location: "a.json: /tp".
   std::map<std::string, std::string> places;
 
   /// Returns the text of a flag; null if the flag was not given.
   const std::string *find(const std::string &flag) const;
   /// Returns the text of a flag; empty if the flag was not given.
   std::string text(const std::string &flag) const;
+  /// Returns whether a flag without a value was given.
   bool isOn(const std::string &flag) const;
+  /// Returns the values of a repeatable flag; none if the flag was not given.
   const std::vector<std::string> &list(const std::string &flag) const;
 };
 
-/// Names the kind of value that a flag takes. A constraints file writes each
-/// kind in its own form.
+/// Names the kind of a flag's value. A constraints file writes each kind in its
+/// own form.
 enum class FlagKind : std::uint8_t {
   count,  ///< a whole number
   counts, ///< one or several whole numbers, or "any"
@@ -51,11 +53,11 @@ enum class FlagKind : std::uint8_t {
   words,     ///< one or several words
   text,      ///< any text; constraints files do not have it
   list,      ///< may be given several times
-  pair,      ///< takes two values
-  onOrAbsent ///< takes no value
+  pair,      ///< has two values
+  onOrAbsent ///< has no value
 };
 
-/// Describes a flag's value: how its text is checked and where it goes.
+/// Describes a flag's value: its kind, and the reader of its text.
 struct FlagValue {
   FlagKind kind = FlagKind::text;
   /// Writes the value into the request; everything wrong with `text` becomes a
@@ -72,7 +74,7 @@ using FlagWriter = nlohmann::ordered_json (*)(
 /// Names the other files that can decide the value of a flag.
 enum FlagScope : unsigned {
   kCommandOnly = 0,
-  kConstraint = 1, ///< a constraints file may have it, and a saved plan does
+  kConstraint = 1, ///< constraints files may set it, and saved plans store it
   kReplaceable =
       2,        ///< may be given beside --load, and replaces the saved value
   kImported = 4 ///< --import decides it
@@ -81,7 +83,7 @@ enum FlagScope : unsigned {
 struct FlagRow {
   const char *group; ///< heading in --help
   const char *name;  ///< "--tp", or "-o,--output"
-  const char *type;  ///< type of the value in --help; "" if it takes none
+  const char *type;  ///< type of the value in --help; "" if there is none
   const char *help;
   FlagValue value;
   unsigned scope = kCommandOnly;

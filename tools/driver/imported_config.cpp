@@ -86,7 +86,8 @@ void applyTrainerConfig(const std::string &file, const std::string &text,
   options.ep.only = {parallelism.ep};
   options.virtualStages.only = {parallelism.virtualStages};
   options.schedule.only = {parallelism.schedule};
-  // Configurations that offload name ZeRO 1 even with a single replica.
+  // Configurations with offloading name ZeRO 1 even for a single replica, which
+  // the search enumerates as ZeRO 0.
   bool isNamedOnly = parallelism.offload != planner::Offload::none &&
                      parallelism.zeroStage == 1 &&
                      parallelism.dp * parallelism.cp == 1;

@@ -10,10 +10,10 @@
 
 namespace mtplan::tools {
 
-/// Fixes everything that a Megatron-LM command line, a DeepSpeed JSON or a
-/// torchtitan TOML states, so that this configuration is priced. The content
-/// tells the three formats apart. Contradictions to the model and options that
-/// have no price become errors.
+/// Restricts the search to the configuration that a Megatron-LM command line, a
+/// DeepSpeed JSON or a torchtitan TOML states. The content determines the
+/// format. Contradictions to the model and options that the cost model lacks
+/// become errors.
 /// \param options  has the devices, and the global batch unless the text states
 ///   one
 void applyTrainerConfig(const std::string &file, const std::string &text,

@@ -48,7 +48,7 @@ struct Degree {
 
 void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
   std::vector<Degree> fixed;
-  // A degree that is not fixed takes the remaining devices.
+  // A degree that is not fixed can use the remaining devices.
   bool isOpen = false;
   auto note = [&](const char *name, std::optional<int> size) {
     isOpen = isOpen || !size;
@@ -148,7 +148,8 @@ void checkBatch(const SearchOptions &options,
   }
 }
 
-// Experts and ZeRO's shards are distributed over some of the replicas.
+// Checks that the replicas can be divided into groups that share experts or
+// ZeRO's shards.
 void checkReplicas(const SearchOptions &options,
                    const planner::ModelGraph &model,
                    std::vector<std::string> &errors) {
@@ -182,7 +183,8 @@ void checkReplicas(const SearchOptions &options,
     errors.push_back(std::move(against));
 }
 
-// An interleaved schedule runs in rounds of as many micro-batches as stages.
+// Checks that pp divides the micro-batches, which an interleaved schedule runs
+// in rounds of pp.
 void checkRounds(const SearchOptions &options, int pp,
                  std::vector<std::string> &errors) {
   std::optional<std::int64_t> dp = onlyDp(options);
@@ -196,7 +198,8 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Returns the numbers of virtual stages, from two, that `layers` fill.
+// Returns the numbers of virtual stages per rank, from 2, that have enough
+// layers.
 std::string chunksFor(int layers, int pp) {
   std::string list;
   for (int v = 2; v * pp <= layers; ++v)
@@ -225,8 +228,8 @@ void checkStageLayers(const SearchOptions &options, int layers,
                      kNearest + nearestMultiples(*pp, parts));
 }
 
-// Uneven cuts require one virtual stage per rank. A request for them is
-// rejected where no schedule has that.
+// Rejects requested uneven cuts if the pipeline has one stage, or several
+// virtual stages per rank.
 void checkUnevenCuts(const SearchOptions &options,
                      std::vector<std::string> &errors) {
   const std::vector<int> &pp = options.pp.only,
@@ -249,7 +252,7 @@ void checkUnevenCuts(const SearchOptions &options,
         "cuts, or --stage-layers gives the layers of each part");
 }
 
-// Each stage has at least one layer, and each layer belongs to one stage.
+// Checks that the layers fill all stages, and that cp and the schedule fit.
 void checkPipeline(const SearchOptions &options,
                    const planner::ModelGraph &model,
                    std::vector<std::string> &errors) {

@@ -22,8 +22,8 @@ void checkLimits(const planner::SearchOptions &options,
                  const planner::ModelGraph *model,
                  std::vector<std::string> &errors);
 
-/// Rejects sequence parallelism that is asked for where tp is fixed and cannot
-/// split the sequence: at tp 1, or where tp times cp does not divide it.
+/// Rejects requested sequence parallelism if tp is fixed and cannot split the
+/// sequence: tp is 1, or tp times cp does not divide the sequence.
 void checkSequenceParallel(const planner::SearchOptions &options,
                            std::int64_t sequence,
                            std::vector<std::string> &errors);

@@ -1,4 +1,4 @@
-//===- objective.cpp - Searches beside the one for the step time ----------===//
+//===- objective.cpp - Searches for other objectives ----------------------===//
 
 #include "tools/driver/objective.h"
 
@@ -36,7 +36,7 @@ std::string failureOf(const PlanOutcome &outcome) {
          reasonText(meshes.front(), outcome);
 }
 
-// Searches on ever more GPUs, until a plan is found.
+// Searches on increasing numbers of GPUs until a plan is found.
 void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   const auto peak = problem.machine.device.peak(problem.options.precision);
@@ -79,11 +79,11 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
     note(skipped, "and fewer: the products alone take longer");
 }
 
-// Bisects the memory limit between one that a plan fits and one without a plan,
-// then takes the fastest plan within the smallest limit.
+// Bisects the memory limit between one that a plan fits and one that none fits,
+// and keeps the fastest plan within the smallest limit.
 void searchLeastMemory(PlanOutcome &outcome) {
   constexpr double kClose = 16.0 * 1024 * 1024;
-  Problem &problem = *outcome.problem; // stays in place while its owner changes
+  Problem &problem = *outcome.problem; // remains valid when its owner changes
   const Bytes whole = problem.machine.device.memory;
   searchProblem(outcome);
   if (!outcome.best())
@@ -120,8 +120,8 @@ struct Change {
   std::function<void(PlanRequest &)> apply;
 };
 
-/// Lists changes of one kind, the mildest first. The first one under which a
-/// plan fits is the remedy.
+/// Lists changes of one kind, the mildest first. The remedy is the first change
+/// under which a plan fits.
 using Changes = std::vector<Change>;
 
 /// Returns the largest of some choices; `all` if every value may be chosen.
@@ -148,8 +148,8 @@ Changes oneMoreSplit(const PlanRequest &request) {
   return changes;
 }
 
-// A product is repeated on every tensor rank only where a pin asks for it. The
-// first operator whose pin makes the rest legal is the one without a strategy.
+// Returns a change per operator, a pin that repeats it on every tensor rank. If
+// such a pin makes a plan legal, the operator has no legal strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -286,7 +286,8 @@ Changes everySaving(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// The factors include multiples of 3, because numbers of heads often do.
+// Returns larger numbers of GPUs. Their factors include multiples of 3, because
+// numbers of heads often do.
 Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   Changes changes;
   for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
@@ -375,7 +376,7 @@ std::vector<std::string> remediesOf(const PlanRequest &request,
   attempt(higherZeroStage(request));
   attempt(moreRecomputation(request));
   attempt(offloading(request, problem));
-  // Tiles help only where the largest weight does not fit in one piece.
+  // Tiles help only if the largest weight does not fit untiled.
   if (remedies.empty())
     attempt(tiling(request));
   attempt(moreStages(request, problem));

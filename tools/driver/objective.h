@@ -1,8 +1,8 @@
-//===- objective.h - Searches beside the one for the step time --*- C++ -*-===//
+//===- objective.h - Searches for other objectives --------------*- C++ -*-===//
 //
 // One search minimizes the step time on given devices. Repeated searches find
-// the fewest devices, or the least memory, for a step within some time; where
-// nothing fits, they find the requests that would.
+// the fewest devices, or the least memory, for a step within some time. If
+// nothing fits, they find changes of the request under which a plan fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,8 @@
 
 namespace mtplan::tools {
 
-/// Returns the plausible numbers of GPUs, ascending: the divisors of a node,
-/// then whole nodes.
+/// Returns the numbers of GPUs to try, ascending and at most `most`: divisors
+/// of the GPUs of a node, then whole nodes.
 std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 
 /// Searches by the request's objective. `attempts` of the outcome holds each
@@ -24,7 +24,7 @@ PlanOutcome planFor(const PlanRequest &request,
 
 /// Returns the changes of the request under which a search found a plan, one
 /// line each. At most 40 searches run, and one more for each split and operator
-/// where no plan is legal.
+/// if no plan is legal.
 std::vector<std::string> remediesOf(const PlanRequest &request,
                                     const PlanOutcome &outcome);
 

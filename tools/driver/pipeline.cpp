@@ -118,7 +118,8 @@ private:
     return true;
   }
 
-  // Scales the links between nodes; a machine of one level has only that link.
+  // Scales the bandwidth of all network levels but the innermost, or of the
+  // only level.
   void scaleNetwork(planner::Machine &machine) const {
     if (request.networkScale == 1.0)
       return;
@@ -149,8 +150,8 @@ private:
     }
   }
 
-  // Accumulates gradients in single precision, as compiled plans do, unless the
-  // software is named: a plan has the same price whether it is compiled or not.
+  // Prices gradients in single precision, in which compiled plans accumulate
+  // them, unless the request names other software.
   void widenGradients() {
     planner::ParameterTraffic &traffic = problem->software.parameters;
     constexpr double kSingle = 4.0;
@@ -204,7 +205,7 @@ private:
     options.dp = narrow(request.dp);
     options.pp = request.pp;
     options.cp = request.cp;
-    // A request that fixes tp and dp means the whole mesh.
+    // If the request fixes tp and dp, open degrees pp and cp are 1.
     if (options.tp && options.dp)
       for (planner::Choices<int> *rest : {&options.pp, &options.cp})
         if (rest->only.empty())
@@ -319,8 +320,8 @@ private:
     return errors.size() == before;
   }
 
-  // A fixed tp implies its splits, unless pins decide every operator that could
-  // be split.
+  // Drops the requirement that tp divides a dimension if pins decide every
+  // operator that has the dimension's split.
   void usePins() {
     planner::SearchOptions &options = problem->options;
     options.pins = request.pins.empty() ? nullptr : &problem->pins;
@@ -338,7 +339,8 @@ private:
     });
   }
 
-  // The number of layouts of a value doubles with each dimension.
+  // Rejects tensors with many dimensions, because each doubles the number of
+  // layouts.
   bool checkRanks() {
     constexpr std::size_t kMostDims = 8;
     std::size_t before = errors.size();
@@ -368,8 +370,8 @@ std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
 
 namespace {
 
-// The search skips candidates whose parameters alone exceed the memory. If it
-// skips all, the smallest is solved here, to report its memory by class.
+// Solves the smallest candidate, to report its memory by class, if the search
+// skipped all candidates because their parameters alone exceed the memory.
 void findNearest(const Problem &problem, planner::SearchResult &result) {
   const planner::Rejection *least = nullptr;
   for (const planner::Rejection &rejection : result.rejections)

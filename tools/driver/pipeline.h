@@ -19,13 +19,13 @@
 
 namespace mtplan::tools {
 
-/// Holds everything that a plan is chosen from. A problem is not copied,
-/// because options point into it.
+/// Holds the inputs of a search. A problem must not be copied, because
+/// `options` points into it.
 struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
   ir::LoadedModel model; ///< one sample, forward only
-  mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< cut where pins differ
+  mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< split where pins differ
   std::string machineText,
       softwareText; ///< texts of the files; empty: the defaults
   planner::Machine machine;
@@ -47,7 +47,7 @@ struct Attempt {
 
 struct PlanOutcome {
   PlanRequest asked;
-  std::unique_ptr<Problem> problem; ///< null: see errors
+  std::unique_ptr<Problem> problem; ///< null if there are errors
   planner::SearchResult result;
   double searchSeconds = 0.0;
   std::vector<Attempt> attempts;
@@ -68,12 +68,12 @@ PlanOutcome plan(const PlanRequest &request,
 /// time.
 void searchProblem(PlanOutcome &outcome);
 
-/// Adds notes about the plans.
+/// Adds notes about the best plan to the problem.
 void finishOutcome(PlanOutcome &outcome);
 
 /// Returns the problem's module after `stage`; `candidate` may be null for
-/// stages before planned. Returns null, with errors, if a gate rejects the
-/// module.
+/// stages before planned. Returns null, with errors, if a verification pass
+/// rejects the module.
 mlir::OwningOpRef<mlir::ModuleOp>
 moduleOf(const Problem &problem, Stage stage,
          const planner::PlannedCandidate *candidate,

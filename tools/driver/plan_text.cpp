@@ -29,7 +29,7 @@ std::string choiceText(const planner::Op &op, int choice) {
   return group == 0 ? "partial" : "partial." + std::to_string(group);
 }
 
-/// Splits a text from left to right.
+/// Reads a text from left to right.
 class Cursor {
 public:
   explicit Cursor(const std::string &whole) : text(whole) {}
@@ -142,8 +142,8 @@ std::string strategyText(const planner::Op &op, const Strategy &strategy,
   return text;
 }
 
-// An operator has few strategies, so each of them is printed and compared with
-// the text.
+// The text is compared with that of every strategy of the operator, which has
+// only a few.
 std::optional<Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,

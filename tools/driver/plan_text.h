@@ -35,9 +35,10 @@ std::string choicesText(const planner::Parallelism &config);
 /// Returns "dp 2 x tp 8, micro-batch 4, ZeRO 1, 28.1 of 80 GiB, 2.05 s a step".
 std::string candidateText(const planner::PlannedCandidate &candidate);
 
-/// Returns the form that --splits takes: "row,head".
+/// Returns the splits in the form of --splits: "row,head".
 std::string splitsText(const std::vector<planner::Split> &splits);
 
+/// Returns the factor that each axis is assigned to: "dp=b tp=o".
 std::string strategyText(const planner::Op &op,
                          const planner::Strategy &strategy,
                          const planner::Mesh &mesh);
@@ -59,16 +60,18 @@ readLayout(const std::string &text, const std::vector<std::int64_t> &shape,
 struct RejectedMesh {
   /// Points to the rejection of the candidate that came nearest to a plan.
   const planner::Rejection *nearest = nullptr;
-  std::int64_t candidates = 0; ///< all rejected candidates of the mesh
+  std::int64_t candidates = 0; ///< number of the mesh's rejected candidates
 };
 
-/// Returns the rejected meshes; those that came nearest to a plan come first.
+/// Returns the rejected meshes, ordered by how near they came to a plan.
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome);
+/// Returns why a mesh has no plan.
 std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 
-/// Returns whether every mesh was rejected because no strategies of its
-/// operators go together. The text names the pins or the splits.
+/// Returns whether every mesh was rejected because its operators have no legal
+/// combination of strategies.
 bool nothingIsLegal(const PlanOutcome &outcome);
+/// Returns a message for that case, with the pins or the splits.
 std::string nothingLegalText(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

@@ -19,8 +19,8 @@ namespace {
 
 using Classes = std::map<std::string, double>; ///< seconds
 
-// Returns the time that the ranks of a stage spend themselves; messages and
-// waits are not included.
+// Returns the time per step of a stage's own instructions, by class. Messages
+// and waits are not included.
 Classes classesOfStage(const planner::ModelGraph &graph,
                        const planner::PlannedCandidate &plan,
                        const planner::Setting &setting, int stage) {

@@ -124,7 +124,7 @@ void addError(const Flags &flags, const std::string &flag,
                    fault);
 }
 
-// Reads each flag by its own row.
+// Reads each flag with the reader of its row.
 void readRows(const Flags &flags, PlanRequest &request,
               std::vector<std::string> &errors) {
   for (const FlagRow &row : flagRows()) {

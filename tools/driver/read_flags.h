@@ -2,7 +2,7 @@
 //
 // Every type of value has a function that returns its FlagValue. The reader in
 // it checks a text and writes the value into a member of the request. A fault
-// names what was found and what is allowed.
+// has the text and the allowed values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@ namespace mtplan::tools {
 
 using Faults = std::vector<std::string>;
 
-/// Checks every flag and how flags go together. Every fault becomes an error,
-/// which begins with the flag, or with the place in a file that gave it.
+/// Checks every flag and the combination of flags. Every fault becomes an
+/// error, which begins with the flag, or its location in the file that gave it.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
 /// Returns the words between commas, without the blanks around them.
@@ -38,7 +38,7 @@ std::vector<Value> distinct(const std::vector<Value> &all) {
 std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
                                     Faults &faults);
 
-/// Reads whole numbers from 1 to `most` between commas.
+/// Reads whole numbers from 1 to `most`, separated by commas.
 std::vector<int> countsOf(const std::string &text, std::int64_t most,
                           Faults &faults);
 
@@ -51,7 +51,8 @@ std::optional<std::size_t> positionOf(const std::string &word, const char *what,
                                       const std::vector<std::string> &known,
                                       Faults &faults);
 
-/// Returns the one of `values` that nameOf calls `word`.
+/// Returns the element of `values` whose name is `word`; `what` names the kind
+/// of value in faults.
 template <typename Values>
 auto namedBy(const std::string &word, const char *what, const Values &values,
              Faults &faults)
@@ -65,7 +66,7 @@ auto namedBy(const std::string &word, const char *what, const Values &values,
   return std::nullopt;
 }
 
-/// The values are any text, the name of a file, and whether a switch is given.
+/// The values are any text, a file's name, and true for a flag that is given.
 FlagValue anyText(std::string PlanRequest::*member);
 FlagValue fileName(std::string PlanRequest::*member);
 FlagValue isGiven(bool PlanRequest::*member);
@@ -83,7 +84,7 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 /// The value is a list of whole numbers to choose from, or "any".
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most);
 
-/// The value is a number above 0; `unit` is the size of 1.
+/// The value is a number above 0. For a quantity, `unit` is the value of 1.
 FlagValue number(double PlanRequest::*member);
 template <typename Quantity>
 FlagValue number(std::optional<Quantity> PlanRequest::*member,
@@ -95,7 +96,7 @@ FlagValue number(std::optional<Quantity> PlanRequest::*member,
           }};
 }
 
-/// The value is one of `values`; messages call it a `what`.
+/// The value is one of `values`; `what` names its kind in messages.
 template <typename Member, typename Value, std::size_t N>
 FlagValue word(Member PlanRequest::*member, const char *what,
                const Value (&values)[N]) {

@@ -91,7 +91,7 @@ private:
     return options.microBatch.value_or(options.globalBatch / dp);
   }
 
-  // Sums the work, and collects the sizes of repeated factors.
+  // Sums the work, and collects the sizes of the factors of repeated products.
   Work workOfPlan() {
     const int axis = planner::tensorAxisOf(planner::meshOf(plan.config));
     Work work;
@@ -131,7 +131,7 @@ private:
     return text.empty() ? "what --splits allows" : text;
   }
 
-  // Returns whether some plan of these degrees splits most products.
+  // Returns whether most products can be split at these degrees.
   bool sharesMost(std::int64_t dp, std::int64_t tp) const {
     Work work;
     for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -152,8 +152,8 @@ private:
     return !work.isMostlyRepeated();
   }
 
-  // Returns whether the choices allow a mesh of so many GPUs that splits most
-  // products.
+  // Returns whether the choices allow a mesh of `gpus` on which most products
+  // can be split.
   bool couldShare(std::int64_t gpus, const planner::Choices<int> &stages,
                   const planner::Choices<int> &contexts) const {
     using planner::divisorsOf;
@@ -185,7 +185,7 @@ private:
 
   std::string remedies() const {
     const std::int64_t gpus = options.devices;
-    // One GPU has nothing to split over.
+    // One GPU is never suggested, because it repeats no work.
     std::int64_t below = gpus - 1, above = gpus + 1;
     while (below > 1 && !could(below))
       --below;
@@ -196,7 +196,7 @@ private:
       near.push_back(below);
     if (above <= 2 * gpus)
       near.push_back(above);
-    // No flag is suggested where none may be added.
+    // --load and --import allow no further flags.
     const bool mayAdd = asked.load.empty() && asked.importFile.empty();
     const char *flag = mayAdd && couldShare(gpus, {}, options.cp)   ? "--pp any"
                        : mayAdd && couldShare(gpus, options.pp, {}) ? "--cp any"

@@ -10,10 +10,10 @@
 namespace mtplan::tools {
 
 /// Returns a note if the tensor ranks repeat most products of the best plan; an
-/// empty text if they do not. The note gives the reason and what would split
-/// the work. A product is repeated only where no dimension that may be split
-/// divides, or where a pin asks for it; the mesh and the micro-batch can be the
-/// cause. The outcome must have a plan.
+/// empty text if they do not. The note has the reason and the remedies. A
+/// product is repeated only if tp divides no dimension that may be split, or if
+/// a pin requires it; the mesh and the micro-batch can be the cause. The
+/// outcome must have a plan.
 std::string repeatedWorkOf(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- request.h - What a plan is asked for ---------------------*- C++ -*-===//
+//===- request.h - The request for a plan -----------------------*- C++ -*-===//
 //
 // A request holds the values of all flags, each of which is well-formed.
 // limits.h checks whether the numbers fit a model and a machine.
@@ -82,8 +82,8 @@ struct PlanRequest {
   /// Lists the layers of each virtual stage; empty: they are cut evenly.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
-  /// Names the communication that runs beside compute. Empty: the software file
-  /// decides; without one, none does.
+  /// Names the communication that overlaps compute. Empty: the software file
+  /// decides; without one, nothing overlaps.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = defaultSplits();
@@ -113,7 +113,7 @@ struct PlanRequest {
   std::optional<planner::Seconds> budget;      ///< longest search
 };
 
-/// No micro-batch or global batch is larger.
+/// The limit of micro-batches and global batches, in samples.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
 
 } // namespace mtplan::tools

@@ -40,12 +40,12 @@ std::vector<std::string> keysOf(const SegmentGraph &segment) {
   return keys;
 }
 
-/// Names the values at one boundary between segments, in the plan's order.
+/// Describes one kind of values at the boundaries of segments.
 struct Side {
   const char *key;
   std::vector<int> SegmentGraph::*tensors;
   std::vector<Layout> SegmentPlan::*layouts;
-  bool makes; ///< the segment receives the value there
+  bool makes; ///< the segment receives these values
 };
 constexpr Side kSides[] = {
     {"carried_in", &SegmentGraph::carriedIn, &SegmentPlan::carriedIn, true},

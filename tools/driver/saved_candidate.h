@@ -1,9 +1,9 @@
 //===- saved_candidate.h - A candidate in a saved plan ----------*- C++ -*-===//
 //
-// A candidate is its configuration, the distinct runs of equal layers, and the
-// runs that each part of the pipeline consists of. A run has the strategy of
-// each operator, the state of each parameter, the tensors kept for backward and
-// every layout change.
+// A candidate has its configuration, the distinct runs of equal layers, and the
+// parts of the pipeline (virtual stages), each a list of runs. A run has the
+// strategy of each operator, the state of each parameter, the tensors kept for
+// backward and every layout change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +22,7 @@
 
 namespace mtplan::tools {
 
+/// Writes a candidate of the problem.
 nlohmann::ordered_json candidateJson(const Problem &problem,
                                      const planner::PlannedCandidate &plan);
 
@@ -38,7 +39,7 @@ std::optional<planner::Parallelism> readConfig(base::JsonFields &plan,
                                                std::vector<std::string> &notes);
 
 /// Reads the runs and parts of a candidate. The parts must have every layer of
-/// every segment once, in the model's order. The result counts only if there
+/// every segment once, in the model's order. The result is valid only if there
 /// are no notes.
 /// \param graph  scaled to the candidate's samples
 /// \param layers  number of layers of each virtual stage

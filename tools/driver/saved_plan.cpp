@@ -104,7 +104,8 @@ public:
   }
 
 private:
-  // Turns the notes so far into errors of this file.
+  // Turns the notes so far into errors of this file. Returns whether there are
+  // no errors.
   bool report() {
     for (const std::string &note : notes)
       addLines(note, file, errors);
@@ -165,8 +166,8 @@ private:
     return errors.empty();
   }
 
-  // Gives errors of the embedded machine and software a JSON pointer of this
-  // file.
+  // Returns an error of the embedded machine or software with its JSON pointer
+  // in this file.
   std::string placed(const std::string &error) const {
     for (auto [name, key] : {std::pair(outcome.asked.hardware, "/machine"),
                              std::pair(outcome.asked.software, "/software")})
@@ -266,7 +267,7 @@ private:
       rejection.config.pp = savedCount(one, "pp");
       rejection.config.cp = savedCount(one, "cp");
       rejection.config.microBatch = one.integer("micro_batch", 0, kMost);
-      // The rejection stands for all candidates of its mesh.
+      // The rejection represents all candidates of its mesh.
       rejection.count = one.integer("candidates", 0, kMostCandidates);
       rejection.reason = static_cast<Rejection::Reason>(one.oneOf(
           "reason", {"divisor", "memory", "host", "bound", "pins", "budget"}));
@@ -342,7 +343,8 @@ private:
     outcome.result.plans.push_back(std::move(candidate));
   }
 
-  // Notes that the price has changed, which it may with the version of mtplan.
+  // Adds a note if the predicted time differs from the saved one, which another
+  // version of mtplan may have computed.
   void notePrice(double saved, double now) {
     if (!outcome.result.plans.empty() ||
         std::abs(saved - now) <= 1e-12 * std::abs(now))
@@ -363,7 +365,7 @@ private:
 
 } // namespace
 
-// The dump writes infinite seconds as null.
+// nlohmann::json writes infinite seconds as null.
 std::string savedPlanOf(const PlanOutcome &outcome) {
   const Problem &problem = *outcome.problem;
   const ir::LoadedModel &model = problem.model;

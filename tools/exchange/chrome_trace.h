@@ -50,8 +50,8 @@ struct Trace {
 
 /// Writes trace event JSON. Times are rounded to nanoseconds first, so that
 /// adjacent events do not overlap. An event is left out, with an error, if its
-/// times are not finite, its duration is negative or it lies beyond 100 days;
-/// an arrow, if it has no event at an end.
+/// times are not finite or beyond 100 days, or its duration is negative. An
+/// arrow is left out, with an error, if one of its events is missing.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 

@@ -1,7 +1,7 @@
 //===- chrome_trace_json.cpp - Timelines for Perfetto ---------------------===//
 //
-// The text is written piece by piece: a trace has millions of events, and a
-// JSON value of all of them would take many times the memory.
+// The text is written event by event: a JSON value of the millions of events of
+// a trace would take many times the memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -131,8 +131,8 @@ private:
                               "there are {}; left out",
                               index, flow.name.substr(0, 60), flow.from,
                               flow.to, spans.size()));
-    // A viewer binds an arrow to the event around its end, so the arrow leaves
-    // just before.
+    // A viewer attaches an arrow to the event that encloses its start, so the
+    // arrow starts 1 ns before the event ends.
     const Span &from = *spans[flow.from];
     std::int64_t leaves = from.end > from.begin ? from.end - 1 : from.begin;
     arrow("s", flow, index, flow.from, leaves, "");
@@ -156,7 +156,7 @@ private:
   bool first = true;
 };
 
-// Returns the name of each stream: its roles, or "compute".
+// Returns the name of each stream: "compute", or the roles of its tasks.
 std::map<std::pair<int, int>, std::string>
 streamNames(const planner::StepResult &result) {
   std::map<std::pair<int, int>, std::set<int>> roles;

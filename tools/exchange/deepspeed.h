@@ -14,10 +14,11 @@
 
 namespace mtplan::tools {
 
-/// Reads a file. Every violation becomes an error that starts with its JSON
-/// pointer. The value "auto" counts as not given.
+/// Reads a file's text. Every violation becomes an error that starts with its
+/// JSON pointer. The value "auto" counts as not given.
 TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch);
 
+/// Writes the file's text. Notes list the choices that the file cannot express.
 Exported writeDeepSpeed(const TrainerConfig &config);
 
 } // namespace mtplan::tools

@@ -182,7 +182,7 @@ private:
     z.rejectOthers();
   }
 
-  // Reads the number of replicas that hold a copy of the shards.
+  // Reads the number of replicas over which ZeRO splits the state.
   void shards(JsonFields &z) {
     std::int64_t secondary =
         z.integer("zero_hpz_partition_size", 1, kMostRanks, 1);
@@ -214,7 +214,7 @@ private:
       p.zeroRanks = static_cast<int>(shard);
   }
 
-  // Reads the device of one kind of state, none or cpu.
+  // Reads the device of one kind of state. Returns whether it is the host.
   bool onHost(JsonFields &z, const std::string &key) {
     const json *value = z.find(key);
     if (!value)

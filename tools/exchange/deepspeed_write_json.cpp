@@ -16,7 +16,7 @@ using planner::Recompute;
 
 namespace {
 
-// Adds notes on choices that DeepSpeed takes from code, or does not have.
+// Adds notes on choices that DeepSpeed reads from code, or does not support.
 void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
   const Parallelism &p = config.parallelism;
   if (p.pp > 1)
@@ -52,7 +52,8 @@ void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
 ordered_json zeroSection(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json zero;
-  // DeepSpeed offloads from ZeRO 1 on; a single replica is the same without.
+  // DeepSpeed offloads only with ZeRO 1 or higher, which equals ZeRO 0 for a
+  // single replica.
   bool alone = p.dp * p.cp == 1 && p.offload == planner::Offload::optimizer;
   zero["stage"] = alone ? std::max(p.zeroStage, 1) : p.zeroStage;
   zero["overlap_comm"] = config.training.overlapGradReduce;

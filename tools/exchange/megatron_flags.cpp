@@ -1,4 +1,4 @@
-//===- megatron_flags.cpp - Given options of Megatron-LM ------------------===//
+//===- megatron_flags.cpp - Options of Megatron-LM ------------------------===//
 //
 // The tables follow megatron/training/arguments.py and the configuration
 // classes of megatron/core, as of 2026. An option in no table is an error,
@@ -41,7 +41,7 @@ struct Option {
 struct Group {
   Role role;
   std::vector<std::string_view> names;
-  bool arePrefixes = false; // of the names of families
+  bool arePrefixes = false; // names are prefixes of options
 };
 
 const std::vector<Group> &groups() {
@@ -238,7 +238,7 @@ std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   return 0;
 }
 
-// Reads a whole text as a number; nothing if it is none.
+// Returns the number that a text consists of; nothing if it is not a number.
 template <typename Number> std::optional<Number> parsed(std::string_view text) {
   Number number{};
   auto [end, error] =

@@ -1,4 +1,4 @@
-//===- megatron_flags.h - Given options of Megatron-LM ----------*- C++ -*-===//
+//===- megatron_flags.h - Options of Megatron-LM ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
 #define MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
@@ -19,13 +19,15 @@ public:
   /// Skips the launcher's words up to the first word that ends in ".py".
   /// Unknown options, options that mtplan cannot plan, wrong numbers of values
   /// and contradicting repetitions go to `notes`, and so do errors of the
-  /// methods below. Options that change nothing planned go to `warnings`.
+  /// methods below. Options without effect on a plan go to `warnings`.
   MegatronFlags(const std::vector<ShellWord> &words,
                 std::vector<std::string> &warnings,
                 std::vector<std::string> &notes);
 
+  /// Returns whether the option was given.
   bool given(std::string_view name) const;
-  /// Returns the value as a whole number; on an error, the fallback.
+  /// Returns the value as a whole number; on an error, the fallback. number()
+  /// does the same for real numbers.
   std::int64_t integer(std::string_view name, std::int64_t least,
                        std::int64_t most, std::int64_t fallback) const;
   double number(std::string_view name, double least, double most,

@@ -2,8 +2,8 @@
 //
 // Megatron-LM assigns layers in four ways: evenly, by the number of the first
 // and the last stage, with the embedding or the loss counted as a layer, and by
-// a layout. Two of these have dropped layers silently; here the stages add up
-// to the model, or there is an error.
+// a layout. Megatron-LM has silently dropped layers in two of these; here,
+// stages that do not add up to the model are an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -120,8 +120,8 @@ struct PipelinePart {
   int losses = 0;     ///< letters L
 };
 
-// Returns the virtual stages of a layout. Errors, of which there must be none
-// before, name the column.
+// Returns the virtual stages of a layout. `errors` must be empty; new errors
+// name the column.
 std::vector<PipelinePart> partsOf(const std::string &layout,
                                   std::vector<std::string> &errors) {
   std::vector<PipelinePart> parts(1);
@@ -198,7 +198,7 @@ private:
       return;
     }
     if (p.pp == 1 && (first || last))
-      return; // already reported
+      return; // the error was already reported
     std::vector<int> stages = first || last
                                   ? unevenStages(first, last)
                                   : evenStages(layers + embedding + loss);
@@ -231,7 +231,7 @@ private:
     std::int64_t ofLast =
         flags.integer("decoder-last-pipeline-num-layers", 1, kMostLayers, 0);
     if ((first && ofFirst == 0) || (last && ofLast == 0))
-      return {}; // no number; already reported
+      return {}; // the error was already reported
     std::int64_t rest = layers - ofFirst - ofLast;
     std::int64_t stages = p.pp - first - last;
     std::string taken =
@@ -272,7 +272,8 @@ private:
     return fmt::format("{} and {}", below + offset, below + unit + offset);
   }
 
-  // Reads the number of virtual stages, in either spelling.
+  // Reads the number of virtual stages, from either of two options. Returns
+  // false on an error.
   bool readVirtual(std::int64_t perStage) {
     const char *const layersEach = "num-layers-per-virtual-pipeline-stage";
     if (!flags.given(layersEach)) {
@@ -301,7 +302,8 @@ private:
     return true;
   }
 
-  // Cuts stages into virtual stages: number c of stage i is c * pp + i.
+  // Cuts stages into virtual stages. Virtual stage c of stage i has the index
+  // c * pp + i.
   void cut(const std::vector<int> &stages, int embedding, int loss) {
     auto count = static_cast<std::size_t>(p.pp);
     for (std::size_t i = 0; i < count; ++i)

@@ -154,7 +154,7 @@ void readTraining(const MegatronFlags &flags, TrainerConfig &config) {
   config.precision = flags.given("bf16")   ? Precision::bf16
                      : flags.given("fp16") ? Precision::fp16
                                            : Precision::fp32;
-  // Megatron-LM's default is true where weights are bf16.
+  // By default, Megatron-LM keeps gradients in fp32 if weights are bf16.
   bool reduced = flags.given("grad-reduce-in-bf16");
   bool full = flags.given("accumulate-allreduce-grads-in-fp32");
   if (reduced && full)
@@ -254,7 +254,7 @@ void readRecompute(const MegatronFlags &flags, TrainerConfig &config) {
         config.fail(fmt::format("--{}: needs --recompute-granularity", other));
 }
 
-// Returns Megatron-LM's names, for messages of checks.
+// Returns the names of Megatron-LM's options, for messages of checks.
 const TrainerNames &naming() {
   static const TrainerNames names = {
       .assign = " ",

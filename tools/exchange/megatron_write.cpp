@@ -132,8 +132,8 @@ private:
   void sharding() {
     static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
                                              "optim_grads_params"};
-    // Megatron-LM offloads by its distributed optimizer; with a single replica,
-    // that changes nothing else.
+    // Megatron-LM offloads only with its distributed optimizer, which changes
+    // nothing else for a single replica.
     bool offloads = p.offload == Offload::optimizer;
     if (p.zeroStage > 0 || (offloads && p.dp * p.cp == 1))
       put("use-distributed-optimizer");

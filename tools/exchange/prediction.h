@@ -23,7 +23,7 @@ struct PredictedTask {
   int stage = 0, stream = 0;
   double start = 0.0, duration = 0.0; ///< seconds
   std::string what;                   ///< "forward", "sendBackward"
-  int microBatch = -1, segment = -1;  ///< -1: not of a single one
+  int microBatch = -1, segment = -1;  ///< -1: none or several
 };
 
 struct PredictedStream {
@@ -43,6 +43,7 @@ struct Prediction {
 /// Returns the prediction's path for a plan's folder, or for its plan.json.
 std::filesystem::path predictionFileOf(const std::filesystem::path &planned);
 
+/// Returns the file's text.
 std::string textOf(const Prediction &prediction);
 
 /// Reads the file's text.

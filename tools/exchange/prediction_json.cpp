@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kPredictionVersion = 1;
 
-// The text can be any JSON; every difference from the written form is a fault.
+// Returns a finite number. The readers below throw std::runtime_error on JSON
+// of another form than textOf() writes.
 double numberOf(const json &value) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))
     throw std::runtime_error("a number is wanted, not " + value.dump());
@@ -51,7 +52,7 @@ const json &listOf(const json &all, const char *name, std::size_t width) {
 } // namespace
 
 std::filesystem::path predictionFileOf(const std::filesystem::path &planned) {
-  std::error_code none; // a path that cannot be examined is no folder
+  std::error_code none; // an inaccessible path counts as a file
   return (std::filesystem::is_directory(planned, none)
               ? planned
               : planned.parent_path()) /

@@ -131,10 +131,10 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 // DTensor
 //
 // DTensor lists a placement per mesh axis, and an earlier axis splits a
-// dimension first. Where a later axis is major, the earlier one becomes a
-// _StridedShard, whose split factor is the number of pieces that later axes
-// have made before it. The factor restores the order: an axis goes behind the
-// shortest run of later axes whose product is its factor.
+// dimension first. If a later axis is major, the earlier axis becomes a
+// _StridedShard, whose split factor is the product of the major later axes. The
+// reader restores the order from the factor: it inserts an axis after the
+// shortest run of later axes whose product is the factor.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -143,7 +143,7 @@ std::int64_t sizeOf(const Mesh &mesh, int axis) {
   return mesh.axes[at(axis)].size;
 }
 
-// Returns the number of pieces that later, major axes have made before `axis`.
+// Returns the product of the sizes of later axes that are major to `axis`.
 std::int64_t splitFactor(const std::vector<int> &dim, int axis,
                          const Mesh &mesh) {
   std::int64_t factor = 1;
@@ -191,8 +191,8 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   return placement;
 }
 
-// Inserts `axis` before the later axes of `dim`, except those that its factor
-// marks as major.
+// Inserts `axis` into `dim`, before the later axes except those that its factor
+// marks as major. Returns false if no such axes have the factor as product.
 bool insertAxis(std::vector<int> &dim, int axis, std::int64_t factor,
                 const Mesh &mesh) {
   auto place = dim.begin();

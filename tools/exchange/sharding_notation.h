@@ -1,7 +1,7 @@
 //===- sharding_notation.h - Layouts in other notations ---------*- C++ -*-===//
 //
 // A layout has the mesh axes that split each dimension, and the axes it is
-// partial over. These notations express the same facts, each with gaps:
+// partial over. These notations express layouts with limitations:
 //
 //   PartitionSpec   P('dp', None, ('tp', 'cp'), unreduced={'ep'})
 //   Shardy          #sdy.sharding<@mesh, [{"dp"}, {}, {"tp", "cp"}],
@@ -9,10 +9,9 @@
 //   DTensor         (Shard(dim=0), Replicate(), Partial('sum')), per mesh axis
 //   Mesh-TensorFlow batch:dp;hidden:tp, per named dimension
 //
-// Only DTensor can express a partial maximum. Only DTensor and mtplan can order
-// axes other than as written. A writer returns "" with an error where the
-// notation has no form; a reader returns nothing with an error that starts with
-// the column.
+// Only DTensor can express a partial maximum, and Mesh-TensorFlow no partial
+// layout. A writer returns "" with an error if the notation cannot express the
+// layout; a reader returns nothing with an error that starts with the column.
 //
 //===----------------------------------------------------------------------===//
 

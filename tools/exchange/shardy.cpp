@@ -1,7 +1,7 @@
 //===- shardy.cpp - #sdy.sharding<@mesh, [{"dp"}, {}]> --------------------===//
 //
-// The checks follow Shardy's verifier as far as a layout goes: axes exist and
-// are used once, and a priority needs an axis.
+// The checks are those of Shardy's verifier that concern layouts: axes exist
+// and are used once, and a priority needs an axis.
 //
 //===----------------------------------------------------------------------===//
 

@@ -19,9 +19,12 @@ struct NamedMesh {
   std::string name;
   planner::Mesh mesh;
 };
+/// Reads the same form. Returns nothing, with an error, for any other text.
 std::optional<NamedMesh> readShardyMesh(const std::string &text,
                                         Errors &errors);
 
+/// Writes `#sdy.sharding<@name, [{"dp"}, {}]>`. Returns "", with an error, if
+/// Shardy cannot express the layout.
 std::string writeShardy(const planner::Layout &layout,
                         const planner::Mesh &mesh, const std::string &meshName,
                         Errors &errors);
@@ -31,6 +34,7 @@ struct ShardyLayout {
   std::vector<bool> open; ///< per dimension: propagation may split it further
   std::vector<int> priorities; ///< per dimension; 0 comes first
 };
+/// Reads such an attribute. Returns nothing, with an error, for any other text.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
 

@@ -11,7 +11,8 @@ namespace mtplan::tools {
 
 namespace {
 
-// Later errors of a text follow from earlier ones, so few are reported.
+// The number of reported errors is limited, because later errors often follow
+// from earlier ones.
 constexpr std::size_t kMostErrors = 20;
 
 class Splitter {
@@ -51,7 +52,8 @@ private:
       errors.push_back(fmt::format("line {}: {}", line, what));
   }
 
-  // Reads a backslash, and the line end if one follows.
+  // Reads a backslash and a line end. Returns false, and reads nothing, if no
+  // line end follows the backslash.
   bool takeContinuation() {
     std::size_t length = peek(1) == '\n'                      ? 2
                          : peek(1) == '\r' && peek(2) == '\n' ? 3
@@ -61,7 +63,7 @@ private:
     return length > 0;
   }
 
-  // Reports a `$` or backquote, and what a shell would substitute.
+  // Reports a `$` or backquote, with the name that a shell would substitute.
   void refuseExpansion() {
     std::string name(1, take());
     if (name == "$" && peek() == '{') {

@@ -28,6 +28,7 @@ public:
   /// Reads 'name' or "name"; anything else is an error.
   std::string quoted();
   bool nextIsQuote();
+  /// Reads a whole number from `least` to `most`; anything else is an error.
   std::int64_t integer(std::int64_t least, std::int64_t most);
   void expectEnd();
 
@@ -52,7 +53,7 @@ public:
 
   /// Reads a quoted name and returns its axis; 0 on an error.
   int next();
-  /// Reads quoted names between commas, as far as there are any.
+  /// Reads quoted names, separated by commas; there may be none.
   std::vector<int> list();
 
 private:

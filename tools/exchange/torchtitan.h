@@ -18,11 +18,12 @@
 
 namespace mtplan::tools {
 
-/// Reads a file. Errors start with the JSON pointer of the key,
+/// Reads a file's text. Errors start with the JSON pointer of the key,
 /// "/training/seq_len", or with the line. `launch` has the number of layers,
-/// which the file does not have.
+/// which the file lacks.
 TrainerConfig readTorchtitan(const std::string &text, const Launch &launch);
 
+/// Writes the file's text. Notes list the choices that the file cannot express.
 Exported writeTorchtitan(const TrainerConfig &config);
 
 /// Returns the layers of each of `parts` stages by torchtitan's rule, which
@@ -30,15 +31,16 @@ Exported writeTorchtitan(const TrainerConfig &config);
 /// last; empty if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
 
-/// Holds what mtplan plans for a schedule of PyTorch.
+/// Describes the schedule that mtplan plans for one of PyTorch's.
 struct NamedSchedule {
   planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
-  /// A rank has two virtual stages unless more are given.
+  /// Whether a rank has several virtual stages, two by default.
   bool manyChunks = false;
   std::string note; ///< how mtplan's schedule differs; empty: not at all
 };
 
-/// Reads a name of torch.distributed.pipelining in any case, and "ZBV".
+/// Returns the schedule with a name of torch.distributed.pipelining, or "ZBV";
+/// upper and lower case are equal. Returns nothing for other names.
 std::optional<NamedSchedule> scheduleNamed(const std::string &name);
 
 /// Returns "GPipe, 1F1B, ...".

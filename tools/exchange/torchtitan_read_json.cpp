@@ -30,10 +30,10 @@ void failAt(const toml::source_region &where, const std::string &what,
     errors.push_back(fmt::format("line {}: {}", where.begin.line, what));
 }
 
-// Returns the first line with a dotted key of more than 32 parts, or 0. The
-// library limits the depth of values but not of keys, and it frees tables
-// recursively. Dots in texts are counted too, which harms no file: a separator
-// starts the count anew, and a row of dots counts once.
+// Returns the first line with a dotted key of more than 32 parts, or 0. toml++
+// limits the depth of values but not of keys, and frees tables recursively, so
+// deep keys could overflow the stack. Dots in texts count too; separators reset
+// the count, and adjacent dots count once.
 std::size_t lineTooDeep(const std::string &text) {
   constexpr int kMostDots = 31;
   std::size_t line = 1;
@@ -80,7 +80,7 @@ json jsonOf(const toml::node &node, std::vector<std::string> &errors) {
 
 // Parses TOML 1.0 to an object of its tables. Values that JSON cannot hold,
 // which are dates, times, infinity and NaN, are errors, as is text that is not
-// TOML. Every error starts with its line; after one the object is not used.
+// TOML. Every error starts with its line; the object is then invalid.
 json parseToml(const std::string &text, std::vector<std::string> &errors) {
   if (const std::size_t line = lineTooDeep(text)) {
     errors.push_back(
@@ -373,7 +373,7 @@ private:
     default:
       break;
     }
-    f.find("selective_ac_option"); // known in the other modes too
+    f.find("selective_ac_option"); // marks the key as known in every mode
     noteIrrelevant(f,
                    {"early_stop", "preserve_rng_state", "determinism_check",
                     "per_op_sac_force_recompute_mm_shapes_by_fqns",

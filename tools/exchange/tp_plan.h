@@ -37,7 +37,7 @@ struct PlacedParameter {
 };
 
 /// Writes JSON for the family's configuration. Weights that tp does not split
-/// are left out; notes say what the notation cannot express.
+/// are left out; notes list layouts that the notation cannot express.
 Exported writeTpPlan(const std::string &family,
                      const std::vector<PlacedParameter> &parameters,
                      const planner::Mesh &mesh);

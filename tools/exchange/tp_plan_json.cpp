@@ -21,8 +21,8 @@ namespace {
 
 enum class Kind : std::uint8_t { linear, embedding, head, norm };
 
-// Names a module of a family, and its operators. A module has several where
-// Hugging Face fuses operators that mtplan keeps apart.
+// Names a module of a family, and its operators. A module has several operators
+// if Hugging Face fuses operators that are separate in mtplan.
 struct TpModule {
   std::string_view module;              ///< "layers.*.self_attn.q_proj"
   std::vector<std::string_view> labels; ///< "h.*.attn.q"
@@ -256,14 +256,14 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
 }
 
 // Returns Hugging Face's word for the way tp splits a weight; empty if tp does
-// not, or there is no word.
+// not split the weight, or no word exists.
 std::string_view styleOf(int place, Kind kind) {
   switch (kind) {
   case Kind::linear:
     return place == 1 ? "colwise" : place == 0 ? "rowwise" : "";
   case Kind::embedding:
     return place == 0 ? "embedding_rowwise" : "";
-  case Kind::head: // its output is gathered before the loss
+  case Kind::head: // the output is all-gathered before the loss
     return place == 1 ? "colwise_rep" : place == 0 ? "rowwise" : "";
   case Kind::norm:
     return "";

@@ -110,7 +110,8 @@ private:
   const TrainerNames &names;
 };
 
-// Computes the quotient if `unit` divides the global batch.
+// Divides the global batch by `unit`. Returns false, with an error, if there is
+// a remainder.
 bool divide(const BatchTriple &triple, std::int64_t unit,
             const std::string &unitName, std::int64_t &quotient,
             std::vector<std::string> &errors) {

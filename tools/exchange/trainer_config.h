@@ -3,9 +3,9 @@
 // All notations of training configurations share one form: readers fill it,
 // writers write it. A field that a notation cannot express keeps its default.
 //
-// Readers share the checks below. A message names the option in the notation at
-// hand, both numbers and the nearest that would fit. Numbers that are not given
-// are not checked.
+// Readers share the checks below. A message has the option's name in the
+// notation that is read, both numbers and the nearest that would fit. Numbers
+// that are not given are not checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ struct ModelFacts {
   std::int64_t headWidth = 0; ///< given only if it is not hidden / heads
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;           ///< rows without padding
-  std::int64_t vocabMultiple = 128; ///< padding is to a multiple of this
+  std::int64_t vocabMultiple = 128; ///< vocab is padded to a multiple of this
   std::int64_t sequence = 0;
   std::int64_t experts = 0;
   std::int64_t expertsPerToken = 0;
@@ -56,7 +56,7 @@ struct TrainingKnobs {
   double hiddenDropout = 0.1;
   bool overlapGradReduce = false;
   bool overlapParamGather = false;
-  bool overlapPipeline = true;   ///< sends between stages beside compute
+  bool overlapPipeline = true;   ///< sends between stages overlap compute
   bool fp32Gradients = false;    ///< accumulated and reduced in fp32
   std::int64_t reduceBucket = 0; ///< elements; 0: unknown
   std::int64_t gatherBucket = 0; ///< elements; 0: unknown
@@ -68,7 +68,7 @@ struct TrainerConfig {
   ModelFacts model;
   planner::Precision precision = planner::Precision::fp32;
   TrainingKnobs training;
-  /// These options were understood and have no effect on the plan.
+  /// These options are known and have no effect on the plan.
   std::vector<std::string> warnings;
   /// These options are unknown, contradictory or not planned. With an error,
   /// the other fields must not be used.
@@ -79,11 +79,11 @@ struct TrainerConfig {
   void warn(std::string message) { warnings.push_back(std::move(message)); }
 };
 
-/// Holds the facts that a trainer takes from its launcher or its code. 0:
+/// Holds the facts that a trainer reads from its launcher or its code. 0:
 /// unknown.
 struct Launch {
   std::int64_t gpus = 1;
-  int stages = 1;          ///< pipeline stages, if the file cannot have them
+  int stages = 1;          ///< pipeline stages, if the file lacks them
   std::int64_t layers = 0; ///< layers of the model
   std::int64_t sequence = 0;
   std::int64_t microBatch = 0;  ///< used if the file has none
@@ -106,6 +106,7 @@ struct TrainerNames {
   std::string microBatch, globalBatch;
   std::string layers, hidden, heads, kvHeads, ffn, sequence, experts, topk;
 
+  /// Returns an option and its value: "--num-layers 4" or "/num_layers: 4".
   std::string say(const std::string &name, std::int64_t value) const;
 };
 
@@ -114,7 +115,7 @@ struct TrainerNames {
 void shareDevices(TrainerConfig &config, std::int64_t gpus,
                   const TrainerNames &names);
 
-/// Checks that tp, cp and ep divide what they split.
+/// Checks that tp, cp and ep divide the sizes that they split.
 void checkSplits(TrainerConfig &config, const TrainerNames &names);
 
 /// Checks that replicas times micro-batch divide the global batch, and that

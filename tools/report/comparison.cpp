@@ -65,7 +65,7 @@ std::string shortageText(const planner::MemoryUse &memory) {
 
 std::string reasonAgainst(const PlannedCandidate &candidate,
                           const PlannedCandidate &best) {
-  // The exchange between experts is never named.
+  // The exchange between experts is never named as the reason.
   auto slower = [&](const TimeTerm &term) {
     return term.time == &planner::StepTime::exchange
                ? -kNever
@@ -102,8 +102,8 @@ std::optional<PlannedCandidate> solve(const Problem &problem,
       problem.options, machine, config, {kNever, 0}, cache, ignored);
 }
 
-// Returns the best plan's line. To tell what the memory limit costs, the same
-// candidate is solved without it.
+// Returns the best plan's line. The same candidate is solved without a memory
+// limit, to show the cost of the limit.
 std::string chosenText(const PlanOutcome &outcome) {
   const PlannedCandidate &best = *outcome.best();
   planner::Machine endless = outcome.problem->machine;

@@ -238,8 +238,8 @@ private:
   Exported out;
 };
 
-// Returns the layout in which the first forward operator that multiplies by the
-// weight, or looks rows up in it, reads the weight.
+// Returns the layout in which the first forward operator that uses a weight
+// reads it; nothing if no operator of the run does.
 std::optional<Layout> usedAs(const planner::ModelGraph &graph,
                              const SegmentPlan &run, int parameter) {
   const planner::SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -298,7 +298,7 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
   return out;
 }
 
-// Adds a note on tiles, which no trainer's configuration has.
+// Adds a note on tiles, which no trainer's configuration can express.
 Exported withTiles(Exported out, const PlanOutcome &outcome,
                    const char *where) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());

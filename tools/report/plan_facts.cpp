@@ -64,7 +64,8 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   return false;
 }
 
-// Each stage sums and gathers its own copy of a shared weight.
+// Returns the collectives of all stages, with equal ones counted. Stages are
+// listed one by one, because each has its own copy of a shared weight.
 std::vector<planner::LedgerEntry>
 collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
   std::vector<planner::LedgerEntry> all;

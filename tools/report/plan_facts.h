@@ -91,6 +91,7 @@ struct PlanFacts {
   bool sequenceParallel = false;
 };
 
+/// Computes the facts of a candidate of the problem.
 PlanFacts factsOf(const Problem &problem,
                   const planner::PlannedCandidate &candidate);
 

@@ -18,10 +18,11 @@ namespace mtplan::tools {
 struct PlanRow {
   std::string operators; ///< "attn.q, k, v"
   std::string strategy, shape;
-  std::string forward, backward; ///< "all_reduce tp 6.00 MiB"; of one copy
+  std::string forward, backward; ///< "all_reduce tp 6.00 MiB"; of one layer
   bool operator==(const PlanRow &) const = default;
 };
 
+/// Returns the rows of a run.
 std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh);
 
 /// Returns "h.3", "h.0..71" or "embed": the layers of a run.

@@ -19,7 +19,7 @@ struct JsonStyle {
   bool timings = false;                 ///< fill search.time_s
   const passes::Proof *proof = nullptr; ///< proof of the plan, or null
   const std::vector<std::string> *remedies = nullptr; ///< given if no plan fits
-  const std::vector<std::string> *why = nullptr;      ///< see comparison.h
+  const std::vector<std::string> *why = nullptr;      ///< explanationsOf()
 };
 
 /// Writes an outcome without errors. If no plan fits, `plan` is null and

@@ -38,7 +38,8 @@ std::string planTable(const PlanFacts &facts) {
       table.add({name, "as above, but"});
       name.clear();
     }
-    // Runs that differ in few rows print only these rows.
+    // A run of the same segment as the previous run prints only the rows that
+    // differ.
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const PlanRow &row = rows[i];
       if (again && row == before[i])
@@ -211,7 +212,7 @@ std::string objectiveText(const PlanOutcome &outcome) {
                        preciseGibText(outcome.best()->memory.total()), within);
   else
     return "";
-  // The last attempt came nearest; a bisection of memory shows no other.
+  // The last attempts came nearest. A bisection of memory shows only the last.
   const std::size_t kMostLines =
       outcome.asked.objective == Objective::memory ? 1 : 8;
   std::size_t count = outcome.attempts.size();
@@ -252,7 +253,7 @@ std::string marginsText(const planner::Device &device) {
 }
 
 // Returns whether time rules out every mesh: the plan found is slower than
-// asked for, or the bounds of all meshes are, whatever their memory.
+// requested, or the lower bounds of all meshes are.
 bool nothingIsFast(const PlanOutcome &outcome) {
   using Reason = planner::Rejection::Reason;
   const auto &nearest = outcome.result.nearest;
@@ -354,7 +355,7 @@ std::string infeasibleText(const PlanOutcome &outcome,
       : nothingIsLegal(outcome) ? "N" + nothingLegalText(outcome).substr(1)
                                 : "Nothing fits",
       outcome.result.candidates, outcome.result.candidates == 1 ? "" : "s");
-  // The plan with the least memory tells nothing about time.
+  // The plan with the least memory is not shown if time rules out every mesh.
   if (const auto &nearest = outcome.result.nearest;
       nearest && (nearest->fits || !slow))
     text += "Nearest: " + candidateText(*nearest) + '\n' +

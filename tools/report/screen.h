@@ -11,8 +11,8 @@
 namespace mtplan::tools {
 
 struct ScreenStyle {
-  bool colour = false; ///< only on a terminal
-  /// The search time, which differs from run to run, is printed.
+  bool colour = false; ///< set only on a terminal
+  /// Print the search time, which differs from run to run.
   bool timings = false;
 };
 

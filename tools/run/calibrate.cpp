@@ -42,7 +42,7 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// This preset device gives the CPU backend the figures that are not measured.
+/// This preset device has the figures of the CPU that are not measured.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {
@@ -61,7 +61,7 @@ std::vector<ElementType> typesOf(const std::string &list) {
           "--precisions {}: must be of fp32, bf16 and fp16; nearest is {}",
           word, base::nearestTo(word, kWords)));
   }
-  // The machine's default precision must be among the measured ones.
+  // fp32, the machine's default precision, must be measured.
   if (std::ranges::find(types, ElementType::f32) == types.end())
     throw BadInput(fmt::format("--precisions {}: fp32 is missing, which the "
                                "other kinds are told apart from",

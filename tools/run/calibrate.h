@@ -14,7 +14,7 @@ class App;
 namespace mtplan::tools {
 
 struct CalibrateFlags {
-  std::string output, measurements; ///< files; measurements "": not kept
+  std::string output, measurements; ///< files; measurements may be ""
   std::string backend = "cpu", like, name, date;
   std::string ranksAs = "auto";
   std::string precisions = "fp32,bf16,fp16";

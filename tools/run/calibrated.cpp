@@ -50,7 +50,7 @@ std::string whatOf(const MeasuredRun &run) {
   return {};
 }
 
-// Returns the rate per second.
+// Returns the rate in GFLOP/s or GB/s; empty for launches.
 std::string rateOf(const MeasuredRun &run) {
   const double seconds = run.timing.seconds;
   if (run.as == MeasuredAs::launches)
@@ -85,8 +85,8 @@ MeasuredRun makerOf(const MeasuredRun &both) {
   return maker;
 }
 
-// Returns the time of a fused consumer: it reads the intermediate result, and
-// writes it unless the producer already did.
+// Returns the seconds of a fused consumer. One pass of memory remains if the
+// device fuses the pair; else there are two or three passes and a launch.
 double followerSeconds(const MeasuredRun &run,
                        const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();

@@ -15,11 +15,11 @@ namespace mtplan::tools {
 struct CalibratedOn {
   std::string name;   ///< name of the machine
   std::string device; ///< name of the device: "AMD EPYC, 2 threads"
-  std::string source; ///< what was run, where and when
-  /// Names the preset device that has the figures that cannot be measured.
+  std::string source; ///< the program, the machine and the date
+  /// Names the preset device whose figures replace those that cannot be
+  /// measured.
   std::string like;
-  /// Says that the preset device's peaks are used; else the best measured rates
-  /// are.
+  /// Use the preset device's peak rates instead of the best measured rates.
   bool hasKnownPeaks = false;
   double memory = 0.0; ///< bytes per device
   int ranks = 1, ranksOfHost = 1;

@@ -129,9 +129,9 @@ private:
     return made;
   }
 
-  // Adds the best measured rate as the peak; a fit finds the shares of it.
-  // Weights are packed for any number of rows, so products of few rows are
-  // slower per row: tiles of many, some and few rows are measured.
+  // Adds the best measured rate as the peak, of which the fit finds the
+  // efficiencies. Packing a weight takes as long for few rows as for many, so
+  // products with few rows are slower per row; tiles have three heights.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},
@@ -170,7 +170,8 @@ private:
     return made;
   }
 
-  // Adds the geometric mean over shapes, which a fit of logarithms gives.
+  // Adds the geometric mean over shapes, which is the least-squares fit of the
+  // logarithms.
   void addAttention(ordered_json &made) const {
     struct Mean {
       double logarithms = 0.0;
@@ -264,7 +265,7 @@ private:
       }
       case MeasuredAs::attention:
       case MeasuredAs::followed:
-        break; // derived from shares of the peak and fused runs
+        break; // kernels() has these
       case MeasuredAs::collective:
         file["collectives"].push_back({{"kind", run.kernel},
                                        {"bytes", run.bytes},

@@ -17,7 +17,7 @@ using namespace runtime;
 
 namespace {
 
-// Returns the options that may differ from the resumed run's.
+// Returns the options that may differ from those of the resumed run.
 std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
   const TrainOptions &train = flags.train;
   const LearningRate &rate = train.learningRate;
@@ -32,8 +32,8 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
           {"--weight-decay", fmt::format("{}", train.weightDecay)}};
 }
 
-// Checkpoints of earlier versions know the data by a checksum of the first
-// samples; since then they hold a text with the digests of the files.
+// Returns whether a checkpoint of an earlier version identifies its data by a
+// checksum of the first samples. Newer ones have a text with digests of files.
 bool isBareDigest(const std::string &data) {
   return data.size() == 32 &&
          data.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -51,7 +51,7 @@ Checkpoints::Checkpoints(const Plan &thePlan, World &theWorld, RunData &theData,
                          const RunFlags &theFlags, CheckpointNotes theNotes)
     : plan(thePlan), world(theWorld), data(theData), flags(theFlags),
       notes(std::move(theNotes)), planPrint(textOf(digestOf(planText(plan)))) {
-  // The data are read whole here, before the first step and not beside it.
+  // The digest reads all data, so it is computed before the first step.
   if (!flags.checkpoint.empty() || !flags.load.empty())
     trained = data.trainedIdentity();
 }
@@ -127,7 +127,7 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   for (const std::string &line : differences)
     tell(notes.say, line);
   return begun.step > 0 ? std::optional(begun) : std::nullopt;
-} catch (const CheckpointError &error) { // no step was done, so nothing is lost
+} catch (const CheckpointError &error) { // before any step: bad input
   throw BadInput(error.what());
 }
 

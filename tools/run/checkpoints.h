@@ -14,10 +14,10 @@
 
 namespace mtplan::tools {
 
-/// Takes messages about checkpoints, on rank 0.
+/// Receives messages about checkpoints, on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> say, warn;
-  /// Is called once, before any step, with the last completed step.
+  /// This is called once, before any step, with the last completed step.
   std::function<void(std::int64_t step)> begins;
 };
 
@@ -50,11 +50,11 @@ private:
   RunData &data;
   const RunFlags &flags;
   CheckpointNotes notes;
-  const std::string planPrint; ///< checksum
-  DataIdentity trained;        ///< empty if there is nothing to keep or load
+  const std::string planPrint; ///< checksum of the plan
+  DataIdentity trained;        ///< empty unless checkpoints are saved or loaded
   std::unique_ptr<runtime::Saver> saver; ///< null: nothing is saved
   runtime::TrainState begun;             ///< state at the start of this run
-  std::int64_t samplesBefore = 0;        ///< drawn by earlier runs
+  std::int64_t samplesBefore = 0;        ///< samples drawn by earlier runs
 };
 
 } // namespace mtplan::tools

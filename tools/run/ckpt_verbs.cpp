@@ -226,8 +226,8 @@ std::size_t wordOf(const char *option, const std::string &word,
                              base::nearestTo(word, words)));
 }
 
-// Rejects options without effect on the target format, because a user would
-// believe that they had one.
+// Rejects options that have no effect on the target format, so that no user
+// relies on them.
 void refuseIdle(const CkptFlags &flags, std::string_view format) {
   auto idle = [&](bool given, const char *option, std::string_view of) {
     if (given && format.find(of) == std::string_view::npos)
@@ -271,7 +271,7 @@ std::string exportedText(const CkptFlags &flags, const Exported &exported,
   return text;
 }
 
-// Converts weights, and returns a description of what was written.
+// Converts weights, and returns a description of the output.
 std::string ckptConvert(const CkptFlags &flags) {
   std::string_view format;
   if (!flags.toFormat.empty())

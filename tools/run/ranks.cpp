@@ -49,8 +49,8 @@ std::vector<std::string> ownCommand() {
   return words;
 }
 
-// Returns the environment that torchrun would give; the run's name determines
-// the port.
+// Returns the environment that torchrun would set. The run's ID determines the
+// port.
 std::vector<std::string> environmentOf(int rank, int ranks) {
   std::vector<std::string> all;
   static const auto kNow = std::chrono::system_clock::now().time_since_epoch();
@@ -60,7 +60,7 @@ std::vector<std::string> environmentOf(int rank, int ranks) {
       {"LOCAL_RANK=", std::to_string(rank)},
       {"LOCAL_WORLD_SIZE=", std::to_string(ranks)},
       {"MASTER_ADDR=", "127.0.0.1"},
-      {"MASTER_PORT=", "1"}, // the agent's, if there is one
+      {"MASTER_PORT=", "1"}, // required but not used to connect
       {"TORCHELASTIC_RUN_ID=",
        fmt::format("mtrun-{}-{}", getpid(), kNow.count())},
       {"TORCHELASTIC_RESTART_COUNT=", "0"},
@@ -114,7 +114,8 @@ public:
     while (std::ranges::any_of(processes, [](pid_t p) { return p > 0; })) {
       const std::optional<siginfo_t> signal =
           held.next(std::chrono::seconds(1));
-      // A terminal sends its signals to all processes itself.
+      // A terminal sends its signals to all processes, so they are not
+      // forwarded.
       if (signal && signal->si_signo != SIGCHLD && signal->si_code != SI_KERNEL)
         tell(signal->si_signo);
       reap();
@@ -139,8 +140,8 @@ private:
                               fmt::format("a process for rank {}", rank));
     }
     if (process == 0) {
-      // Only system calls are allowed here, because other threads may hold any
-      // lock.
+      // After fork() only system calls are safe, because other threads may hold
+      // locks.
       pthread_sigmask(SIG_SETMASK, &held.before, nullptr);
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() == parent)
@@ -185,7 +186,7 @@ std::string digestOf(const std::string &content) {
   return sum.finish();
 }
 
-// Returns the texts by rank.
+// Returns the texts of all ranks, which must have the same size, by rank.
 std::vector<std::string> gather(Communicator &all, const std::string &label,
                                 const std::string &mine) {
   std::vector<char> every(mine.size() * static_cast<std::size_t>(all.size()));
@@ -199,8 +200,8 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
   return apart;
 }
 
-// Returns a text of one size on all ranks. The end of a text says more than its
-// beginning, because the name of the file and the digest are there.
+// Pads or shortens a text to the same size on all ranks. The end is kept,
+// because it has the name of the file and the digest.
 std::string padded(const std::string &text) {
   constexpr std::size_t kShown = 1024;
   std::string end = text.size() > kShown

@@ -19,13 +19,12 @@ namespace mtplan::tools {
 
 inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
 
-/// Prepares the backend for a run of `ranks`. The call comes before anything
+/// Prepares the backend for a run of `ranks`. Must be called before anything
 /// else uses a device, including the start of MPI.
 void prepareBackend(const RunFlags &flags, int ranks);
 
-/// Checks that this machine has the backend. The call comes before the backend
-/// is used.
-/// \throws BadInput if this machine does not have what `--backend` names
+/// Checks that this machine has the backend, before the backend is used.
+/// \throws BadInput if this machine lacks the backend
 void checkBackend(const RunFlags &flags);
 
 /// Returns whether this process should start the ranks as processes rather than
@@ -41,9 +40,9 @@ std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               int ranks, int rank);
 
 /// Starts this command once per rank of one machine, and waits until all of the
-/// processes have ended. They find each other as torchrun's do. SIGTERM, SIGINT
-/// and SIGUSR1 are forwarded to them. They end with this process, and at the
-/// latest a minute after one has failed. Ranks with a GPU each are faster as
+/// processes have ended. They connect like torchrun's. SIGTERM, SIGINT and
+/// SIGUSR1 are forwarded to them. They end with this process, and at the latest
+/// a minute after one has failed. Ranks with a GPU each are faster as
 /// processes: in one process, a memory call of a thread waits for other
 /// threads' GPUs, which can wait for this thread (NVIDIA/nccl issue 744).
 /// \return 0, or the exit status of the first that failed; 1 if a signal ended
@@ -51,18 +50,18 @@ std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
 int runOwnProcesses(int ranks, std::ostream &err);
 
 /// Holds an input that must be equal on all ranks. Each process reads files and
-/// flags itself, possibly on different hosts. Ranks with different inputs would
-/// hang or, worse, train something else.
+/// flags itself, possibly on different hosts. Different inputs would make ranks
+/// hang, or train a wrong model silently.
 struct StartPart {
   std::string what;    ///< "plan", "options", "data"
-  std::string content; ///< compared
+  std::string content; ///< the text that is compared
   /// Describes the content in the message for ranks that differ; may be empty.
   std::string shown;
 };
 
 /// Groups the ranks by agreement on a part.
 struct Sides {
-  /// Lists the ranks with the most common text; ties go to the lowest rank's.
+  /// Lists the ranks with the most common content; in a tie, the lowest rank's.
   std::vector<int> most;
   std::vector<int> others; ///< ascending
 };

@@ -31,7 +31,7 @@ using namespace runtime;
 
 namespace {
 
-constexpr int kFailed = 1; ///< beside kDone and kBadInput
+constexpr int kFailed = 1; ///< exit status, beside kDone and kBadInput
 
 constexpr const char *kFooter = R"(
 Examples:
@@ -116,17 +116,17 @@ const char *startsRanks(Launcher by) {
 }
 
 /// Trains a plan on threads of this process, on processes that it starts, or as
-/// one of several processes. One of several processes ends itself on a failure
-/// of the run.
+/// one of several processes. In the last case, the process exits if the run
+/// fails.
 class Training {
 public:
   Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
       : flags(std::move(theFlags)), out(o), err(e) {}
 
   // Returns 0, or the exit status of the first process that failed. Faults are
-  // checked after the processes have connected, because a process that leaves
-  // earlier would let the others wait. The number of ranks is checked before,
-  // because with too few each would wait.
+  // reported after the processes have connected, because the others would wait
+  // for a process that exits earlier. The number of ranks is checked before,
+  // because with too few ranks all would wait.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
@@ -165,7 +165,8 @@ private:
     return {what, data.content, data.shown};
   }
 
-  // Replicated computation should give the same bits on all ranks.
+  // Warns if devices or libraries differ, because replicated computation should
+  // give the same bits on all ranks.
   void compareDevices(World &world, const DeviceFacts &facts) {
     const auto [most, others] =
         sidesOf(world, {"device", facts.name + '\n' + facts.libraries, ""});
@@ -234,7 +235,7 @@ private:
           {[&](const std::string &line) { watch->say(line); },
            [&](const std::string &line) { watch->warn(line); },
            [&](std::int64_t step) {
-             watch->openLogs(step); // printed first, because opening may fail
+             watch->openLogs(step); // first, because opening may fail
              watch->begin(plan, processes, flags.train);
              watch->tellOf(backend->memory().roundedForCollectives());
            }});

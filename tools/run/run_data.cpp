@@ -45,8 +45,8 @@ openFor(const Plan &plan, const Objective &objective, const std::string &path,
 }
 
 // Writes the samples of `mtrun --steps N --seed S`, step by step, for
-// stand-alone programs (docs/stand-alone.md), and returns a description of what
-// was written. runtime/cuda/standalone/samples.cuh reads the format.
+// stand-alone programs (docs/stand-alone.md), and returns a description of the
+// output. runtime/cuda/standalone/samples.cuh reads the format.
 std::string writeSteps(const DataFlags &flags,
                        std::optional<TokenFormat> format) {
   std::filesystem::path path = flags.plan;
@@ -187,13 +187,13 @@ std::unique_ptr<StepData> RunData::trained(std::int64_t step, World &world) {
         plan, flags.train.seed,
         samplesBefore + (step - 1 - stepsBefore) * plan.globalBatch));
   std::shared_ptr<const StepSamples> samples = prefetcher->take(step - 1);
-  if (!samples) // another rank has failed, and reports it
+  if (!samples) // another rank has failed, and reports the failure
     world.barrier("the end of the run");
   return std::make_unique<SampleData>(std::move(samples));
 }
 
 std::unique_ptr<StepData> RunData::validated(std::int64_t step) {
-  if (!validReader) // drawn from another seed than the training data
+  if (!validReader) // synthetic, with another seed than the training data
     return std::make_unique<DrawnData>(
         drawnDataOf(plan, ~flags.train.seed, step));
   const std::lock_guard lock(mutex);

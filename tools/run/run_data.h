@@ -21,14 +21,14 @@ class App;
 
 namespace mtplan::tools {
 
-/// Returns the files that `data` names: two for Megatron-LM's format, none for
-/// synthetic data.
+/// Returns the files that `data` can name: the file itself, and the .bin and
+/// .idx files of Megatron-LM's format; none for synthetic data.
 std::vector<std::string> filesOf(const std::string &data);
 
 /// Identifies data by their content.
 struct DataIdentity {
   std::string content; ///< "text, 93827 bytes, xxh128 ..."
-  std::string shown;   ///< the same behind the name of the file, for messages
+  std::string shown;   ///< the name of the file and `content`, for messages
 };
 
 class RunData {
@@ -39,7 +39,7 @@ public:
   RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
           int itsTakers);
 
-  /// Sets the start of the run: after so many steps, which drew so many
+  /// Sets the start of the run, after `steps` steps, which drew `samples`
   /// samples. Every rank of this process calls it once, before the first step.
   void begin(std::int64_t steps, std::int64_t samples);
   /// Returns the training samples of a step, from 1, for the ranks of this
@@ -56,13 +56,13 @@ public:
   /// Wakes all ranks that wait for data, because the run has failed.
   void stop();
 
-  /// Returns the identity of the training data and of the validation data. The
-  /// first call reads the files whole; ranks that read the same bytes in the
-  /// same order have the same text.
+  /// Return the identity of the training data and of the validation data. The
+  /// first call reads all bytes of the files; ranks that read the same bytes in
+  /// the same order have the same text.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
-  /// Returns the text that mtrun stored in checkpoints before it knew digests
-  /// of data: the number of samples and the first four of them.
+  /// Returns the text that earlier versions stored in checkpoints instead of
+  /// digests of data: the number of samples and the first four of them.
   std::string firstSamples() const;
 
 private:
@@ -79,9 +79,9 @@ private:
   std::optional<DataIdentity> trainedIs, validatedIs;
   std::shared_ptr<runtime::StepReader> reader; ///< null: synthetic
   std::unique_ptr<runtime::Prefetcher>
-      prefetcher; ///< reads from it, after begin
+      prefetcher; ///< reads from `reader`; set by begin()
   bool begun = false;
-  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< where the run begins
+  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< of earlier runs
 
   std::int64_t validSteps;
   std::unique_ptr<runtime::StepReader>

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
-/// With at most so many steps, the number of samples fits in 64 bits.
+/// The limit of steps, up to which the number of samples fits in 64 bits.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr double kLeastPositive = std::numeric_limits<double>::denorm_min();
 constexpr double kMostReal = std::numeric_limits<double>::max();
@@ -130,7 +130,7 @@ Row row(const char *group, const char *name, const char *type, Member &member,
 }
 
 std::vector<std::string_view> tokenFormats() {
-  // The names live as long as the program.
+  // The names are static, because the views point into them.
   static const std::string names = tokenFormatNames();
   std::vector<std::string_view> words;
   for (std::size_t from = 0; from < names.size();) {
@@ -261,7 +261,7 @@ void checkOutputs(const RunFlags &flags, Faults &faults) {
        {std::pair("--data", flags.data), std::pair("--valid", flags.valid)})
     for (const std::string &file : filesOf(data))
       files.read(option, file);
-  // FOLDER may be the plan's file, which has the prediction beside it.
+  // FOLDER may also be plan.json; the prediction is in the same folder.
   files.read("FOLDER", flags.folder);
   files.read("FOLDER", flags.folder + "/plan.json");
   files.read("FOLDER", predictionFileOf(flags.folder));
@@ -287,7 +287,7 @@ void readLossScale(RunFlags &flags, Faults &faults) {
   scaler = fixedLossScale(number);
 }
 
-// Checks how flags go together.
+// Adds faults of flags that need or contradict each other.
 void checkTogether(const RunFlags &flags, Faults &faults) {
   const auto needs = [&](const char *option,
                          const std::optional<std::int64_t> &value, bool has,
@@ -395,7 +395,7 @@ std::chrono::milliseconds patienceOf(const RunFlags &flags) {
       if (const auto prediction = predictionBeside(flags.folder))
         seconds = std::clamp(kSteps * prediction->step, kLeast, kMost);
     } catch (const std::exception &) {
-      // The prediction cannot be read; the code that prints it reports that.
+      // An unreadable prediction is ignored here; RunWatch reports it.
     }
   }
   return std::chrono::milliseconds(

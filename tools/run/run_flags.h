@@ -19,8 +19,8 @@ namespace mtplan::tools {
 
 struct Prediction;
 
-/// The flags, or a file that they name, cannot be used. The text has a sentence
-/// per line.
+/// Reports that the flags, or a file that they name, cannot be used. Each line
+/// of the text is a sentence.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -36,9 +36,9 @@ struct RunFlags {
   std::string checkpoint, load, weights;       ///< folders, or empty
   std::optional<std::int64_t> saveEvery, keep; ///< set by resolve
   std::int64_t every = 10;
-  std::optional<std::int64_t> evalEvery, evalSteps; ///< empty: 100, 10
+  std::optional<std::int64_t> evalEvery, evalSteps; ///< empty: 100 and 10
   std::string metrics, tensorboard, trace;
-  std::optional<std::int64_t> traceStep; ///< empty: the last
+  std::optional<std::int64_t> traceStep; ///< empty: the last step
   std::string backend = "cpu";
   std::string ranksAs = "auto";   ///< used if no launcher started the ranks
   std::optional<int> threads;     ///< empty: the cores, divided evenly
@@ -59,9 +59,9 @@ void suit(RunFlags &flags, const runtime::Plan &plan);
 std::string optionsText(const RunFlags &flags);
 
 /// Returns the time after which a silent rank fails a run, the value of
-/// --patience. The default is 8 s, so that a hanging rank is named within ten,
+/// --patience. The default is 8 s, so that a hanging rank is named within 10 s,
 /// or ten predicted steps if these are longer: a rank may compute for most of a
-/// step before the next one hears from it.
+/// step before it sends its next message.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 /// Reads the prediction that mtplan wrote beside the plan. Returns nothing if

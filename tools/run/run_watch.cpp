@@ -96,7 +96,7 @@ std::int64_t bytesIn(const Instruction &instruction) {
   return bytes;
 }
 
-// Replaces the star by the layer's number.
+// Returns the label, with the layer's number instead of `*`.
 std::string labelOf(const Instruction &instruction, std::int64_t copy) {
   std::string label = instruction.label;
   if (const std::size_t star = label.find('*'); star != std::string::npos)
@@ -160,8 +160,8 @@ void addPrediction(Trace &trace, int first, const Prediction &predicted) {
   }
 }
 
-// Returns a process per rank with a thread per stream of the plan, then a
-// process per stage of the prediction.
+// Returns a trace with a process per rank, which has a thread per stream of the
+// plan, then a process per stage of the prediction.
 Trace runTraceOf(const Plan &plan, const Traces &traces, std::int64_t step,
                  const Prediction *predicted) {
   Trace trace;
@@ -245,7 +245,7 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
 Traces gatherTraces(World &world, const std::vector<InstructionRun> &mine) {
   static_assert(std::is_trivially_copyable_v<InstructionRun>);
   constexpr int kChannel =
-      0; // all messages of the step have arrived, so the channel is free
+      0; // free, because all messages of the step have arrived
   constexpr const char *kLabel = "trace";
   auto count = static_cast<std::int64_t>(mine.size());
   const auto bytesOf = [](std::int64_t number) {

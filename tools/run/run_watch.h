@@ -16,7 +16,7 @@
 
 namespace mtplan::tools {
 
-/// Holds the seconds of a step on the mean rank.
+/// Holds the seconds of a step, averaged over the ranks.
 struct MeanTimes {
   std::vector<std::pair<std::string, double>> classes; ///< sum to `step`
   double step = 0.0;
@@ -30,7 +30,8 @@ MeanTimes meanTimesOf(runtime::World &world, const runtime::Plan &plan,
 /// Holds the records of instructions, by rank.
 using Traces = std::vector<std::vector<runtime::InstructionRun>>;
 
-/// Gathers all records on rank 0. Every rank calls it; other ranks get nothing.
+/// Returns the records of all ranks on rank 0, and nothing on other ranks.
+/// Every rank calls it.
 Traces gatherTraces(runtime::World &world,
                     const std::vector<runtime::InstructionRun> &mine);
 
@@ -41,16 +42,18 @@ public:
   /// \throws BadInput if an output cannot be written
   RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e);
 
+  /// Prints the first lines of a run.
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
   /// Starts the logs after `step`, and drops later steps of an earlier run.
   /// It is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
-  /// Prints a line if the memory of collectives differs from the plan's.
+  /// Prints a line if memory for NCCL was rounded up.
   void tellOf(const runtime::Rounded &registered);
   void say(const std::string &line);
   void warn(const std::string &line);
+  /// Logs a step, and prints a progress line every `--every` steps.
   void see(const runtime::StepRecord &record);
   /// Prints the summary and writes the trace.
   /// \param rank0   times of rank 0

@@ -24,7 +24,7 @@ std::string nearestOption(const CLI::App &command, const std::string &typed);
 /// Parses `arguments` for `app`. Each unknown flag is reported to `err` with
 /// the nearest known one, and each stray word with `takes`; a last line names
 /// --help. Help and versions go to `out`.
-/// \param takes     "mtplan takes one model"
+/// \param takes     message for a stray word: "mtplan takes one model"
 /// \param exitCode  set unless the command is to run
 /// \return whether the command is to run
 bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,

@@ -36,7 +36,7 @@ const std::vector<std::string> &allWords() {
   return words;
 }
 
-// Reads the inside of "[tp,-]".
+// Reads the text within the brackets of "[tp,-]". Returns false on an error.
 bool parseEntries(const std::string &inner, PinText &pin,
                   std::vector<std::string> &errors) {
   std::size_t start = 0;

@@ -10,8 +10,9 @@
 
 namespace mtplan::tools {
 
-/// Reads pins of the form PATTERN=VALUE. Malformed pins become errors and are
-/// left out. resolvePins() checks names and values against a model.
+/// Reads pins, PATTERN=VALUE, which fix the splits of operators or the layouts
+/// of parameters. Malformed pins become errors and are left out. resolvePins()
+/// checks names and values against a model.
 std::vector<planner::PinText> parsePins(const std::vector<std::string> &texts,
                                         std::vector<std::string> &errors);
 

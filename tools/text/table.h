@@ -1,4 +1,4 @@
-//===- table.h - Columns that line up ---------------------------*- C++ -*-===//
+//===- table.h - Tables with aligned columns --------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_TEXT_TABLE_H
 #define MTPLAN_TOOLS_TEXT_TABLE_H
@@ -15,6 +15,7 @@ class Table {
 public:
   void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
 
+  /// Returns one line per row, each preceded by `indent`.
   std::string print(const std::string &indent) const {
     std::vector<std::size_t> widths;
     for (const auto &row : rows)

@@ -9,8 +9,9 @@
 
 namespace mtplan::tools {
 
-/// Reads a whole file. Returns nothing, with an error, if it is missing, a
-/// directory, unreadable or above 256 MiB.
+/// Returns the content of a file, or of standard input for "-". Returns
+/// nothing, with an error, if the file is missing, a directory, unreadable or
+/// above 256 MiB.
 std::optional<std::string> readTextFile(const std::string &path,
                                         std::vector<std::string> &errors);
 
@@ -18,8 +19,8 @@ std::optional<std::string> readTextFile(const std::string &path,
 bool writeTextFile(const std::string &path, const std::string &text,
                    std::vector<std::string> &errors);
 
-/// Adds each line of `text` to the errors. The file's name precedes it, without
-/// a blank where the line starts with a JSON pointer or a position.
+/// Adds each line of `text` to the errors. The file's name precedes lines that
+/// start with a JSON pointer, a line number or a colon.
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors);
 

@@ -1,4 +1,4 @@
-//===- units_text.cpp - Numbers for people --------------------------------===//
+//===- units_text.cpp - Numbers with units, as text -----------------------===//
 
 #include "tools/text/units_text.h"
 
@@ -24,7 +24,7 @@ struct Unit {
   const char *name;
 };
 
-// Uses the largest unit that gives at least 1, else the last unit.
+// Formats a value in the largest unit in which it is at least 1, else the last.
 template <std::size_t N>
 std::string inUnits(double value, const Unit (&units)[N]) {
   for (const Unit &unit : units)

@@ -1,8 +1,4 @@
-//===- units_text.h - Numbers for people ------------------------*- C++ -*-===//
-//
-// Only this file turns seconds into ms and bytes into GiB.
-//
-//===----------------------------------------------------------------------===//
+//===- units_text.h - Numbers with units, as text ---------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_TEXT_UNITS_TEXT_H
 #define MTPLAN_TOOLS_TEXT_UNITS_TEXT_H

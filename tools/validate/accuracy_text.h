@@ -12,7 +12,7 @@ std::string accuracyText(const std::vector<PricedRow> &rows);
 
 /// Returns a page of Markdown: sources, ranks, the worst rows and the excluded
 /// rows.
-/// \param csv, svg  names of the files beside it; svg may be empty
+/// \param csv, svg  names of files in the page's folder; svg may be empty
 std::string accuracyMarkdown(const std::vector<PricedRow> &rows,
                              const std::string &csv, const std::string &svg);
 

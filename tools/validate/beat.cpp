@@ -87,7 +87,7 @@ void solve(Group &group, RowPricer &pricer) {
     if (!priced.isPriced())
       continue;
     ++beaten.runs;
-    // The fastest split of a configuration may need more memory than others.
+    // The fastest strategies of a configuration may not fit when others do.
     if (!priced.fits())
       if (PricedRow within = pricer.price(row, RowPricer::Memory::asItIs);
           within.isPriced() && within.fits())
@@ -176,7 +176,8 @@ std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
                      fits ? "" : ", " + sizeText(*one));
 }
 
-// Returns the ratio to a configuration that fits, if there is one.
+// Returns the plan's time over the fastest published time, preferably of a
+// configuration that fits.
 std::string ratioOf(const Beaten &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;

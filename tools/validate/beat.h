@@ -9,7 +9,7 @@
 
 namespace mtplan::tools {
 
-/// Holds the price of a published configuration.
+/// Holds the predicted time and memory of a published configuration.
 struct PublishedPrice {
   std::string id;
   double seconds = 0.0;
@@ -21,8 +21,8 @@ struct PublishedPrice {
 struct Beaten {
   std::string name;
   std::size_t runs = 0;
-  /// Hold the fastest configuration that fits by our estimate, and the fastest
-  /// of those that do not fit, which no plan can choose.
+  /// Hold the fastest published configuration that fits by our estimate, and
+  /// the fastest that does not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
   std::string how;      ///< configuration of the plan
@@ -58,7 +58,7 @@ std::string beatLine(const Beaten &one);
 std::string beatTotals(const std::vector<Beaten> &all);
 
 /// Returns a page of Markdown with every group.
-/// \param csv  name of the file beside it
+/// \param csv  name of a file in the page's folder
 std::string beatMarkdown(const std::vector<Beaten> &all,
                          const std::string &csv);
 

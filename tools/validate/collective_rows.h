@@ -1,5 +1,4 @@
 //===- collective_rows.h - Measured and predicted collectives ---*- C++ -*-===//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TOOLS_VALIDATE_COLLECTIVE_ROWS_H
 #define MTPLAN_TOOLS_VALIDATE_COLLECTIVE_ROWS_H
@@ -40,8 +39,8 @@ std::vector<CollectiveRow> readRows(const std::string &table,
                                     const std::vector<MachineOf> &machines,
                                     double least, double most);
 
-/// Returns the median of the absolute errors of predicted rows, the upper one
-/// of two. There must be a predicted row.
+/// Returns the median of the absolute errors of predicted rows; of an even
+/// number, the upper middle one. There must be a predicted row.
 double medianError(const std::vector<CollectiveRow> &rows);
 
 } // namespace mtplan::tools

@@ -31,8 +31,8 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// An MLP is gated if three matrices explain the stated parameters better than
-// two; for some names it is known.
+// Returns whether the MLP is gated: three matrices explain the stated
+// parameters better than two. Some model names decide it.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -121,7 +121,7 @@ buildGraph(const ir::Transformer &model, bool half,
 
 std::string str(std::int64_t number) { return std::to_string(number); }
 
-// Returns a contradiction within the row; empty if there is none.
+// Returns an error if the row contradicts itself, else "".
 std::string contradictionOf(const RunRow &row, const Parallelism &config) {
   if (std::int64_t product =
           std::int64_t(config.tp) * config.pp * config.cp * config.dp;
@@ -159,9 +159,9 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// "selective" can mean that some layers recompute in full: every second one, or
-// the number that follows from the two utilisations, of which one counts
-// recomputation.
+// Returns the share of layers that recompute in full, if "selective" means that
+// some do: half of them, or the share that follows from MFU and HFU, because
+// only HFU counts recomputation.
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")
@@ -208,7 +208,7 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
   return config;
 }
 
-// The software of published runs splits its products this way.
+// The software of all published runs splits its products in this way.
 constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.attn.q", "column"},  {"h.*.attn.k", "column"},
     {"h.*.attn.v", "column"},  {"h.*.attn.core", "head"},
@@ -217,8 +217,8 @@ constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
     {"lm_head", "vocab"}};
 
-// With sequence splits, a plan could gather weights instead and keep the
-// sequence split throughout. No published run did, so pins forbid it.
+// Returns the pins of a run with sequence splits. Without them, a plan could
+// all-gather weights and keep the sequence split, which no published run did.
 planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
   std::vector<std::string> texts, errors;
   for (const auto &[label, word] : kSplitsOf)
@@ -235,7 +235,7 @@ planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
 
 struct Size {
   std::int64_t tp, hidden, layers, heads;
-  double alone, replicated; ///< published, with 64 replicas
+  double alone, replicated; ///< published speeds, on 1 and on 64 replicas
   bool overlaps;
 };
 
@@ -356,7 +356,7 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   std::unique_ptr<RowCase> one = caseOf(row, priced);
   if (!one)
     return priced;
-  // The price is computed whether or not the plan fits.
+  // By default, memory is unlimited, so that every plan has a price.
   planner::Machine machine = one->machine;
   if (memory == Memory::endless)
     machine.device.memory = {1e300};

@@ -39,14 +39,15 @@ struct RowCase {
   planner::SearchOptions options; ///< points into this struct
 };
 
-/// Prices rows. Models that occur again are built once.
+/// Prices rows. The graph of a model is built once, and reused by later rows.
 class RowPricer {
 public:
-  /// Says whether the device's memory limits the plan.
+  /// Tells whether the device's memory limits the plan.
   enum class Memory { endless, asItIs };
+  /// Returns the row with its price, or with the reason why it has none.
   PricedRow price(const RunRow &row, Memory memory = Memory::endless);
-  /// Returns null if `priced` has the reason. The pricer must outlive the
-  /// result.
+  /// Returns null, with the reason in `priced`, if the row cannot be priced.
+  /// The pricer must outlive the result.
   std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
 
 private:

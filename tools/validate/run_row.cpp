@@ -104,7 +104,7 @@ public:
     return value.value_or(1);
   }
 
-  /// Reads one of two words, or empty.
+  /// Reads "yes" or "no"; returns nothing for an empty cell.
   std::optional<bool> flag(const char *column) {
     const std::string &cell = text(column);
     if (!cell.empty() && cell != "yes" && cell != "no")
@@ -175,7 +175,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Selects a preset if all words occur; they are in lower case.
+/// Selects a preset if a text has all of the words, which are in lower case.
 struct Rule {
   std::vector<const char *> words;
   const char *preset;
@@ -190,7 +190,8 @@ const char *firstOf(const std::vector<Rule> &rules, const std::string &text) {
   return nullptr;
 }
 
-// These clusters have a network file of their own; the owner selects it.
+// These clusters have their own machine files, which the run's source and notes
+// select.
 const std::vector<Rule> kClusters = {
     {{"bloom", "production"}, "jean-zay-a100"},
     {{"bloom", "run 02-25"}, "jean-zay-a100"},
@@ -199,8 +200,8 @@ const std::vector<Rule> kClusters = {
     {{"pythia"}, "p4d"},
 };
 
-// The first matching rule decides. A preset for a vendor's own server is also
-// found by its name.
+// The first matching rule decides. An empty preset means that no machine file
+// describes the device.
 const std::vector<Rule> kDevices = {
     {{"gb200"}, "gb200-nvl72"},
     {{"b200"}, "p6-b200"},
@@ -215,7 +216,7 @@ const std::vector<Rule> kDevices = {
     {{"a100", "p4de"}, "p4de"},
     {{"a100", "p4d"}, "p4d"},
     {{"a100", "40gb"}, "dgx-a100-40g"},
-    // Only this part existed before the one with 80 GB.
+    // The A100 with 40 GB was the first one.
     {{"a100", "memory size not stated"}, "dgx-a100-40g"},
     {{"a100"}, "dgx-a100-80g"},
     {{"v100", "dgx-2"}, "dgx-2h"},
@@ -225,7 +226,7 @@ const std::vector<Rule> kDevices = {
     {{"v100"}, "dgx-1"},
 };
 
-// A network reaches this share of the port rate, as in the machine files.
+// Networks reach this share of the port rate in the machine files, too.
 constexpr double kPortShare = 0.93;
 
 void applyNetwork(const RunRow &row, bool ownNetwork,
@@ -241,8 +242,8 @@ void applyNetwork(const RunRow &row, bool ownNetwork,
         *row.interNodeGBps * 1e9 / machine.devicesPerNode * kPortShare};
 }
 
-// Returns the software that the source names; notes and model decide where rows
-// of a source differ.
+// Returns the software that the source names, or null. The row's other columns
+// decide if rows of a source differ.
 const char *knownSoftware(const RunRow &row) {
   auto source = [&](const char *words) { return row.sourceHas(words); };
   if (source("SC21") || source("2104.04473"))

@@ -1,9 +1,8 @@
 //===- run_row.h - Published training runs ----------------------*- C++ -*-===//
 //
 // A CSV of measured step times has a row per run: model, machine, configuration
-// and step time. Empty cells are unknown. The machine file, the software file
-// and the stated facts of a run are found from its row; the measured time is
-// not used for that.
+// and step time. Empty cells are unknown. The row also determines the machine
+// file and the software file of the run, independent of the measured time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,13 +63,14 @@ std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
 struct FoundSoftware {
   std::string preset;
   planner::Software software;
-  bool assumed = false; ///< the source is unknown, and flags decided
+  bool assumed = false; ///< the source is unknown; the row's options decided
 };
 
+/// Returns the software preset that the row's source or its options determine.
 FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
-/// Returns why the row has too little to be priced, or measures something else;
-/// empty if it can be priced.
+/// Returns why the row cannot be compared with a price: a fact is not stated,
+/// or the time includes other work. Returns "" if it can.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

@@ -25,7 +25,7 @@ ErrorSummary summaryOf(const std::vector<double> &deviations) {
   summary.bias /= count;
   std::ranges::sort(sizes);
   // The nearest rank is computed in integers, because 0.9 times a multiple of
-  // ten must not be rounded.
+  // ten is not exact in floating point.
   std::size_t rank = (deviations.size() * 9 + 9) / 10;
   summary.p90 = sizes[rank - 1];
   return summary;

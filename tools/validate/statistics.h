@@ -15,8 +15,9 @@ struct ErrorSummary {
   std::size_t rows = 0;
   double mean = 0.0; ///< mean of absolute values
   double p90 = 0.0;  ///< 90th percentile of absolute values
-  double bias = 0.0; ///< mean with the sign
+  double bias = 0.0; ///< mean of signed values
 };
+/// Returns zeros if there are no deviations.
 ErrorSummary summaryOf(const std::vector<double> &deviations);
 
 /// Returns the rank correlation, -1 to 1. Equal values share the mean of their
@@ -38,13 +39,13 @@ enum class Grouping : std::uint8_t {
   source,
   hardwareModel, ///< model and cluster
   sourceHardwareModel,
-  precision, ///< the same and precision
-  gpus,      ///< the same and number of devices
-  batch      ///< the same, batch and sequence
+  precision, ///< the previous and the precision
+  gpus,      ///< the previous and the number of devices
+  batch      ///< the previous, the batch and the sequence
 };
 const char *nameOf(Grouping grouping);
 
-/// Times are ranked within the groups of these groupings.
+/// Reports have the rank correlations within these groupings.
 inline constexpr Grouping kRankedGroupings[] = {
     Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
     Grouping::gpus, Grouping::batch};
@@ -53,6 +54,7 @@ inline constexpr Grouping kRankedGroupings[] = {
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping);
 
+/// Summarizes the deviations of the group's rows.
 ErrorSummary summaryOf(const RowGroup &group);
 
 /// Returns the rank correlation of measured and predicted step times.
@@ -60,8 +62,9 @@ double spearman(const RowGroup &group);
 
 struct RankSummary {
   std::size_t groups = 0; ///< groups with at least three rows
-  double mean = 0.0;
+  double mean = 0.0;      ///< mean rank correlation of these groups
 };
+/// Returns the mean rank correlation within the groups of a grouping.
 RankSummary rankSummaryOf(const std::vector<PricedRow> &rows,
                           Grouping grouping);
 

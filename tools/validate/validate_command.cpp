@@ -147,7 +147,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     writeTextFile(flags.report, page, errors);
   if (errors.empty() && !flags.svg.empty())
     writeTextFile(flags.svg, accuracySvg(rows), errors);
-  // Rows that cannot be read are reported, and the others priced.
+  // Rows that cannot be read are reported; all others are priced.
   for (const std::string &fault : faults)
     err << "error: " << flags.csv << ": " << fault << '\n';
   for (const std::string &error : errors)

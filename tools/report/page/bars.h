@@ -16,7 +16,7 @@ namespace mtplan::tools {
 /// and caption.
 struct BarsLook {
   std::string title;
-  std::string barColumn; ///< what a bar is: "stage"
+  std::string barColumn; ///< heading of the bars' names: "stage"
   std::string limitName; ///< "memory of one GPU"
   const AxisUnit &unit;
   bool hasTotals = true; ///< show totals beside the bars and in the table

@@ -95,7 +95,8 @@ constexpr std::size_t kMostText = 400; // limit of characters in a cell
 
 double decimal(double) { return 1; }
 
-// Byte counts are round in KiB, MiB, GiB or TiB, and in bytes below.
+// Returns the largest of a byte, KiB, MiB, GiB and TiB that does not exceed the
+// value.
 double binary(double value) {
   double unit = 1;
   while (unit < 1024.0 * 1024 * 1024 * 1024 && value >= 1024 * unit)

@@ -1,8 +1,8 @@
 //===- html.h - Text, numbers, tables and axes in HTML ----------*- C++ -*-===//
 //
-// All text from files enters the page through this escaping. No such text
-// enters a script or a style: those are constants, and read attributes of the
-// elements.
+// All text from files is escaped here before it enters the page. No such text
+// enters a script or a style: those are constants, and the script reads
+// attributes of elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,9 +66,10 @@ private:
 
 /// Describes the unit of an axis.
 struct AxisUnit {
+  /// Returns a value with its unit.
   std::string (*text)(double);
-  /// Returns the power of ten that round numbers are multiples of, by 1, 2 or
-  /// 5, for an axis that reaches `value`.
+  /// Returns the unit in which the ticks are round, for an axis that reaches
+  /// `value`: 1, or the bytes of a KiB, MiB, GiB or TiB.
   double (*step)(double value);
 };
 extern const AxisUnit kSecondsUnit, kBytesUnit;

@@ -38,7 +38,7 @@ struct PagePart {
 struct PageBar {
   std::string name;
   std::vector<double> parts; ///< by PageBars::parts; missing ones are 0
-  double total = kUnknown;   ///< if it is known independently of the parts
+  double total = kUnknown;   ///< unknown: the sum of the parts
   std::string note = {};     ///< for the column PageBars::noteName
 };
 
@@ -47,7 +47,7 @@ struct PageBars {
   std::vector<PagePart> parts;
   std::vector<PageBar> bars;
   std::string noteName;    ///< name of a last column of the table, or empty
-  double limit = kUnknown; ///< a line to stay below
+  double limit = kUnknown; ///< drawn as a line
 };
 
 /// Describes a kind of task, which is drawn in one colour.
@@ -56,8 +56,8 @@ struct PageKind {
   int colour = 0; ///< 0 .. kPageColours - 1
 };
 
-/// Describes a task on a stream. -1: not of a single chunk, micro-batch or
-/// segment.
+/// Describes a task on a stream. -1: the task has no chunk, micro-batch or
+/// segment, or several.
 struct PageTask {
   double start = 0, finish = 0; ///< seconds
   int kind = 0;                 ///< index into PageTimeline::kinds
@@ -85,17 +85,17 @@ struct PageTraffic {
   /// These are sums over one rank of every stage, per step.
   std::int64_t count = 0;
   double bytes = 0;   ///< sent
-  double seconds = 0; ///< hidden or exposed
+  double seconds = 0; ///< including the time that compute hides
 };
 
 /// Describes the chosen plan or an alternative.
 struct PageAlternative {
   std::string name;   ///< "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1"
   double seconds = 0; ///< step time
-  double bytes = 0;   ///< on the device with the most
+  double bytes = 0;   ///< memory of the device that needs the most
   bool isChosen = false;
   std::string slowdown; ///< "+3.1 %", "+1.0 to +2.4 %"; empty for the chosen
-  std::string reason;   ///< why it lost
+  std::string reason;   ///< why the plan is slower
 };
 
 /// Describes a mesh without a plan.
@@ -129,22 +129,22 @@ struct Page {
   std::string made; ///< the last line: program and inputs
 };
 
-/// Returns the file. The same page gives the same bytes. The file stays below
-/// about a megabyte: further items are merged, listed or counted, and the page
-/// says which.
+/// Returns the HTML file. The same page gives the same bytes. The file stays
+/// below about a megabyte: further items are merged, sampled or counted, with a
+/// note on the page.
 std::string htmlOf(const Page &page);
 
 /// The texts of page.css and page.js, which CMake embeds, are constants: no
 /// value of a plan is ever written into either.
 ///
-/// page.css has nine colours that stay apart with normal sight and with each
-/// kind of colour blindness: their distance is at least 18 in CIE Lab after the
+/// page.css has nine colours that are distinct for normal sight and each kind
+/// of colour blindness: their distance is at least 18 in CIE Lab after the
 /// matrices of Machado et al. 2009, and their contrast with the page at least 3
 /// (WCAG 2.1, 1.4.11).
 ///
 /// page.js zooms timelines by changing the plot's viewBox, and names the task
-/// under the pointer. The script reads geometry and words off the paths, and
-/// writes text only as text. It opens folded tables before printing.
+/// under the pointer. The script reads geometry and words from the paths, and
+/// inserts text only as text nodes. It opens folded tables before printing.
 extern const char *const kPageStyle;
 extern const char *const kPageScript;
 

@@ -28,7 +28,8 @@ using planner::StepTime;
 
 namespace {
 
-// Kinds that share a colour run on separate streams, or never side by side.
+// Returns the colour of a kind of task. Kinds that share a colour run on
+// separate streams, or never at the same time.
 int colourOf(StepRole role) {
   switch (role) {
   case StepRole::forward:
@@ -76,7 +77,7 @@ PageTable strategiesOf(const PlanFacts &facts) {
 PageBars pageStep(const StepTime &time) {
   struct Term {
     const char *name, *meaning;
-    int colour; ///< the colour in the bars of the stages, if it is there
+    int colour; ///< same as for the related term of pageStages()
     planner::Seconds StepTime::*time;
   };
   static constexpr Term kTerms[] = {
@@ -211,7 +212,7 @@ PageBars pageStages(const planner::StepProblem &problem,
                     const planner::StepResult &result) {
   struct Term {
     const char *name, *meaning;
-    int colour; ///< the colour in the timeline, if it is there
+    int colour; ///< same as for a related kind in the timeline
     planner::Seconds StageUse::*time;
   };
   static constexpr Term kTerms[] = {

@@ -17,10 +17,10 @@ namespace mtplan::tools {
 /// simulated once more, in full.
 Page pageOf(const PlanOutcome &outcome);
 
-/// Returns one bar; parts without time are left out.
+/// Returns one bar of the step time by term; terms without time are left out.
 PageBars pageStep(const planner::StepTime &time);
 
-/// Returns a bar per stage, all of the same device.
+/// Returns a bar per stage of the memory of a device by class.
 PageBars pageMemory(const std::vector<planner::MemoryUse> &stages);
 
 /// Groups collectives by axis, phase and kind, in order of appearance.
@@ -28,7 +28,7 @@ std::vector<PageTraffic>
 pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
             const planner::Mesh &mesh);
 
-/// Adds the number and time of messages between stages, which no ledger has.
+/// Adds the number and time of messages between stages, which ledgers lack.
 void addSends(std::vector<PageTraffic> &traffic,
               const planner::StepResult &result);
 

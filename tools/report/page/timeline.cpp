@@ -1,9 +1,9 @@
 //===- timeline.cpp - A timeline as a drawing and in numbers --------------===//
 //
-// The drawing has a path per stream and kind, and a rectangle per box; it is
-// small, and complete without a script. The attribute data-t holds a word per
-// box for tool tips: "microbatch.chunk.segment", with a dash for none, or
-// "tasks*first~last" for a group.
+// The drawing has a path per stream and kind, with a rectangle per box. It is
+// complete without a script. The attribute data-t holds a word per box for tool
+// tips: "microbatch.chunk.segment", with a dash for none, or "tasks*first~last"
+// for a group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace mtplan::tools {
 namespace {
 
 constexpr double kWidth = 1000, kLeft = 150, kTop = 26;
-constexpr int kUnits = 1000000; // of the plot's own axis
+constexpr int kUnits = 1000000; // length of the plot's axis
 
 int colourOf(const PageKind &kind) {
   return std::clamp(kind.colour, 0, kPageColours - 1);
@@ -103,7 +103,7 @@ private:
   }
 
   std::string print(const TimelineLane &lane, double height) const {
-    // Edges are drawn where all boxes are wide.
+    // Edges of boxes are drawn only if all boxes of the lane are wide.
     constexpr double kWide = 0.003;
     bool isNear = std::ranges::all_of(lane.boxes, [&](const TimelineBox &box) {
       return box.finish - box.start > kWide * timeline.end;

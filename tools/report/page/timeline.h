@@ -9,8 +9,8 @@
 
 namespace mtplan::tools {
 
-/// Returns legend, buttons, drawing and a note on what is not drawn. The
-/// drawing is complete without the script, which adds zooming and tool tips.
+/// Returns legend, buttons, drawing and a note on omissions. The drawing is
+/// complete without the script, which adds zooming and tool tips.
 std::string timelineFigure(const PageTimeline &timeline);
 
 /// Returns tables of time by stage and kind; also of each task if there are

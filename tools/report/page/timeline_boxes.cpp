@@ -12,9 +12,9 @@ namespace mtplan::tools {
 namespace {
 
 constexpr std::size_t kMostBoxes = 6000;
-constexpr int kMostStages = 64;   // limit with their compute stream
-constexpr int kMostDetailed = 16; // limit with all streams
-constexpr int kSomeDetailed = 4;  // with all streams, if there are more stages
+constexpr int kMostStages = 64;   // limit of drawn stages
+constexpr int kMostDetailed = 16; // limit of stages that all have all streams
+constexpr int kSomeDetailed = 4;  // stages with all streams, above the limit
 constexpr std::size_t kMostLanes = 128;
 constexpr std::size_t kEdge = 12; // single tasks at either end
 
@@ -157,7 +157,8 @@ TimelineBoxes boxesOf(const PageTimeline &timeline) {
   std::size_t group = 1;
   while (!fits(group, true) && group <= longest)
     group = group * 5 / 4 + 1;
-  // All tasks have long waits between them.
+  // If waits separate most tasks, no size of groups gives few enough boxes, and
+  // groups are formed regardless of waits.
   if (group > longest)
     for (group = 1; !fits(group, false) && group <= longest;)
       group = group * 5 / 4 + 1;

@@ -3,8 +3,8 @@
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
 // drawn one by one. The tasks between are drawn as groups of consecutive tasks,
-// with heights by their shares of the group's time. Few of many stages are
-// drawn, and few of these with more than their compute stream.
+// with heights by their shares of the group's time. If there are many stages,
+// only some are drawn, and only some of these with all streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +45,7 @@ struct TimelineBoxes {
 /// Returns whether a task has a position on the axis and a colour.
 bool isDrawn(const PageTimeline &timeline, const PageTask &task);
 
+/// Returns the boxes of a timeline, limited as described above.
 TimelineBoxes boxesOf(const PageTimeline &timeline);
 
 } // namespace mtplan::tools
