@@ -1,7 +1,7 @@
 //===- integers.h - Indices, lists and divisors -----------------*- C++ -*-===//
 //
-// Indices are ints here, so that -1 and differences mean what they say; the
-// standard library's are unsigned.
+// Helpers for indices, lists and divisors. Indices are ints, so that -1 and
+// negative differences need no casts; the standard library's are unsigned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace mtplan::planner {
 
-/// Returns the place in a vector of an index that is not negative.
+/// Converts an index >= 0 to the standard library's unsigned type.
 inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// Returns whether a list has an element that equals `value`.
@@ -39,7 +39,7 @@ inline std::vector<std::int64_t> divisorsOf(std::int64_t number) {
   return low;
 }
 
-/// Returns "2, 4 and 8", with `last` before the last number.
+/// Returns the numbers as text such as "2, 4 and 8", where `last` is "and".
 template <typename Number>
 std::string listText(const std::vector<Number> &numbers, const char *last) {
   std::string text;
@@ -51,8 +51,9 @@ std::string listText(const std::vector<Number> &numbers, const char *last) {
   return text;
 }
 
-/// Returns the nearest of `allowed` (ascending) below and above each `wanted`
-/// number, none of which is allowed: "4 and 8"; "none" if `allowed` is empty.
+/// Returns the nearest numbers of `allowed` (ascending) below and above each
+/// `wanted` number, as text: "4 and 8", or "none" if `allowed` is empty. No
+/// `wanted` number is in `allowed`.
 inline std::string nearestOf(const std::vector<std::int64_t> &allowed,
                              const std::vector<std::int64_t> &wanted) {
   std::set<std::int64_t> nearest;

@@ -20,8 +20,8 @@
 
 namespace mtplan::planner {
 
-/// A double that combines with its own kind alone. Scaling by a plain number
-/// keeps the unit; dividing two of a kind gives a plain number.
+/// A double with a unit, which combines only with quantities of the same unit.
+/// Scaling keeps the unit; the ratio of two quantities is a plain number.
 template <typename Tag> struct Quantity {
   double value = 0.0;
 

@@ -1,20 +1,20 @@
 //===- collective_cost.cpp - Time of a collective on a topology -----------===//
 //
-// One pass (a gather or a scatter) of S bytes over m members of a level is a
-// ring of m - 1 steps in which every member sends (m - 1) / m of S. A group
-// that crosses levels scatters inside the inner domains, goes across with what
-// is left, and gathers inside again; an all-reduce is one pass down and one up.
+// One pass (an all-gather or reduce-scatter) of S bytes over m members of a
+// level is a ring of m - 1 steps in which every member sends (m - 1) / m of S.
+// A pass over several levels is hierarchical: an outer level moves only the
+// shards that the inner levels leave. An all-reduce is two passes.
 //
-// Messages are cut into chunks that follow each other through the steps of all
-// levels. If s steps have latency l and the busiest link needs X for its whole
-// traffic, c chunks need (s + c) (l + X / (s c)) of pipeline; the best c gives,
-// with L = s l,
+// Messages are cut into chunks that are pipelined through the steps of all
+// levels. If s steps have latency l and the busiest link needs the time X for
+// its traffic, c chunks need (s + c) (l + X / c); the best c gives, with
+// L = s l,
 //
 //   t = base + (sqrt(L) + sqrt(X))^2
 //
-// which is L for small messages, X for large ones, and in between the slow rise
-// that measured bandwidths show. Because levels overlap chunk by chunk, X is
-// that of the slowest level, not the sum.
+// The time tends to L for small messages and to X for large ones, with the slow
+// rise between them that measured bandwidths show. Levels overlap chunk by
+// chunk, so X is that of the slowest level, not the sum.
 // Source of the form: the optimal-segment pipeline of van de Geijn's "global
 // combine" and Chan et al. 2007, "Collective communication: theory, practice,
 // and experience"; hierarchy as in NCCL's rings over NVLink and rails.
@@ -33,8 +33,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The sum over levels of the times that do not overlap, and the slowest level
-/// of those that do.
+/// The times of a collective: `base` and `latency` add up over levels, and
+/// `traffic` overlaps, so that the slowest level counts.
 struct Pipeline {
   double base = 0.0;    // seconds
   double latency = 0.0; // seconds, of all steps
@@ -48,7 +48,7 @@ struct Pipeline {
 
 /// The distribution of one group's members over the domains of a level.
 struct Sharing {
-  int domains = 1;          // that hold a member of the group
+  int domains = 1;          // domains with a member of the group
   int most = 1, fewest = 1; // members in a single domain
 };
 
@@ -75,8 +75,8 @@ Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
   return sharing;
 }
 
-// Returns the distribution of the group that touches the most domains, or of
-// the most uneven of those.
+// Returns the distribution of the group that touches the most domains; among
+// equals, of the group with the fewest members in a domain.
 Sharing sharingOf(Group group, int domain) {
   std::int64_t span = std::int64_t{group.size} * group.stride;
   if (domain == 0 || domain % span == 0)
@@ -101,9 +101,9 @@ Sharing sharingOf(Group group, int domain) {
   return worst;
 }
 
-/// Walks the levels that a group spans, from the inside out. Where a domain
-/// holds fewer members than another, the few carry as much traffic to the
-/// outside as the many.
+/// Iterates over the levels that a group spans, innermost first. If domains
+/// hold unequal numbers of members, the domain with the fewest limits the
+/// traffic to the outside.
 class LevelWalk {
 public:
   LevelWalk(Group reach, const Machine &machine)
@@ -128,18 +128,18 @@ public:
   }
 
   const NetworkLevel *level = nullptr;
-  int members = 1; // of this level, each standing for `inner` ranks
+  int members = 1; // members of this level, of `inner` ranks each
   int inner = 1;   // ranks of the group inside one member
   int covered = 1; // ranks of the group inside one domain of this level
 
 private:
-  int fewest = 1; // as `covered`, in the domain that holds the fewest
+  int fewest = 1; // ranks of the group in the domain with the fewest
   Group group;
   const std::vector<NetworkLevel> &levels;
   std::size_t index = 0;
 };
 
-// Returns the rate of a ring of `members`.
+// Returns the rate of a ring of `members`, in bytes per second.
 double ringRate(const NetworkLevel &level, int members) {
   if (level.rings.empty())
     return level.bandwidth.value;
@@ -148,8 +148,8 @@ double ringRate(const NetworkLevel &level, int members) {
   return level.bandwidth.value * level.rings[at];
 }
 
-// Returns the time of `passes` scatters or gathers of `total` bytes; two of
-// them are an all-reduce, for which switches that add are an alternative.
+// Returns the time of `passes` reduce-scatters or all-gathers of `total` bytes.
+// Two passes are an all-reduce; `inSwitch` allows reductions in switches.
 Seconds ringTime(double total, int passes, Group group, const Machine &machine,
                  bool inSwitch = false) {
   Pipeline pipeline;
@@ -161,8 +161,8 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
     double traffic =
         steps / walk.members * share / ringRate(level, walk.members);
     if (inSwitch && level.inSwitchReduction) {
-      // Each member sends all addends but its own share's and the sum of its
-      // own share, and receives as much: (m + 1) / m of the payload.
+      // Each member sends its addends of all m shares and the sum of one share,
+      // and receives as much: (m + 1) / m of the payload.
       double reduced = (walk.members + 1.0) / walk.members * share /
                        level.reductionBandwidth.value;
       if (reduced < traffic) {
@@ -178,8 +178,8 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
 }
 
 // Returns the time in which every rank sends an equal part of `payload` to
-// every rank. Ranks of a domain forward their neighbours' data for the same
-// peer outside, so there is one step per member of a level.
+// every rank. The ranks of a domain forward each other's data for the same
+// outside peer, so a level has one step per member.
 Seconds allToAllTime(double payload, Group group, const Machine &machine) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {
@@ -218,8 +218,8 @@ Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
     return Seconds{0.0};
   switch (kind) {
   case StepKind::allReduce:
-    // The library picks the better algorithm, so an all-reduce is never slower
-    // than its two halves.
+    // The communication library uses in-switch reduction only where the
+    // reduction is faster than the ring.
     return std::min(ringTime(payload.value, 2, group, machine),
                     ringTime(payload.value, 2, group, machine, true));
   case StepKind::reduceScatter:

@@ -13,8 +13,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the software's figures for an operator's pass. Without figures the
-// operator reads its operands and writes its results.
+// Returns the software's figures for an operator's pass, or null for an
+// operator that just reads its operands and writes its results.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -34,8 +34,8 @@ const Pass *passOf(const Op &op, const Passes &passes) {
   return figures && !isForwardBias ? &(passes.*figures) : nullptr;
 }
 
-// Returns the share of the cross-entropy's bytes: forward makes two passes over
-// the logits, and backward one that reads and one that writes.
+// Returns the operator's share of the cross-entropy's bytes. Forward reads the
+// logits in each of two operators; backward reads and writes them in one.
 double crossEntropyShare(const Op &op) {
   return op.pass == PassKind::logitsRead       ? 0.25
          : op.pass == PassKind::logitsGradient ? 0.5
@@ -45,7 +45,7 @@ double crossEntropyShare(const Op &op) {
 // Returns the bytes that a memory-bound operator moves.
 double passBytes(const Op &op, const LocalWork &work,
                  const Software &software) {
-  // Figures are per 16-bit element.
+  // The figures are bytes per 16-bit element.
   if (const Pass *pass = passOf(op, software.passes))
     return work.largest() / 2 *
            (op.phase == Phase::forward ? pass->forwardBytes
@@ -103,9 +103,9 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
           work.bytesOf(op.results[0])};
 }
 
-// Returns the bytes through memory. 8-bit operands are half as large; each of
-// several batched products reads or writes its share of what they have in
-// common.
+// Returns the bytes that a product reads and writes. 8-bit operands are half as
+// large; each of several batched products counts its share of the operand or
+// sum that they have in common.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
@@ -127,8 +127,9 @@ Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
          device.passRate();
 }
 
-// Returns the bytes that all tiles of a product read or write again: the
-// operand that is not cut or, for sums, the result.
+// Returns the extra traffic of a tiled product: every tile but the first reads
+// the untiled operand again or, if the contraction is tiled, reads and writes
+// the result again.
 Bytes againTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   ProductBytes bytes = bytesOf(op, work);
   double once = run.along == &Op::n   ? bytes.first
@@ -150,8 +151,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);
   if (run.tiles > 1) {
-    // Tiles take no less time than one launch, which could be executed as tiles
-    // too.
+    // The tiles take no less time than one launch, because a kernel could tile
+    // its product in the same way.
     double &cut = run.along == &Op::m   ? shape.m
                   : run.along == &Op::n ? shape.n
                   : run.along == &Op::k ? shape.k

@@ -1,10 +1,10 @@
 //===- compute_cost.h - Time of one operator on one rank --------*- C++ -*-===//
 //
-// A product takes the longer of its tiles and waves and its memory traffic;
-// attention is priced by kernel (kernel_cost.h); every other operator is
-// memory-bound, at the bytes per element that the software's kernels move. The
-// gap between kernels is added. Source of the form: Williams et al. 2009
-// (roofline); docs/studies/step-time.
+// Prices operators by roofline. A product takes the longer of its arithmetic
+// and its memory traffic; attention is priced by kernel (kernel_cost.h); every
+// other operator is memory-bound, at the bytes per element that the software's
+// kernels move. Gaps between kernels are added. Source of the form: Williams et
+// al. 2009 (roofline); docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,28 +16,30 @@
 
 namespace mtplan::planner {
 
-/// Returns the time of `op`, executed as `run` says, under `strategy` on the
-/// busiest rank. An operator that may be fused counts as fused.
+/// Returns the time of `op` on the busiest rank under `strategy`, with the
+/// precision, batching and fusion of `run`. An operator that may be fused
+/// counts as fused.
 /// \param tensors  the segment's tensors, which op's uses index
 Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software);
 
-/// Returns the extra time of `op` when its producer makes the operand in the
-/// layout `made`: 0 if the two are fused then, or never.
+/// Returns the extra time of `op` if its producer's result has the layout
+/// `made`, which prevents fusion unless `op` reads the same layout; 0 if the
+/// two are still fused, or never are.
 Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
                   const Layout &made, const std::vector<Tensor> &tensors,
                   const Mesh &mesh, const Machine &machine,
                   const Software &software);
 
-/// Returns the time of an operator on its own.
+/// Returns the time of an operator that is neither fused nor batched.
 Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software,
                     Precision precision);
 
-/// Returns a time that no strategy on `ranks` ranks beats: the work divided
-/// evenly, at the best rate of the model. It is an admissible bound.
+/// Returns a lower bound of computeTime over all strategies on `ranks` ranks:
+/// the work divided evenly, at the best rate of the model.
 Seconds computeLowerBound(const Op &op, const OpRun &run,
                           const std::vector<Tensor> &tensors, int ranks,
                           const Machine &machine, const Software &software);
@@ -45,8 +47,8 @@ Seconds computeLowerBound(const Op &op, const std::vector<Tensor> &tensors,
                           int ranks, const Machine &machine,
                           const Software &software, Precision precision);
 
-/// Returns the bytes that `op` saves for backward on one rank beside its
-/// operands and results: the scores of attention that stores them.
+/// Returns the bytes that `op` saves for backward on one rank in addition to
+/// its operands and results: the attention scores, if the kernel stores them.
 Bytes savedBeside(const Op &op, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh,
                   const Software &software, Precision precision);

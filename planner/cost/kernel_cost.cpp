@@ -72,11 +72,12 @@ double LocalWork::largest() const {
 
 namespace {
 
-// Units split a contraction while each share is at least this long; below,
-// writing and adding the partial tiles costs what the split gains.
+// Units split a contraction while each share is at least this long. The split
+// of a shorter share gains less than the cost of adding partial tiles.
 constexpr double kShortestShare = 512;
 
-// The alignment at which tensor cores are fed at full rate, and at all.
+// The alignments of rows that tensor cores need: kLineBytes for the full rate,
+// and kVectorBytes to be used at all.
 constexpr double kLineBytes = 128, kVectorBytes = 16;
 
 bool isMultiple(double extent, double of) {
@@ -94,10 +95,10 @@ double alignment(const ProductShape &shape, const Device &device,
   return aligned(kLineBytes) ? 1.0 : device.products.unaligned64;
 }
 
-// The waves of arithmetic, and those of filling and draining. Units that a
-// single wave leaves idle split contractions that are long enough; the filling
-// of a wave follows the tiles alone. (In the study it follows the sharers,
-// which takes less time for a longer contraction; the two agree on long ones.)
+// The number of waves of arithmetic, and of fixed times to fill and drain. If a
+// single wave leaves units idle, they split contractions that are long enough.
+// The fixed time depends on the tiles alone. (The study's depends on the split,
+// so it falls with the contraction's length; both agree on long contractions.)
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -112,8 +113,8 @@ Waves wavesOf(const ProductShape &shape, const Tile &tile, int units) {
   return {1.0 / std::min(idle, longEnough), 1.0 / idle};
 }
 
-// The positions of a block on the diagonal that a fused kernel computes
-// although half of them are masked.
+// The side, in positions, of a fused kernel's block. A block on the diagonal is
+// computed in full although half of it is masked.
 constexpr double kDiagonalBlock = 128;
 
 // The software's figures are for 16-bit elements.
@@ -121,8 +122,8 @@ double widthOf(Precision precision) { return bytesOf(precision) / 2.0; }
 
 bool isBackward(const Op &op) { return op.phase == Phase::backward; }
 
-// Returns the fused kernel's arithmetic over the operator's: padded heads, and
-// the blocks that the diagonal crosses.
+// Returns the ratio of the fused kernel's arithmetic to the operator's, which
+// exceeds 1 because of padded heads and of blocks on the diagonal.
 double excess(const AttentionShape &shape, const AttentionKernel &kernel) {
   double padded = paddedHead(kernel, shape.headSize) / shape.headSize;
   return padded * (shape.causal ? 1 + kDiagonalBlock / shape.keys : 1.0);
@@ -145,7 +146,7 @@ double copySeconds(const Op &op, const AttentionShape &shape,
          shape.headSize / device.passRate().value;
 }
 
-// Returns the time of the passes over the scores.
+// Returns the time of the passes over the scores, in seconds.
 double scoreSeconds(const Op &op, const AttentionShape &shape, bool fused,
                     const Device &device, const Software &software,
                     Precision precision) {
@@ -163,8 +164,8 @@ bool softmaxIsFused(const AttentionShape &shape, const ScoreTraffic &traffic) {
          shape.keys <= traffic.fusedLongest;
 }
 
-// Returns the time of queries times keys and of probabilities times values;
-// backward computes both for either operand.
+// Returns the time of queries times keys and of probabilities times values, in
+// seconds. Backward has two products, one per operand, for each of the two.
 double productSeconds(const Op &op, const AttentionShape &shape,
                       const Device &device, Precision precision) {
   auto seconds = [&](double n, double k) {
@@ -286,7 +287,8 @@ Seconds attentionLowerBound(const Op &op, const LocalWork &unsharded,
     return attentionTime(op, unsharded, device, software, precision);
   double products = isBackward(op) ? 4 : 2;
   double flops = products * 2 * shape->scores() * shape->headSize;
-  // Heads may divide on one rank though they do not in total, or the reverse.
+  // The local number of heads decides whether the softmax is fused, and any
+  // number is possible, so the bound uses the cheaper variant.
   double passes = scoreSeconds(op, *shape, false, device, software, precision);
   if (shape->keys <= software.attention.scores.fusedLongest)
     passes = std::min(

@@ -1,19 +1,19 @@
 //===- kernel_cost.h - Time of products and attention -----------*- C++ -*-===//
 //
-// The work of one rank, and the time of products and of attention on it.
+// Computes the work of one rank, and the time of its products and attention.
 //
-// A product's output is cut into tiles, one per unit at a time. There are as
-// many waves as the tiles need, each as long as a full one, and each with a
-// fixed time to fill and drain. The fastest of the device's tile shapes counts.
-// Units that one wave leaves idle split the contraction. Source of the form:
+// A product's output is cut into tiles, one per compute unit at a time. The
+// tiles run in waves; every wave takes as long as a full one, plus a fixed time
+// to fill and drain. The fastest of the device's tile shapes is used. If one
+// wave leaves units idle, they split the contraction. Source of the form:
 // NVIDIA, "Matrix multiplication background user's guide" (tile and wave
 // quantisation, alignment); constants: docs/studies/step-time.
 //
 // A fused attention kernel computes the causal half and the diagonal's blocks,
 // with heads padded to a supported size, at a share of the peak that depends on
-// kernel and device. Older software multiplies batches of score matrices with
-// passes over the scores in between; scores that are saved for backward count
-// in memory. Source of the form: docs/studies/step-time, section 3.
+// kernel and device. Unfused software runs batched products, with memory-bound
+// passes over the scores between them; scores that are saved for backward use
+// memory. Source of the form: docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@
 
 namespace mtplan::planner {
 
-/// An operator split by a strategy over a mesh or, without a strategy, unsplit.
+/// One rank's work of an operator that a strategy shards over a mesh, or all of
+/// the operator's work if no strategy is given.
 class LocalWork {
 public:
   LocalWork(const Op &theOp, const std::vector<Tensor> &theTensors)
@@ -39,21 +40,21 @@ public:
   }
 
   /// Returns the number of ranks that split `factor`.
-  /// \param contiguous  whether context ranks do not count. They have an early
-  /// and a late slice of every sequence, so that a mask removes as much from
-  /// each
+  /// \param contiguous  whether to ignore context-parallel ranks, which hold an
+  /// early and a late slice of every sequence, so that a causal mask removes
+  /// the same work from each
   double shardsOf(int factor, bool contiguous = false) const;
-  /// Returns the local size of `factor`, or of several together.
+  /// Returns the local size of `factor`, or the product of several.
   double extentOf(int factor) const;
   double extentOf(const std::vector<int> &factors) const;
-  /// Returns the work of the busiest rank.
+  /// Returns the floating-point operations of the busiest rank.
   double flops() const;
   /// Returns the bytes of the local shards of all operands and results that
   /// pass through memory.
   double traffic() const;
   /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;
-  /// Returns the bytes of the local shard of what `use` touches.
+  /// Returns the bytes of the local shard of the tensor of `use`.
   double bytesOf(const Use &use) const;
 
 private:
@@ -69,15 +70,15 @@ struct ProductShape {
   double flops() const { return 2 * m * n * k * batch; }
 };
 
-/// Returns the sustained rate of large products: the precision's own, or single
-/// precision's if the device has no other.
+/// Returns the sustained rate of large products. If the device has no rate for
+/// a precision, fp8 falls back to bf16 and every precision to fp32.
 FlopsPerSec productRate(const Device &device, Precision precision);
 
-/// Returns the peak of the same precision.
+/// Returns the peak rate of products, with the fallbacks of productRate.
 FlopsPerSec productPeak(const Device &device, Precision precision);
 
-/// Returns the time of the arithmetic, without memory.
-/// \param relative  rate over that of plain products, (0, 1]
+/// Returns the time of a product's arithmetic, without memory traffic.
+/// \param relative  the rate relative to unbatched products, in (0, 1]
 Seconds productTime(const ProductShape &shape, const Device &device,
                     Precision precision, double relative = 1.0);
 
@@ -87,10 +88,10 @@ Seconds productLowerBound(Flops flops, const Device &device,
                           Precision precision, double relative = 1.0);
 
 /// One rank's shard of an attention operator. The factors of mtp.attention have
-/// fixed names: b and heads g, r; s queries; k keys; d features of a head. An
-/// operator without them has no shape.
+/// fixed names: b (samples), g and r (heads), s (queries), k (keys) and d (the
+/// features of a head). attentionShapeOf returns nothing without all of them.
 struct AttentionShape {
-  double heads = 1; ///< times samples
+  double heads = 1; ///< heads times samples
   double queries = 1, keys = 1, headSize = 1;
   bool causal = false;
   double scores() const { return heads * queries * keys; }
@@ -103,19 +104,19 @@ std::optional<AttentionShape> attentionShapeOf(const Op &op,
 Flops fusedFlops(const AttentionShape &shape, bool backward,
                  const AttentionKernel &kernel);
 
-/// Returns the time without gaps between kernels.
+/// Returns the time of attention, without the gaps between kernels.
 Seconds attentionTime(const Op &op, const LocalWork &work, const Device &device,
                       const Software &software, Precision precision);
 
-/// Returns a lower bound of attentionTime for a share 1 / ranks of the whole
-/// operator.
+/// Returns a time T for the unsharded operator such that T / ranks is a lower
+/// bound of attentionTime on `ranks` ranks.
 Seconds attentionLowerBound(const Op &op, const LocalWork &unsharded,
                             const Device &device, const Software &software,
                             Precision precision);
 
-/// Returns the bytes that one rank's shard of a forward operator saves for
-/// backward beside its operands and results: the scores; 0 for every other
-/// operator and kernel.
+/// Returns the bytes of scores that one rank's shard of a forward attention
+/// operator saves for backward; 0 for every other operator, and for kernels
+/// that store no scores.
 Bytes savedScores(const Op &op, const LocalWork &work, const Software &software,
                   Precision precision);
 

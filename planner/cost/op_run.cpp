@@ -67,8 +67,8 @@ private:
     }
   }
 
-  // Batches the products of one phase with the same first operand. In backward
-  // those are gradients of weights of one saved value.
+  // Batches the products of one phase that have the same first operand. In
+  // backward these compute the gradients of weights that read one activation.
   void batchReaders() {
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
@@ -86,14 +86,13 @@ private:
       if (sharers < 2)
         continue;
       runs[o].batched = columns / extentOf(op, op.n);
-      // One cast of the input serves all of them.
+      // The products share one cast of their input.
       runs[o].firstCast /= sharers;
     }
   }
 
-  // Batches the gradients of an input that several products read, a chain of
-  // additions of their results. One product of all weights has the additions in
-  // its contraction.
+  // Batches the products whose results are summed into the gradient of one
+  // input. One product with all weights does the additions in its contraction.
   void batchSums() {
     std::vector<int> group(runs.size());
     std::iota(group.begin(), group.end(), 0);
@@ -132,8 +131,8 @@ private:
     }
   }
 
-  // A fused consumer does not read its producer's result; if nobody else reads
-  // it, it is not written either.
+  // A fused consumer does not read its producer's result from memory. Without
+  // another reader, the result is not written either.
   void fuseConsumers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)

@@ -2,7 +2,7 @@
 //
 // A run is the part of a price that depends on the operator's neighbours: the
 // precision of its product, its fusion or batching with others, and its casts.
-// It follows from the segment alone.
+// A run depends on the segment and not on the strategy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +14,15 @@
 
 namespace mtplan::planner {
 
-/// How one operator runs.
+/// The software's execution of one operator.
 struct OpRun {
-  Precision precision = Precision::bf16; ///< of the operands of its product
-  /// The columns of a batched product, or the length of its contraction, over
-  /// this product's. Products of one input, or into one sum, run as one batched
-  /// product.
+  Precision precision = Precision::bf16; ///< precision of a product's operands
+  /// The columns of a batched product, or the length of its contraction,
+  /// relative to this product alone. Products that read one input, or whose
+  /// results are summed, run as one batched product.
   double batched = 1.0;
-  bool batchesSums = false; ///< whether `batched` is of contractions
-  /// Whether the operator is a sum that a batched product computes in its
+  bool batchesSums = false; ///< whether `batched` counts contractions
+  /// Whether the operator is an addition that a batched product computes in its
   /// contraction.
   bool inProduct = false;
   /// The number of passes through memory that fusing the operator with its
@@ -30,16 +30,16 @@ struct OpRun {
   int savedPasses = 0;
   /// Bytes moved by casts, per element of the first and of the second operand.
   double firstCast = 0.0, secondCast = 0.0;
-  /// The number of products in sequence, each of a tile along `along`: m, n, k
-  /// or batch of the operator.
+  /// The number of products in sequence, one per tile along the operator's m,
+  /// n, k or batch factors, which `along` selects.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
   double pace = 1.0; ///< the slowest device's time over a mean device's
 };
 
-/// Returns the runs by operator of `segment`. fp8 applies to products of
-/// repeated segments; all else is then in bf16.
-/// \param devices  that take part in a step: the slowest sets the pace
+/// Returns the run of each operator of `segment`. fp8 applies only to products
+/// of repeated segments; every other operator then uses bf16.
+/// \param devices  the devices of a step, of which the slowest sets the time
 std::vector<OpRun> opRunsOf(const SegmentGraph &segment, const Device &device,
                             const Software &software, Precision precision,
                             int devices);

@@ -17,7 +17,8 @@ constexpr double kLeastShare = 1e-3;
 constexpr double kLeastDelay = 1e-3, kMostDelay = 1e5; // us
 constexpr double kLeastRate = 1e-3, kMostRate = 1e6;   // GB/s
 
-// Returns the highest share that the products in `precision` can reach.
+// Returns the highest measured share of the peak among products in `precision`,
+// limited to [0.1, 1].
 double bestShare(const Measurements &measured, Precision precision) {
   double best = 0.1;
   const Machine &machine = measured.machine;
@@ -30,7 +31,7 @@ double bestShare(const Measurements &measured, Precision precision) {
   return std::min(best, 1.0);
 }
 
-// Returns the highest share of memory's peak that the passes can reach.
+// Returns the highest measured share of the memory's peak, limited to [0.1, 1].
 double bestStream(const Measurements &measured) {
   double best = 0.1;
   for (const Measurement &row : measured.rows)
@@ -40,15 +41,14 @@ double bestStream(const Measurements &measured) {
   return std::min(best, 1.0);
 }
 
-// Returns the precision that owns the figure, one of gemmFp32, gemmFp16 and
-// gemmBf16.
+// Returns the precision of the figure gemmFp32, gemmFp16 or gemmBf16.
 Precision precisionOf(FigureKind kind) {
   return kind == FigureKind::gemmFp32   ? Precision::fp32
          : kind == FigureKind::gemmFp16 ? Precision::fp16
                                         : Precision::bf16;
 }
 
-// Returns the physical limits of a figure, and where the search starts.
+// Returns the physical limits of a figure, and the starts of its search.
 FitUnknown unknownOf(const Figure &figure, const Measurements &measured) {
   auto share = [](std::vector<double> starts) {
     return FitUnknown{kLeastShare, 1.0, std::move(starts), FitScale::linear};
@@ -91,7 +91,7 @@ FitUnknown unknownOf(const Figure &figure, const Measurements &measured) {
   return {};
 }
 
-// Returns the machine's number for the figure, in SI units.
+// Returns a reference to the machine's value of the figure, in SI units.
 double &placeOf(Machine &machine, const Figure &figure) {
   Device &device = machine.device;
   auto level = [&]() -> NetworkLevel & {
@@ -201,7 +201,7 @@ std::string adviceOf(const Figure &figure, const Machine &machine) {
   return {};
 }
 
-// Rounds to four digits: a fit determines no more, and people read no more.
+// Rounds to four significant digits; a fit determines no more.
 double rounded(double value) {
   if (value == 0.0 || !std::isfinite(value))
     return value;
@@ -229,7 +229,7 @@ public:
 
   std::optional<MachineFit> run() {
     std::size_t before = errors.size();
-    // The network's figures and the device's are fitted apart.
+    // No measurement depends on both the device and the network.
     for (bool network : {false, true})
       fitPart(network);
     if (errors.size() != before)
@@ -285,8 +285,8 @@ private:
                      adviceOf(one, measured.machine));
   }
 
-  // Returns whether the rows determine every figure; notes those that they do
-  // not.
+  // Returns whether the rows determine every figure; adds an error for each
+  // figure that they do not.
   bool isTold(const LeastSquares &solved, const std::vector<std::size_t> &which,
               std::size_t rows) {
     std::size_t before = errors.size();

@@ -1,10 +1,10 @@
 //===- fit_machine.h - A machine from measurements --------------*- C++ -*-===//
 //
-// Finds the figures with which the planner's own prices come nearest to the
+// Finds the figures with which the planner's prices come nearest to the
 // measurements: least squares of the logarithm of predicted over measured time,
-// so that 1 % of a microsecond counts as 1 % of a second does. The figures of
-// the device and of the network are fitted apart. Values are in the units of
-// the machine file: us, GB/s, shares.
+// so that 1 % of a microsecond counts as much as 1 % of a second. The figures
+// of the device and of the network are fitted separately. Values are in the
+// units of the machine file: us, GB/s, shares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace mtplan::planner {
 
 struct FittedFigure {
   Figure figure;
-  double value = 0.0; ///< in the file's unit, as written: 4 digits
-  /// Standard deviation; 0: at a bound, or no rows are left to tell.
+  double value = 0.0; ///< in the file's unit, rounded to 4 digits
+  /// Standard deviation; 0 at a bound, or with no more rows than figures.
   double deviation = 0.0;
   bool atBound = false;
 };
@@ -31,15 +31,15 @@ struct FittedFigure {
 struct FitResidual {
   MeasuredKind kind{};
   int rows = 0;
-  double rms = 0.0;   ///< of predicted / measured - 1
-  double worst = 0.0; ///< the largest of them, with its sign
+  double rms = 0.0;   ///< root mean square of predicted / measured - 1
+  double worst = 0.0; ///< the largest such error, with its sign
   std::string worstPointer, worstRow;
 };
 
 struct MachineFit {
   Machine machine;
-  std::vector<FittedFigure> figures;  ///< in the order of Measurements
-  std::vector<FitResidual> residuals; ///< by kind, those that were measured
+  std::vector<FittedFigure> figures;  ///< in the order of Measurements::figures
+  std::vector<FitResidual> residuals; ///< one per measured kind
 };
 
 /// Returns the fit, which does not depend on the order of the rows. Returns
@@ -48,8 +48,8 @@ struct MachineFit {
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 
-/// The keys of the machine file that a fit can find, as messages list them: of
-/// the device from FigureKind::launch on, of a level from levelBandwidth on.
+/// The keys of the machine file that can be fitted, in the order of FigureKind:
+/// device keys from launch on, level keys from levelBandwidth on.
 inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",
@@ -65,6 +65,7 @@ inline constexpr const char *kFittedLevelKeys[] = {
     "bandwidth_GBps", "latency_us", "base_us", "in_switch_reduction_GBps",
     "in_switch_latency_us"};
 
+/// Returns whether the figure describes the network, not the device.
 bool isOfNetwork(FigureKind kind);
 
 /// Returns "GB/s", "us", or nothing for a share.

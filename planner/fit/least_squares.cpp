@@ -15,13 +15,14 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr int kMostSteps = 500;
-// Relative to a value on its scale; the model's own rounding is about 1e-16.
+// The step of finite differences, relative to a value on its scale. The model's
+// rounding errors are about 1e-16.
 constexpr double kDifference = 1e-6;
-// A measurement that moves by less when a value moves by kProbe of itself does
-// not depend on the value.
+// A measurement does not depend on a value if its error changes by at most
+// kNoEffect when the value changes by the share kProbe.
 constexpr double kProbe = 0.1, kNoEffect = 1e-6;
-// Below this share of the largest, a singular value of columns of length one is
-// a combination that no measurement determines.
+// A singular value of the normalised slopes below this share of the largest
+// means that no measurement determines the corresponding combination of values.
 constexpr double kNoSignal = 1e-6;
 
 double toScale(double value, FitScale scale) {
@@ -36,7 +37,7 @@ double fromScale(double place, FitScale scale) {
                                         : place;
 }
 
-// Returns the change of a value per change on its scale.
+// Returns the derivative of a value by its position on the scale.
 double stretch(double value, FitScale scale) {
   return scale == FitScale::logarithmic ? value
          : scale == FitScale::root      ? 2.0 * std::sqrt(value)
@@ -95,8 +96,8 @@ private:
                                 static_cast<Eigen::Index>(errors.size()));
   }
 
-  // Returns the change of every error with every value on its scale, within the
-  // box.
+  // Returns the derivative of every error by every value on its scale. The
+  // differences stay within the bounds.
   MatrixXd slopesAt(const VectorXd &place) const {
     MatrixXd slopes;
     for (Eigen::Index i = 0; i < size; ++i) {
@@ -112,14 +113,14 @@ private:
     return slopes;
   }
 
-  // Moves `place` downhill; returns the sum of squares there.
+  // Moves `place` to a local minimum; returns the sum of squares there.
   double descend(VectorXd &place) const {
     VectorXd errors = errorsAt(place);
     double cost = errors.squaredNorm(), damping = 1e-3;
     for (int steps = 0; steps < kMostSteps; ++steps) {
       MatrixXd slopes = slopesAt(place);
       VectorXd downhill = -slopes.transpose() * errors;
-      // A value that would leave the box stays where it is.
+      // A value at a bound that would cross the bound stays fixed.
       for (Eigen::Index i = 0; i < size; ++i)
         if ((place[i] <= least[i] && downhill[i] < 0) ||
             (place[i] >= most[i] && downhill[i] > 0)) {
@@ -169,7 +170,7 @@ private:
                   std::max<double>(1.0, static_cast<double>(errors.size())));
     for (Eigen::Index i = 0; i < size; ++i)
       result.atBound.push_back(place[i] <= least[i] || place[i] >= most[i]);
-    // A value at a bound may still trade places with another.
+    // A value at a bound can still be entangled with another.
     std::vector<Eigen::Index> told, inside;
     for (Eigen::Index i = 0; i < size; ++i) {
       if (isIdle(place, errors, i)) {
@@ -205,8 +206,8 @@ private:
     return true;
   }
 
-  /// The singular value decomposition of some values' slopes, each of length
-  /// one.
+  /// The singular value decomposition of some values' slopes, normalised to
+  /// length 1; `lengths` holds the lengths before.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;
@@ -241,7 +242,7 @@ private:
             static_cast<std::size_t>(told[static_cast<std::size_t>(c)]));
   }
 
-  // Computes the standard deviation of each of the values `inside`.
+  // Computes the standard deviations of the values `inside` their bounds.
   void spread(const MatrixXd &all, const std::vector<Eigen::Index> &inside,
               LeastSquares &result) const {
     auto count = static_cast<Eigen::Index>(inside.size());
@@ -265,7 +266,7 @@ private:
   const std::vector<FitUnknown> &unknowns;
   const FitErrors &errorsOf;
   Eigen::Index size;
-  VectorXd least, most; // on the scales
+  VectorXd least, most; // the bounds on the values' scales
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 //===- least_squares.h - Values that explain measurements best --*- C++ -*-===//
 //
-// Least squares with bounds, by damped Gauss-Newton steps (Levenberg 1944,
-// Marquardt 1963) within the box. Derivatives are differences, so a model need
-// only be smooth almost everywhere.
+// Solves bounded least squares by damped Gauss-Newton steps (Levenberg 1944,
+// Marquardt 1963). Derivatives are finite differences, so a model need only be
+// smooth almost everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace mtplan::planner {
 enum class FitScale : std::uint8_t {
   linear,
   logarithmic, ///< may differ by orders of magnitude; `least` > 0
-  root,        ///< the model is smooth in its square root; `least` >= 0
+  root,        ///< the model is smooth in the square root; `least` >= 0
 };
 
 struct FitUnknown {
@@ -28,30 +28,29 @@ struct FitUnknown {
   FitScale scale = FitScale::linear;
 };
 
-/// Returns the errors of all measurements, always the same number of them; 0 is
-/// exact.
+/// Returns the error of every measurement, in a fixed order; 0 is exact.
 using FitErrors =
     std::function<std::vector<double>(const std::vector<double> &values)>;
 
 struct LeastSquares {
   std::vector<double> values;
   std::vector<double> errors; ///< the errors that remain
-  double rms = 0.0;           ///< of them
-  /// By value: its standard deviation if the errors are independent and the
-  /// remaining ones typical; 0 at a bound and if there are as many values as
-  /// measurements.
+  double rms = 0.0;           ///< the root mean square of `errors`
+  /// The standard deviation of each value, if measurements have independent
+  /// errors as large as `rms`; 0 at a bound, or if there are no more
+  /// measurements than values.
   std::vector<double> deviations;
   std::vector<bool> atBound;
-  /// Values on which no measurement depends.
+  /// The indices of values on which no measurement depends.
   std::vector<std::size_t> idle;
-  /// Values that can change together and leave every measurement as it is;
-  /// empty: each is determined.
+  /// The indices of values that can change together without effect on any
+  /// measurement; empty if the measurements determine every value.
   std::vector<std::size_t> entangled;
 };
 
-/// Returns the best fit, started from the first start of every unknown, from
-/// the second of every, and so on (an unknown with fewer keeps its last). The
-/// earliest of equal fits counts.
+/// Returns the best fit over several descents: the first starts at the first
+/// start of every unknown, the second at the second, and so on (an unknown with
+/// fewer starts repeats its last). Of equal fits, the earliest is returned.
 LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
                                const FitErrors &errors);
 

@@ -41,7 +41,7 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 
 bool isFit(const json &value) { return value.is_string() && value == "fit"; }
 
-/// Finds "fit" in the machine file and replaces it by a legal number.
+/// Finds every "fit" in the machine file and replaces it by a legal number.
 class FigureFinder {
 public:
   FigureFinder(std::vector<Figure> &f, base::JsonErrors &e)
@@ -75,7 +75,8 @@ private:
     refuseOthers(level, pointer, kFittedLevelKeys);
   }
 
-  // Takes the figures of `keys`, whose kinds follow each other from `first` on.
+  // Records the figures of `keys` that are "fit". The kinds of `keys` are
+  // consecutive, from `first` on.
   void take(json &object, const std::string &pointer, Keys keys,
             FigureKind first, std::size_t index) {
     for (std::size_t k = 0; k < keys.size(); ++k) {
@@ -89,7 +90,7 @@ private:
     }
   }
 
-  // Takes the rates of tiles: [128, 128, "fit"].
+  // Records the tile rates that are "fit", as in [128, 128, "fit"].
   void readTiles(json &device) {
     auto tiles = device.find("tiles");
     if (tiles == device.end() || !tiles->is_object() ||
@@ -191,7 +192,7 @@ private:
   std::vector<Measurement> rows;
 };
 
-// Adds the lines of `text`, each after `prefix`.
+// Appends each line of `text` to `errors`, after `prefix`.
 void addLines(const std::string &text, const std::string &prefix,
               base::JsonErrors &errors) {
   std::size_t start = 0;
@@ -284,7 +285,7 @@ double Measurement::predicted(const Machine &machine) const {
   case MeasuredKind::allToAll:
     break;
   }
-  // A gather's payload is the shard that one rank passes in.
+  // An all-gather's payload is the shard of one rank.
   double payload = kind == MeasuredKind::allGather ? bytes / ranks : bytes;
   return collectiveTime(stepOf(kind), Bytes{payload}, {ranks, stride, 0},
                         machine)

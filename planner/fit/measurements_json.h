@@ -1,7 +1,7 @@
 //===- measurements_json.h - Measured work and its time ---------*- C++ -*-===//
 //
-// A measurement file is a machine file in which figures may be the word "fit",
-// and lists of measurements. docs/measurements-format.md describes it.
+// Reads measurement files: a machine file in which figures may be the word
+// "fit", and lists of measurements. docs/measurements-format.md describes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +21,17 @@ namespace mtplan::planner {
 enum class MeasuredKind : std::uint8_t {
   launches,    ///< `count` empty kernels, one after another
   stream,      ///< a copy or a similar pass over `bytes` read and written
-  elementwise, ///< a norm, an activation or a similar pass over as many
-  product,     ///< `batch` of m x k by k x n
+  elementwise, ///< a norm, an activation or a similar pass over `bytes`
+  product,     ///< `batch` products of m x k by k x n
   allReduce,
   allGather,
   reduceScatter,
   allToAll,
   send, ///< to the rank `stride` away, all ranks at once
 };
+/// Returns the kind's name: "launches", ..., "all_reduce", ..., "send".
 const char *nameOf(MeasuredKind kind);
+/// Returns whether the kind uses the network: collectives and send.
 bool isCollective(MeasuredKind kind);
 
 /// One measurement. Only the members that belong to the kind matter; the others
@@ -38,14 +40,14 @@ struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
   double m = 0, n = 0, k = 0, batch = 0;
-  std::optional<Precision> precision; ///< of a product; none: the machine's
+  std::optional<Precision> precision; ///< a product's; none: the machine's
   int ranks = 0, stride = 0;
   double seconds = 0;
-  std::string pointer; ///< where in the file
+  std::string pointer; ///< JSON pointer into the measurement file
 
-  /// Returns the model's time.
+  /// Returns the model's time in seconds.
   double predicted(const Machine &machine) const;
-  /// Returns "product of 4096 x 4096 by 4096 x 512".
+  /// Returns text such as "product of 4096 x 4096 by 4096 x 512".
   std::string describe() const;
 };
 
@@ -72,17 +74,17 @@ enum class FigureKind : std::uint8_t {
 
 struct Figure {
   FigureKind kind{};
-  std::size_t index = 0; ///< of the tile, of the level
-  std::string pointer;   ///< in the machine file
+  std::size_t index = 0; ///< index of the tile or level
+  std::string pointer;   ///< JSON pointer into the measurement file
 };
 
 struct Measurements {
   Machine machine;             ///< figures to be fitted hold some legal value
-  std::vector<Figure> figures; ///< of the device, then by level
+  std::vector<Figure> figures; ///< the device's first, then by level
   std::vector<Measurement> rows;
 };
 
-/// A measurement file that cannot be used. what() is every violation, one a
+/// Reports an invalid measurement file. what() lists every violation, one per
 /// line, each starting with the JSON pointer of the offending value.
 class MeasurementsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -94,8 +96,9 @@ Measurements parseMeasurements(const std::string &text);
 
 struct MachineFit; // fit_machine.h
 
-/// Returns the machine file: /machine of the measurement file `text` with the
-/// fitted figures in place of "fit". parseMachine returns fit.machine.
+/// Returns the text of a machine file: /machine of the measurement file `text`
+/// with the fitted figures in place of "fit". parseMachine of that text returns
+/// fit.machine.
 std::string fittedMachineText(const std::string &text, const MachineFit &fit);
 
 } // namespace mtplan::planner

@@ -1,8 +1,8 @@
 //===- layout.cpp - A tensor's layout over a mesh -------------------------===//
 //
 // The axes of one dimension split it major first, so only its minor-most axis
-// can be gathered and only a new minor-most one can be added. The axes in the
-// way of another move first.
+// can be all-gathered, and only a new minor-most axis can be added. An axis
+// that blocks another is moved first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,7 +77,8 @@ Layout withPlacement(Layout layout, int axis, int placement,
     std::vector<int> &dim = layout.dims[at(placement)];
     dim.insert(std::ranges::upper_bound(dim, axis), axis);
   }
-  // A layout without a reduction has one spelling, so that == means equal.
+  // A layout without partial axes has a fixed reduction, so that operator==
+  // compares meanings.
   if (layout.partial.empty())
     layout.reduction = Reduction::sum;
   return layout;
@@ -147,8 +148,8 @@ const char *nameOf(StepKind kind) {
 
 namespace {
 
-// The order of steps when several are possible: those that shrink the shard,
-// then those that keep its size, then those that grow it.
+// The priority of steps when several are possible: first steps that shrink the
+// shard, then steps that keep its size, then steps that grow it.
 enum Class : int { shrink, keep, grow, growOnlyToClearTheWay, impossible };
 
 Class classOf(StepKind kind) {
@@ -166,8 +167,8 @@ Class classOf(StepKind kind) {
   return impossible;
 }
 
-// Returns whether `axis` and all that nests around it are where `to` wants
-// them: it then never moves again.
+// Returns whether `axis` and the axes outside it in its dimension have their
+// final placement, so that `axis` never moves again.
 bool isSettled(const Layout &now, const Layout &to, int axis) {
   int place = placementOf(now, axis);
   if (place != placementOf(to, axis))
@@ -178,14 +179,14 @@ bool isSettled(const Layout &now, const Layout &to, int axis) {
     return true;
   const std::vector<int> &have = now.dims[at(place)];
   const std::vector<int> &want = to.dims[at(place)];
-  // While the two agree, `axis` is still to come in `want`.
+  // Both lists contain `axis`, so the loop ends within both.
   std::size_t i = 0;
   while (have[i] == want[i] && have[i] != axis)
     ++i;
   return have[i] == want[i];
 }
 
-// Returns whether `axis` is the next one that dimension `dim` is waiting for.
+// Returns whether `axis` is the next axis that dimension `dim` needs.
 bool canMerge(const Layout &now, const Layout &to, int axis, int dim) {
   const std::vector<int> &have = now.dims[at(dim)];
   const std::vector<int> &want = to.dims[at(dim)];
@@ -199,7 +200,7 @@ struct Choice {
   int place = kReplicated;
 };
 
-// Returns the best step that `axis` can take now.
+// Returns the best step for `axis` from the layout `now`.
 Choice choiceFor(const Layout &now, const Layout &to, int axis) {
   Choice choice;
   choice.step.axis = axis;
@@ -254,10 +255,10 @@ std::vector<int> offsetsOf(const Mesh &mesh, const std::vector<int> &axes) {
 } // namespace
 
 // The loop terminates: a settled axis never moves, and each step settles its
-// axis or makes it replicated. It is never stuck: if an unsettled axis splits a
-// dimension, the minor-most axis of that dimension is unsettled and can be
-// gathered; if none does, every dimension holds a prefix of what it wants and
-// can take the next.
+// axis or makes it replicated. A step is always possible: if an unsettled axis
+// splits a dimension, the minor-most axis of that dimension is unsettled and
+// can be all-gathered; otherwise every dimension holds a prefix of its final
+// axes, and its next axis can be added.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
   assert(from.dims.size() == to.dims.size());
   std::vector<ReshardStep> steps;

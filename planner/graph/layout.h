@@ -1,7 +1,6 @@
 //===- layout.h - A tensor's layout over a mesh -----------------*- C++ -*-===//
 //
-// Every collective is a mismatch between two layouts. Here are the planner's
-// meshes, layouts, and the steps that turn one layout into another;
+// Defines meshes, layouts, and the steps that change one layout into another.
 // planner/cost prices the same steps that passes/communicate emits.
 //
 //===----------------------------------------------------------------------===//
@@ -21,20 +20,21 @@ struct MeshAxis {
   int size = 1;     ///< ranks, >= 1
 };
 
-/// The difference between the ranks along an axis. The axis's name gives it.
+/// The kind of parallelism of an axis, which its name determines.
 enum class AxisRole : std::uint8_t {
-  data,    ///< "dp", and "zero": those that share one copy of the state
-  expert,  ///< "ep": as data, but in experts they hold different ones
-  context, ///< "cp": positions
-  tensor,  ///< "tp", and any other: whatever the operators choose
+  data,    ///< "dp", and "zero": ranks that share one copy of the state
+  expert,  ///< "ep": data-parallel ranks that hold different experts
+  context, ///< "cp": ranks that hold different positions
+  tensor,  ///< "tp", and every other name: operators choose their factor
 };
 AxisRole roleOf(const MeshAxis &axis);
 
-/// Named axes over ranks, major first: the last axis is innermost, so that its
-/// ranks are neighbours on the fastest link. rank = ((i0 * n1) + i1) * n2 ...
+/// Named axes over ranks, major first: the ranks of the last axis are
+/// neighbours on the fastest link. rank = ((i0 * n1) + i1) * n2 ...
 struct Mesh {
   std::vector<MeshAxis> axes;
 
+  /// Returns the number of ranks.
   int ranks() const;
   /// Returns the index of the axis called `name`, or -1.
   int find(const std::string &name) const;
@@ -44,11 +44,12 @@ struct Mesh {
 
 enum class Reduction : std::uint8_t { sum, max };
 
-/// Says which mesh axes split which dimension, and over which axes the value is
-/// partial: every rank holds a term of it. An axis appears at most once.
+/// The mesh axes that split each dimension of a tensor, and the axes over which
+/// the value is partial: every rank holds a term of the reduction. An axis
+/// appears at most once.
 struct Layout {
   std::vector<std::vector<int>> dims;   ///< per dimension: axes, major first
-  std::vector<int> partial;             ///< ascending
+  std::vector<int> partial;             ///< axes, ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
 
   /// Returns the replicated layout of a tensor of `rank` dimensions.
@@ -57,20 +58,19 @@ struct Layout {
   auto operator<=>(const Layout &) const = default;
 };
 
-/// A layout's placement on one axis: kReplicated, kPartial, or the dimension
-/// that the axis splits.
+/// The placement of a layout on an axis, if the axis splits no dimension.
 inline constexpr int kReplicated = -1;
 inline constexpr int kPartial = -2;
+/// Returns kReplicated, kPartial, or the dimension that `axis` splits.
 int placementOf(const Layout &layout, int axis);
 
 /// Returns `layout` with a new placement of `axis`: kReplicated, kPartial or a
-/// dimension. Axes of one dimension are kept ascending, so that the axis is
-/// minor-most unless a larger index follows.
+/// dimension. The axes of one dimension stay in ascending order.
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
-/// Returns the shape of one rank's shard; of a dimension that does not divide,
-/// the largest shard, to which the others are padded.
+/// Returns the shape of one rank's shard. A dimension that does not divide
+/// counts with its largest shard, to which the other shards are padded.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 
@@ -78,8 +78,7 @@ std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
 bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
              const Mesh &mesh);
 
-/// Returns text like "[b=dp, -, tp]", as a PartitionSpec, with
-/// partial={tp:sum}.
+/// Returns text like "[dp, -, tp] partial={cp:sum}".
 std::string toString(const Layout &layout, const Mesh &mesh);
 
 enum class StepKind : std::uint8_t {
@@ -88,29 +87,31 @@ enum class StepKind : std::uint8_t {
   allGather,     ///< split `fromDim` -> replicated
   allToAll,      ///< split `fromDim` -> split `toDim`
   slice,         ///< replicated -> split `toDim`; local
-  maskToRoot,    ///< replicated -> partial: rank 0 of the axis keeps it; local
+  maskToRoot,    ///< replicated -> partial: all but rank 0 hold zeros; local
 };
 
-bool isCollective(StepKind kind);
+bool isCollective(StepKind kind);  ///< whether the step communicates
 const char *nameOf(StepKind kind); ///< "all_reduce", ..., "slice", "mask"
 
 struct ReshardStep {
   StepKind kind;
   int axis = 0;
-  int fromDim = -1; ///< allGather, allToAll
-  int toDim = -1;   ///< reduceScatter, allToAll, slice
+  int fromDim = -1; ///< set by allGather, allToAll
+  int toDim = -1;   ///< set by reduceScatter, allToAll, slice
   Reduction reduction = Reduction::sum;
   Layout result; ///< layout after this step
 };
 
-/// Returns the steps that turn `from` into `to`, axis by axis. Steps that
-/// shrink the local shard come first, then those that keep its size, then those
-/// that grow it, as far as nesting allows: only the minor-most axis of a
-/// dimension can leave it, and an axis joins as the minor-most. Within a class
-/// the last axis goes first. Split -> partial goes through replicated.
+/// Returns the steps that change `from` into `to`, axis by axis. Steps that
+/// shrink the local shard come first, then steps that keep its size, then steps
+/// that grow it, as far as nesting allows: an axis can be added to or removed
+/// from a dimension only as its minor-most axis. Within a class the last axis
+/// comes first. A change from split to partial is split -> replicated ->
+/// partial.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
-/// Calls `visit(step, local shape before it)` for each step of a layout change.
+/// Calls `visit(step, local)` for each step of a layout change, where `local`
+/// is the shard's shape before the step.
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
                  const std::vector<std::int64_t> &shape, const Mesh &mesh,
@@ -122,8 +123,7 @@ void forEachStep(const Layout &from, const Layout &to,
   }
 }
 
-/// Returns the number of elements of a shape, as a double, since it may exceed
-/// 64 bits.
+/// Returns the number of elements of a shape, which may exceed 64 bits.
 inline double elementsOf(const std::vector<std::int64_t> &shape) {
   double product = 1.0;
   for (const std::int64_t size : shape)
@@ -131,7 +131,7 @@ inline double elementsOf(const std::vector<std::int64_t> &shape) {
   return product;
 }
 
-/// Returns the bytes of a tensor of a shape.
+/// Returns the bytes of a tensor of the shape, which may exceed 64 bits.
 inline double tensorBytes(const std::vector<std::int64_t> &shape,
                           double elementBytes) {
   double bytes = elementBytes;
@@ -140,10 +140,10 @@ inline double tensorBytes(const std::vector<std::int64_t> &shape,
   return bytes;
 }
 
-/// Divides the ranks of the mesh into groups that differ along `axes` alone, so
-/// that every rank is in one group. Members ascend, groups ascend by their
-/// first member.
-/// \param axes  ascending, without repeats; if empty, every rank is on its own
+/// Divides the ranks of the mesh into groups whose members differ along `axes`
+/// alone, so that every rank is in one group. Members ascend; groups ascend by
+/// their first member.
+/// \param axes  ascending, without repeats; if empty, each group has one rank
 std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
                                        const std::vector<int> &axes);
 

@@ -19,8 +19,8 @@ const char *nameOf(Split split) {
 
 namespace {
 
-// Returns the samples that the graph was built for, read off its inputs or else
-// its first tensor with a batch dimension; 0 if nothing depends on the batch.
+// Returns the number of samples for which the graph was built, from its inputs
+// or else its first tensor with a batch dimension; 0 if no tensor has one.
 std::int64_t samplesOf(const ModelGraph &graph) {
   std::int64_t any = 0;
   for (const SegmentGraph &segment : graph.segments)
@@ -36,7 +36,8 @@ std::int64_t samplesOf(const ModelGraph &graph) {
   return any;
 }
 
-// Marks the factors that run along a batch dimension of some operand or result.
+// Returns, per factor, whether it runs along a batch dimension of some operand
+// or result.
 std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   std::vector<bool> marked(op.factors.size(), false);
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
@@ -81,7 +82,7 @@ void shareSegments(ModelGraph &graph) {
   std::vector<bool> seen(graph.parameters.size(), false);
   for (const SegmentGraph &segment : graph.segments) {
     std::vector<Parameter *> own;
-    std::array<double, 2> all{}; // elements of the others, and of experts
+    std::array<double, 2> all{}; // elements of non-experts, and of experts
     for (const Tensor &tensor : segment.tensors) {
       if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
         continue;

@@ -1,10 +1,10 @@
 //===- op_graph.h - A training step as the planner sees it ------*- C++ -*-===//
 //
-// Plain values, no compiler: a model is a chain of segments; a segment is a
-// list of operators over tensors, forward then backward. Each operator names
-// its factors (the index names of an einsum) and says, per dimension of each
-// operand and result, which factor runs along it. The legal partitionings
-// follow from this alone.
+// Defines the planner's graph, which does not depend on the compiler. A model
+// is a chain of segments; a segment is a list of operators over tensors,
+// forward then backward. Each operator names its factors (the index names of an
+// einsum) and, per dimension of each operand and result, the factor along the
+// dimension. The legal partitionings follow from the factors alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 namespace mtplan::planner {
 
-/// The field's name for the split of a factor; `--splits` uses these names.
-/// `hidden` is the model dimension seen by pointwise operators of the residual
-/// stream; it is in no default set, because norms need it unsplit.
+/// The customary name for the split of a factor; `--splits` uses these names.
+/// `hidden` is the model dimension of pointwise operators of the residual
+/// stream; no default set contains `hidden`, because norms need it unsplit.
 enum class Split : std::uint8_t {
   batch,
   sequence,
@@ -34,17 +34,17 @@ enum class Split : std::uint8_t {
   feature,
   hidden
 };
-const char *nameOf(Split split);
+const char *nameOf(Split split); ///< "batch", "sequence", ..., "hidden"
 
 struct Factor {
   std::string name;      ///< "b", "s", "i", "o"
   std::int64_t size = 1; ///< global, > 0
   Split split = Split::feature;
   bool divisible = true;                ///< false: never split
-  Reduction reduction = Reduction::sum; ///< of results that lack the factor
-  /// The work of the busiest rank over the mean, when split by n > 1 ranks, is
-  /// 1 + skew * (1 - 1/n): skew is 1 for the causal sequence split, else 0. It
-  /// is 0 over context ranks, which have early and late slices.
+  Reduction reduction = Reduction::sum; ///< for results without the factor
+  /// If n > 1 ranks split the factor, the busiest rank's work over the mean is
+  /// 1 + skew * (1 - 1/n): skew is 1 for the causal sequence split, else 0.
+  /// Context-parallel ranks are balanced by early and late slices.
   double skew = 0.0;
 };
 
@@ -53,23 +53,23 @@ enum class Phase : std::uint8_t { forward, backward };
 
 struct Tensor {
   std::string name;
-  std::vector<std::int64_t> shape; ///< global over the ranks of one micro-batch
+  std::vector<std::int64_t> shape; ///< unsharded, for one micro-batch
   int elementBytes = 2;
   TensorKind kind = TensorKind::activation;
-  Phase phase = Phase::forward; ///< where it is made; forward if an argument
+  Phase phase = Phase::forward; ///< its producer's; forward for arguments
   int parameter = -1;           ///< index into ModelGraph::parameters
   int batchDim = -1;            ///< the dimension that counts samples, or -1
 };
 
 /// One operand or result: a tensor, and per dimension the index of the factor
-/// that may split it in this operator, or -1 where it must not be split. The
-/// size of a dimension is its factor's or a multiple: features are heads in a
-/// row.
+/// that may split the dimension in this operator, or -1 if nothing may. The
+/// size of a dimension is its factor's or a multiple of it: features are a
+/// multiple of heads.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
-  /// Whether no more of the operand is read than the first result has elements:
-  /// a table in which rows are looked up.
+  /// Whether the operand is a lookup table, of which the operator reads at most
+  /// as many elements as its first result has.
   bool lookedUp = false;
 };
 
@@ -80,10 +80,10 @@ enum class OpClass : std::uint8_t {
   memory     ///< bound by its operands and results
 };
 
-/// Which figures of the software price an operator of class memory. The
-/// operator's definition in the IR says so.
+/// Selects the software's figures that price an operator of class memory. The
+/// operator's definition in the IR sets the kind.
 enum class PassKind : std::uint8_t {
-  traffic, ///< none: it reads its operands and writes its results
+  traffic, ///< no figures: the bytes of operands and results count
   layerNorm,
   rmsNorm,
   residual,
@@ -91,8 +91,8 @@ enum class PassKind : std::uint8_t {
   gated,
   rope,
   dropout,
-  biasGradient,   ///< in the backward half alone
-  logitsRead,     ///< one of two passes over the logits in the forward half
+  biasGradient,   ///< has figures in backward alone
+  logitsRead,     ///< one of two passes over the logits in forward
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
@@ -102,8 +102,8 @@ inline constexpr const char *kDropout = "dropout";
 struct Op {
   std::string name; ///< "h.*.mlp.fc1", "h.*.mlp.fc1.dx"
   std::string kind; ///< the operator's mnemonic: "einsum", "layer_norm"
-  /// Tells apart the kernels of one kind that differ in speed: the function of
-  /// an activation, "gelu_tanh"; kDropout of attention with dropout.
+  /// Distinguishes kernels of one kind that differ in speed: the function of an
+  /// activation, such as "gelu_tanh"; kDropout for attention with dropout.
   std::string variant;
   Phase phase = Phase::forward;
   OpClass opClass = OpClass::memory;
@@ -112,17 +112,16 @@ struct Op {
   std::vector<Use> operands;
   std::vector<Use> results;
   /// The operand whose producer the operator may be fused into, or -1. The
-  /// producer is a product or a pass of the same phase and makes the operand as
-  /// its first result; it has at most one such consumer.
+  /// producer is a product or a pass of the same phase, and the operand is its
+  /// first result. A producer has at most one such consumer.
   int fusedOperand = -1;
-  /// Operands that are added to the result: partial whenever the result is (one
-  /// rank alone then keeps a bias under a split contraction).
+  /// The operands that are added to the result. An addend is partial whenever
+  /// the result is: if a contraction is split, one rank alone adds the bias.
   std::vector<int> addends;
-  /// Each group lists operands in which the operator is jointly linear: they
-  /// may come partial, the result is then partial, and the other operands are
-  /// not.
+  /// Each group lists operands in which the operator is jointly linear: if they
+  /// are partial, the result is partial, and the other operands are not.
   std::vector<std::vector<int>> linearGroups;
-  Flops flops; ///< of the whole operator, all ranks together
+  Flops flops; ///< of all ranks together
   /// gemm only: factors by role. m: first operand and result; n: second and
   /// result; k: both operands; batch: all three.
   std::vector<int> m, n, k, batch;
@@ -133,16 +132,17 @@ struct Accumulation {
   int parameter = 0; ///< index into ModelGraph::parameters
 };
 
-/// The unit of repetition. Tensor lists index `tensors`.
+/// A part of the model that can repeat, such as a layer. Lists of tensors are
+/// indices into `tensors`.
 struct SegmentGraph {
   std::string name; ///< "embed", "h", "head"
-  int repeat = 1;   ///< consecutive equal repeats, >= 1
+  int repeat = 1;   ///< the number of consecutive equal repeats, >= 1
   int first = 0;    ///< index of the first repeat, for names
   std::vector<Tensor> tensors;
   std::vector<Op> ops; ///< in program order; forward ones first
   std::vector<int> carriedIn, carriedOut; ///< forward arguments and results
-  /// In backward: gradients of carriedOut come in, those of carriedIn go out,
-  /// in order.
+  /// Backward arguments and results: the gradients of carriedOut and of
+  /// carriedIn, in order.
   std::vector<int> gradientIn, gradientOut;
   std::vector<Accumulation> accumulations;
   /// Scalars that are reported once per step (the loss), summed over
@@ -158,8 +158,8 @@ struct Parameter {
   int copies = 1;        ///< one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// Its elements over those of all parameters of the first segment that has
-  /// it.
+  /// The parameter's share of the elements in the first segment that uses it,
+  /// where experts and other parameters count separately.
   double ofSegment = 1.0;
 };
 
@@ -168,30 +168,29 @@ struct ModelGraph {
   std::vector<Parameter> parameters;
   std::vector<SegmentGraph> segments; ///< in chain order
   std::int64_t sequence = 0;          ///< tokens per sample, for throughput
-  /// Products of one micro-batch, forward and backward, attention counted over
-  /// all pairs of positions: the numerator of MFU (Narayanan et al. 2021, 5.1,
-  /// without recomputation).
+  /// The operations of one micro-batch's products, forward and backward, with
+  /// attention over all pairs of positions: the numerator of MFU (Narayanan et
+  /// al. 2021, 5.1, without recomputation).
   Flops modelFlops;
 };
 
 /// Sets Parameter::ofSegment.
 void shareSegments(ModelGraph &graph);
 
-/// Returns whether the parameter belongs to experts, whose ranks are others
-/// than those of the rest, so that its messages are separate.
+/// Returns whether the parameter belongs to experts. Their gradients are
+/// reduced over other process groups, in separate messages.
 bool isOfExperts(const Parameter &parameter);
 
-/// Returns whether the tensor is the gradient of one micro-batch.
+/// Returns whether the tensor is a parameter's gradient of one micro-batch.
 bool isAccumulated(const SegmentGraph &segment, int tensor);
 
-/// Returns whether the segment's repeats are layers of the model: it repeats,
-/// or pins have cut it off a segment that does. Labels of such segments have a
-/// star.
+/// Returns whether the segment's repeats are layers of the model: the segment
+/// repeats, or pins have cut it off a segment that does. The operator names of
+/// such segments contain "*".
 bool isLayer(const SegmentGraph &segment);
 
-/// Returns whether a repeat passes the tensor on as it received it, as a
-/// decoder does with the encoder's output. Several repeats that save it hold
-/// one value.
+/// Returns whether a repeat passes the tensor through unchanged, as a decoder
+/// does with the encoder's output. Repeats that save the tensor share one copy.
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
 
 /// Returns the graph for another number of samples per micro-batch, all
@@ -199,9 +198,9 @@ bool isCarriedOut(const SegmentGraph &segment, int tensor);
 /// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
 
-/// Returns every violation of this file's promises, a sentence each that starts
-/// with a JSON pointer; empty if the graph is sound. Complexity: linear in the
-/// graph.
+/// Returns a sentence for every violation of the invariants in this file's
+/// comments, each starting with a JSON pointer; empty if the graph is valid.
+/// Complexity: linear in the graph.
 std::vector<std::string> check(const ModelGraph &graph);
 
 } // namespace mtplan::planner

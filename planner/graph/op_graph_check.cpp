@@ -1,7 +1,7 @@
-//===- op_graph_check.cpp - The promises of a sound op graph --------------===//
+//===- op_graph_check.cpp - The invariants of an op graph -----------------===//
 //
-// One function per promise of op_graph.h's comments. Pointers are those of the
-// JSON form (op_graph_json.h), so that a reader can find the place.
+// Checks the invariants that op_graph.h's comments state. Errors start with a
+// pointer into the JSON form of the graph (op_graph_json.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ using base::childPointer;
 
 std::string quoted(const std::string &name) { return '"' + name + '"'; }
 
-/// Checks one graph and collects what is wrong with it.
+/// Checks one graph and collects its errors.
 class GraphCheck {
 public:
   explicit GraphCheck(const ModelGraph &model) : graph(model) {}
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  // Reports a sentence, which is given as texts and whole numbers.
+  // Adds an error: the concatenation of `parts`, which are texts and integers.
   template <typename... Parts>
   void fail(const std::string &pointer, const Parts &...parts) {
     std::string &error = errors.emplace_back(pointer + ": ");
@@ -140,8 +140,8 @@ private:
       fail(pointer + "/skew", "must be a number of at least 0");
   }
 
-  // Checks that the factors of a role are in the uses that define it and in no
-  // other role.
+  // Checks that every factor of m, n, k and batch is in the operands and result
+  // that define the role, and that no factor has two roles.
   void checkRoles(const Op &op, const std::string &pointer) {
     if (op.opClass != OpClass::gemm) {
       if (!op.m.empty() || !op.n.empty() || !op.k.empty() || !op.batch.empty())
@@ -222,8 +222,8 @@ private:
     checkRoles(op, pointer);
   }
 
-  // Checks that each tensor is made once, an argument never, and that the order
-  // of operators can be executed as written.
+  // Checks that each tensor has one producer, that arguments have none, and
+  // that producers precede their consumers.
   void checkOrder(const SegmentGraph &segment, const std::string &pointer) {
     std::vector<int> maker(segment.tensors.size(), -1);
     auto valid = [&](int tensor) { return exists(tensor, segment); };
@@ -284,8 +284,8 @@ private:
     }
   }
 
-  // Checks that a fused operator reads its producer's result element by
-  // element.
+  // Checks that a fused operator is pointwise in its producer's first result,
+  // and that the producer has no other fused consumer.
   void checkFusedOperand(const SegmentGraph &segment, const Op &op,
                          const std::string &pointer,
                          std::vector<bool> &isFused) {

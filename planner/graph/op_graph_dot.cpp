@@ -27,7 +27,7 @@ using Vertex = Drawing::vertex_descriptor;
 
 constexpr Vertex kNone = static_cast<Vertex>(-1);
 
-// Returns one fill colour per word of a strategy's tensor axis.
+// Returns the fill colour for the first entry whose word `strategy` contains.
 const char *colourOf(const std::string &strategy) {
   struct Entry {
     const char *word, *colour;
@@ -64,7 +64,7 @@ public:
     for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
       if (i < carried.size())
         makers[at(segment.carriedIn[i])] = carried[i];
-    // Gradients of carried values come from a segment that is not drawn yet.
+    // The next segment, which is not drawn yet, makes the incoming gradients.
     for (std::size_t i = 0; i < segment.gradientIn.size(); ++i)
       for (std::size_t o = 0; o < segment.ops.size(); ++o)
         for (const Use &use : segment.ops[o].operands)
@@ -146,7 +146,7 @@ private:
   const ModelGraph &graph;
   const Mesh &mesh;
   Drawing drawing;
-  std::vector<Vertex> carried; ///< producers of what the last segment passes on
+  std::vector<Vertex> carried; ///< producers of the last segment's carriedOut
   std::vector<Awaiting> awaiting, nextAwaiting;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The names are in the order of the enumerators, which an index becomes.
+// The names are in the order of the enumerators, so that an index is a value.
 const Names kTensorKinds{"activation", "parameter", "input"};
 const Names kPhases{"forward", "backward"};
 const Names kReductions{"sum", "max"};
@@ -128,7 +128,8 @@ ordered_json write(const SegmentGraph &segment) {
           {"reported", segment.reported}};
 }
 
-// Returns whether `value` fits on one line: it holds no list of objects.
+// Returns whether `value` is printed on one line: values without lists of
+// objects are.
 bool isLeaf(const ordered_json &value) {
   if (!value.is_structured())
     return true;
@@ -160,8 +161,7 @@ void print(const ordered_json &value, const std::string &indent,
 }
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
-// The limit lets a double hold the bytes of a tensor of a few such dimensions
-// exactly enough, and 64 bits hold a product of two sizes.
+// The largest size of a dimension. The product of two sizes fits in 64 bits.
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
 class GraphReader {
@@ -344,7 +344,7 @@ ModelGraph parseModelGraph(const std::string &text) {
   } catch (const base::JsonError &error) {
     throw GraphError(error.what());
   }
-  // A value that could not be read would only be complained about twice.
+  // The check is skipped after read errors, which it would report again.
   base::JsonErrors errors =
       reader.errors.empty() ? check(graph) : std::move(reader.errors);
   if (!errors.empty())

@@ -1,8 +1,8 @@
 //===- op_graph_json.h - A planning problem as a file -----------*- C++ -*-===//
 //
-// A graph file holds the planning problem without a compiler, so that the file
-// alone reproduces a wrong plan. The form is op_graph.h's, member by member,
-// with keys in snake_case, factors and tensors by index.
+// Reads and writes graph files. A graph file holds a planning problem and needs
+// no compiler, so that it alone reproduces a wrong plan. The members are those
+// of op_graph.h, with keys in snake_case and with factors and tensors by index.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,19 +16,19 @@
 
 namespace mtplan::planner {
 
-/// A graph file that cannot be used. what() is every violation, one a line,
-/// each starting with the JSON pointer of the offending value (with
-/// "line:column" where the text is not JSON).
+/// Reports an invalid graph file. what() lists every violation, one per line,
+/// each starting with the JSON pointer of the offending value (or with
+/// "line:column" if the text is not JSON).
 class GraphError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the file of `graph`: one line per tensor, factor and use; the same
-/// graph gives the same bytes.
+/// Returns the file's text: one line per tensor, factor and use. Equal graphs
+/// have equal text.
 std::string formatModelGraph(const ModelGraph &graph);
 
-/// Reads a file's text. The result passes check().
-/// \throws GraphError
+/// Reads a graph file's text. The result passes check().
+/// \throws GraphError with every violation
 ModelGraph parseModelGraph(const std::string &text);
 
 } // namespace mtplan::planner

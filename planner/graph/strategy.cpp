@@ -1,5 +1,4 @@
-//===- strategy.cpp - An assignment of mesh axes to factors
-//----------------===//
+//===- strategy.cpp - An assignment of mesh axes to factors ---------------===//
 
 #include "planner/graph/strategy.h"
 
@@ -16,8 +15,8 @@ const Factor &factorOf(const Op &op, int index) {
   return op.factors[at(index)];
 }
 
-// Returns whether a result is partial over an axis with this choice, and sets
-// the reduction that it then needs.
+// Returns whether a result is partial over an axis with this choice, and if so
+// sets its reduction.
 bool isPartialOver(const Op &op, int choice, const Use &result,
                    Reduction &reduction) {
   if (choice == kReplicated)
@@ -32,7 +31,7 @@ bool isPartialOver(const Op &op, int choice, const Use &result,
   return true;
 }
 
-// Returns whether a value would be both a sum and a maximum of terms.
+// Returns whether some result would be partial with both a sum and a maximum.
 bool mixesReductions(const Op &op, const Strategy &strategy) {
   for (const Use &result : op.results) {
     bool sum = false, max = false;
@@ -61,8 +60,7 @@ Layout layoutOf(const Use &use, const Strategy &strategy) {
   return layout;
 }
 
-// Returns whether some result needs a sum over an axis with this choice of
-// factor.
+// Returns whether some result is a partial sum over an axis with this choice.
 bool leavesSumPartial(const Op &op, int choice) {
   if (choice < 0 || factorOf(op, choice).reduction != Reduction::sum)
     return false;

@@ -1,9 +1,9 @@
 //===- strategy.h - An assignment of mesh axes to factors -------*- C++ -*-===//
 //
-// The legal strategies of an operator and the layouts that each of them
-// implies. A strategy gives a mesh axis to a factor, to nothing (every rank
-// repeats the work), or to a linear group (partial operands in, partial result
-// out).
+// Enumerates the legal strategies of an operator and the layouts that each
+// strategy implies. A strategy assigns each mesh axis to a factor, to nothing
+// (every rank repeats the work), or to a linear group (operands and result are
+// partial).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 
 namespace mtplan::planner {
 
-/// The choice of every mesh axis: a factor index >= 0, kReplicated, or kLinear
-/// - g for the linear group g.
+/// The assignment of every mesh axis: a factor index >= 0, kReplicated, or
+/// kLinear - g for the linear group g.
 inline constexpr int kLinear = -2;
 struct Strategy {
   std::vector<int> axes;
@@ -32,21 +32,20 @@ struct AxisRule {
   bool has(Split split) const;
 };
 
-/// Returns all legal strategies: the replicated one first, then by factor,
-/// linear groups last; ties are broken by this order. A factor is legal on an
-/// axis if its split is in the rule, it is divisible, and its size divides by
-/// the axes given to it. If replication is not allowed, an axis is replicated
-/// only if no factor fits.
+/// Returns all legal strategies: the replicated one first, then by factor, then
+/// by linear group. The order breaks ties between equal costs. A factor is
+/// legal on an axis if the rule has its split, it is divisible, and its size
+/// divides by the product of its axes. An axis that may not be replicated is
+/// replicated only if no factor is legal.
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 
-/// Returns the layout in which the operator reads operand `index` or makes
-/// result `index`.
+/// Return the layout of operand or result `index` under `strategy`.
 Layout operandLayout(const Op &op, const Strategy &strategy, int index);
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
-/// Returns the strategy in the field's words: "column", "row", "head", "vocab",
-/// "batch + column", "replicated", "partial".
+/// Returns the strategy as text: "column", "row", "batch + column",
+/// "replicated", "partial", ...
 std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh);
 
 } // namespace mtplan::planner

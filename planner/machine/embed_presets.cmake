@@ -1,9 +1,9 @@
-# Writes OUTPUT, a C++ file that holds the text of every FOLDER/*.json and gives
-# it by FUNCTION.
+# Writes OUTPUT, a C++ file with the text of every FOLDER/*.json, which FUNCTION
+# returns.
 #   cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# By name, not by file name: '-' sorts before the '.' of ".json".
+# Sorts by name without ".json", since '-' sorts before '.'.
 file(GLOB paths ${FOLDER}/*.json)
 set(names "")
 foreach(path IN LISTS paths)

@@ -1,7 +1,8 @@
 //===- machine.h - Devices and links of a cluster ---------------*- C++ -*-===//
 //
-// A machine is a machine file, read into plain values. Every number in a file
-// carries its source; machine_json.cpp rejects a number without one.
+// Defines a machine: its devices, hosts and network, as read from a machine
+// file. Every number in a file has a source; machine_json.cpp rejects a number
+// without one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +24,9 @@
 
 namespace mtplan::planner {
 
-/// With fp8, products of the layers take 8-bit operands; all else is in bf16.
+/// With fp8, products of layers have 8-bit operands; everything else is bf16.
 enum class Precision { fp32, fp16, bf16, fp8 };
+/// Returns "fp32", "fp16", "bf16" or "fp8".
 inline const char *nameOf(Precision precision) {
   constexpr const char *kNames[] = {"fp32", "fp16", "bf16", "fp8"};
   return kNames[static_cast<std::size_t>(precision)];
@@ -35,73 +37,72 @@ inline int bytesOf(Precision precision) {
   return precision == Precision::fp32 ? 4 : 2;
 }
 
-/// Returns the index of the precision that passes see, out of fp32, fp16 and
-/// bf16; fp8's is bf16's.
+/// Returns the index, among fp32, fp16 and bf16, of the precision in which
+/// values are stored; with fp8 they are stored as bf16.
 inline std::size_t storedAs(Precision precision) {
   return static_cast<std::size_t>(precision == Precision::fp8 ? Precision::bf16
                                                               : precision);
 }
 
-/// One unit's output in a matrix product, and the rate of products of such
-/// tiles over that of the best tile.
+/// The output tile that one unit computes in a matrix product, and the rate of
+/// products of such tiles relative to the best tile.
 struct Tile {
   int m = 1, n = 1;
   double rate = 1.0; ///< (0, 1]
 };
 
-/// Relative rates of products, (0, 1]. Sources: see the machine files.
+/// Rates relative to aligned products without a batch, in (0, 1].
 struct ProductRates {
-  /// The rate where n or k is not a multiple of 64 elements, or not even of 8.
+  /// The rates if n or k is not a multiple of 64 elements, or of 8.
   double unaligned64 = 1.0, unaligned8 = 1.0;
   double batched = 1.0; ///< strided batched products
 };
 
-/// The rates that one software's kernels were measured to reach on a device.
-/// They replace the software file's general figures.
+/// The measured rates of one software's kernels on a device, which replace the
+/// software file's general figures.
 struct MeasuredKernels {
   struct Attention {
     double forward = 0.0, backward = 0.0; ///< shares of peak; 0: not measured
   };
-  /// By Precision; fp8 uses bf16's. The figures of attention with dropout,
-  /// where they are known.
+  /// Figures by Precision (fp8 uses bf16's), without and with dropout.
   std::array<Attention, 3> attention, droppingAttention;
-  /// The rate of reading every operand and writing every result once, by
-  /// kernel, or kernel and variant ("activation.gelu"), and Precision; 0: not
-  /// measured.
+  /// The rates at which kernels read every operand and write every result once,
+  /// by kernel, or kernel and variant ("activation.gelu"), and by Precision; 0:
+  /// not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
   /// The kernels that are fused with the producer of their operand, by
-  /// Precision, in alphabetical order, as fusionName spells them.
+  /// Precision, as sorted results of fusionName.
   std::array<std::vector<std::string>, 3> fusions;
-  std::string software; ///< "mtplan"; empty: nothing was measured
+  std::string software; ///< the measured software; empty: none
 };
 
 struct Device {
   std::string name;
-  std::string architecture; ///< "ampere"; by which software knows its kernels
+  std::string architecture; ///< "ampere"; software files may refer to it
   Bytes memory;             ///< physical, before any reserve
   Bytes reserved;           ///< context, libraries, allocator slack
-  /// The part of `reserved` for the context and library handles, and for
-  /// buffers of collectives. The rest is slack. 0: not told apart.
+  /// The parts of `reserved` for the context and library handles, and for
+  /// buffers of collectives; 0: unknown.
   Bytes reservedContext, reservedBuffers;
-  BytesPerSec bandwidth; ///< of memory, peak
+  BytesPerSec bandwidth; ///< peak memory bandwidth
   /// The share of the bandwidth that passes reach, (0, 1].
   double bandwidthEfficiency = 1.0;
   /// The share of that rate that norms, activations and other passes reach,
   /// (0, 1].
   double elementwiseEfficiency = 1.0;
   int units = 1; ///< SMs or cores that tiles are distributed over
-  /// A product uses the fastest tile.
+  /// The tile shapes, of which a product uses the fastest.
   std::vector<Tile> tiles = std::vector<Tile>(1);
-  /// The time to fill and drain a wave of the first tile, whatever k is. Other
-  /// tiles scale with their area.
+  /// The time to fill and drain a wave of the first tile, for any k. The time
+  /// of other tiles is proportional to their area.
   Seconds wave;
   ProductRates products;
-  Seconds launch;                 ///< between one kernel and the next
+  Seconds launch;                 ///< the gap between two kernels
   double gemmEfficiency = 1.0;    ///< sustained share of peak of large products
   double gemmEfficiencyFp8 = 1.0; ///< the same share for fp8
-  /// The share by Precision; 0: the precision has no figure of its own.
+  /// The same share by Precision; 0: gemmEfficiency applies.
   std::array<double, 3> ownGemmEfficiency{};
-  /// The share of fused attention for which the software has no figure.
+  /// The share of peak of fused attention, if the software has no figure.
   double attentionEfficiency = 1.0;
   MeasuredKernels kernels;
   /// Standard deviation over mean of the speed of devices of this kind.
@@ -117,9 +118,9 @@ struct Device {
   BytesPerSec passRate() const { return streamRate() * elementwiseEfficiency; }
 };
 
-/// Returns the time on the slowest of `devices`, which sets the pace of a step,
-/// over that on a mean one. Speeds are normally distributed: 1 + spread *
-/// sqrt(2 ln devices).
+/// Returns the time on the slowest of `devices` devices, for which a step
+/// waits, relative to a mean device: 1 + spread * sqrt(2 ln devices), for
+/// normally distributed speeds.
 inline double slowestOf(const Device &device, int devices) {
   assert(devices >= 1);
   return 1.0 + device.spread * std::sqrt(2.0 * std::log(devices));
@@ -135,7 +136,7 @@ struct NetworkLevel {
   /// `bandwidth`.
   BytesPerSec pointToPoint;
   Seconds latency; ///< per step of a ring
-  Seconds base;    ///< per pass, whatever its size; an all-reduce has two
+  Seconds base;    ///< per collective of any size; twice for an all-reduce
   bool inSwitchReduction = false; ///< SHARP / NVLS
   /// If inSwitchReduction is set, these replace `bandwidth` and the latency of
   /// all steps of an all-reduce that the switch sums.
@@ -150,11 +151,11 @@ struct NetworkLevel {
 /// offloaded state is stored.
 struct Host {
   Bytes memory;          ///< of a node, available to a program
-  BytesPerSec bandwidth; ///< of that memory, all sockets, peak
+  BytesPerSec bandwidth; ///< peak memory bandwidth of all sockets
   /// The share of the bandwidth that an optimizer's update reaches, (0, 1].
   double updateEfficiency = 1.0;
-  /// The rate between one device and the host, in one direction, of large
-  /// copies while all devices copy.
+  /// The rate of large copies between one device and the host, in one
+  /// direction, while all devices copy.
   BytesPerSec link;
   Seconds linkLatency; ///< per copy
 };
@@ -168,7 +169,7 @@ struct Machine {
   Precision defaultPrecision = Precision::bf16;
 };
 
-/// Returns how many of `devices` devices share a node's host. They divide the
+/// Returns the number of devices, of `devices` in total, that share a node's
 /// host evenly.
 inline int sharersOf(const Machine &machine, int devices) {
   return std::max(1, std::min(machine.devicesPerNode, devices));
@@ -181,7 +182,7 @@ inline Bytes hostShareOf(const Machine &machine, int devices) {
                       : Bytes{};
 }
 
-/// A machine file that cannot be used. what() is every violation, one a line,
+/// Reports an invalid machine file. what() lists every violation, one per line,
 /// each starting with the JSON pointer of the offending value.
 class MachineError : public std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -1,7 +1,7 @@
 //===- machine_json.cpp - Machine files, both directions ------------------===//
 //
-// Every number is an object {"value": ..., "source": "..."}, so that none lacks
-// its source. Units are in the keys.
+// Every number is an object {"value": ..., "source": "..."}, so that no number
+// lacks a source. Keys include the unit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ constexpr double kGB = 1e9;
 constexpr double kMicro = 1e-6;
 constexpr double kTera = 1e12;
 
-// Limits that no machine of the coming decades is expected to pass. A number
-// beyond them is in the wrong unit.
+// Limits of plausible figures. A number beyond a limit is probably in the wrong
+// unit.
 constexpr base::NumberRange kMemory{0, 1e6, true};    // GB or GiB
 constexpr base::NumberRange kReserve{0, 1e6, false};  // GiB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // GB/s
@@ -56,7 +56,7 @@ constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 class MachineReader {
 public:
   Machine read(json file) {
-    // An unknown device was reported already and is missing here.
+    // completeDevice() reports an unknown device and removes it.
     bool hadDevice = file.is_object() && file.contains("device");
     completeDevice(file, errors);
     Machine machine;
@@ -119,7 +119,7 @@ private:
     base::JsonFields &fields = sourced.plain;
     device.name = fields.text("name");
     device.architecture = fields.text("architecture", "");
-    // Vendors use both gigabytes and gibibytes; the key says which.
+    // Vendors use both gigabytes and gibibytes, so the key includes the unit.
     if (fields.find("memory_GB"))
       device.memory = Bytes{kGB * sourced.number("memory_GB", kMemory)};
     else
@@ -195,7 +195,8 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
-  // Reads both directions of a precision or neither.
+  // Reads the measured shares per precision; forward without backward, or the
+  // reverse, is an error.
   void readAttention(base::JsonFields &fields, const char *key,
                      std::array<MeasuredKernels::Attention, 3> &shares) {
     const json *attention = fields.find(key);
@@ -273,7 +274,7 @@ private:
     return host;
   }
 
-  // Reads a level; of a `single` link the rate suffices.
+  // Reads a level of the network. For a `single` link the rate suffices.
   NetworkLevel readLevel(const json &object, const std::string &pointer,
                          bool last, bool single) {
     NetworkLevel level;

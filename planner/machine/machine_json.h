@@ -1,4 +1,8 @@
 //===- machine_json.h - Machine files, both directions ----------*- C++ -*-===//
+//
+// Reads and writes machine files. docs/machine-format.md describes them.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_MACHINE_MACHINE_JSON_H
 #define MTPLAN_PLANNER_MACHINE_MACHINE_JSON_H
@@ -11,7 +15,7 @@
 namespace mtplan::planner {
 
 /// Reads and checks a machine file's text.
-/// \throws MachineError with every violation.
+/// \throws MachineError with every violation
 Machine parseMachine(const std::string &text);
 
 /// Returns the text of a machine file in which every number has `source` as its
@@ -22,10 +26,10 @@ std::string formatMachine(const Machine &machine, const std::string &source);
 std::vector<std::string> presetNames();
 
 /// Returns the text of a preset by name, else of the file at that path.
-/// \throws MachineError naming the presets when there is neither.
+/// \throws MachineError with the names of the presets if there is neither
 std::string machineText(const std::string &nameOrPath);
 
-/// Returns the parsed machine of machineText.
+/// Returns the machine that parseMachine reads from machineText.
 Machine loadMachine(const std::string &nameOrPath);
 
 } // namespace mtplan::planner

@@ -1,4 +1,4 @@
-//===- preset_files_json.cpp - What preset files have in common -----------===//
+//===- preset_files_json.cpp - Machine and software presets ---------------===//
 
 #include "planner/machine/preset_files_json.h"
 
@@ -48,8 +48,7 @@ std::string notFound(const char *kind, std::span<const Preset> presets,
 
 namespace {
 
-// Returns the presets that describe a device themselves, the first one of each
-// device.
+// Returns, for each device, the first preset that describes it in full.
 std::vector<json> describingPresets() {
   std::vector<json> found;
   for (const Preset &preset : machinePresets()) {
@@ -65,7 +64,7 @@ std::vector<json> describingPresets() {
   return found;
 }
 
-// Returns the preset whose device is `name`; null, with a note, if there is
+// Returns the preset whose device is `name`; null, with an error, if there is
 // none.
 json presetOf(const std::string &name, const std::string &pointer,
               base::JsonErrors &errors) {
@@ -81,9 +80,9 @@ json presetOf(const std::string &name, const std::string &pointer,
   return nullptr;
 }
 
-// Replaces the known device's members by those that the file gives.
+// Returns the preset's `device` with its members replaced by those of `own`.
 json patched(json device, const json &own) {
-  // A file gives one amount of memory, in one unit.
+  // The file's memory replaces the preset's even if the units differ.
   if (own.contains("memory_GB") || own.contains("memory_GiB")) {
     device.erase("memory_GB");
     device.erase("memory_GiB");

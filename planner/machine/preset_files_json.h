@@ -1,11 +1,11 @@
-//===- preset_files_json.h - What preset files have in common ---*- C++ -*-===//
+//===- preset_files_json.h - Machine and software presets -------*- C++ -*-===//
 //
-// Presets are the files of examples/machines and examples/software at build
-// time, so that one is found in any current directory and wherever the program
-// was copied; embed_presets.cmake generates their lists. A file holds no bare
-// values: each is an object {"value": ..., "source": "..."}. The device of a
-// short machine file is the name of a preset's device, or such a device with
-// some figures of its own.
+// Common code of machine and software files. embed_presets.cmake embeds the
+// files of examples/machines and examples/software in the program as presets,
+// so that they do not depend on the current directory. Every value in a file is
+// an object {"value": ..., "source": "..."}. In a short machine file, the
+// device is the name of a preset's device, or an object that changes some
+// figures of a preset's device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace mtplan::planner {
 
 struct Preset {
   const char *name; ///< file name without ".json"
-  const char *text; ///< of the file
+  const char *text; ///< contents of the file
 };
 
 /// Returns all presets, sorted by name.
@@ -37,8 +37,8 @@ std::vector<std::string> namesOf(std::span<const Preset> presets);
 std::optional<std::string> textOf(std::span<const Preset> presets,
                                   const std::string &nameOrPath);
 
-/// Returns the message that there is neither.
-/// \param kind  "machine", "software"
+/// Returns the error message for a name or path that textOf does not find.
+/// \param kind  "machine" or "software"
 std::string notFound(const char *kind, std::span<const Preset> presets,
                      const std::string &nameOrPath);
 
@@ -46,8 +46,9 @@ std::string notFound(const char *kind, std::span<const Preset> presets,
 /// presets' order.
 std::vector<std::string> knownDevices();
 
-/// Writes /device of a machine file out in full where it is short, and gives
-/// the file the preset's default precision if it has none of its own.
+/// Replaces a short /device of a machine file by the complete object, and adds
+/// the preset's default precision if the file has none. An unknown device is
+/// an error and is removed.
 void completeDevice(base::Json &file, base::JsonErrors &errors);
 
 /// Reads an object whose members are values with sources, with the methods of
@@ -61,7 +62,7 @@ public:
   /// Reads the members without a source: names, and objects of members.
   base::JsonFields plain;
 
-  /// Returns null, without a note, if the member is missing.
+  /// Returns the member's value; null, without an error, if it is missing.
   const base::Json *value(const std::string &key);
   std::optional<double> optional(const std::string &key,
                                  const base::NumberRange &range);
@@ -74,15 +75,15 @@ public:
   /// \param ranges  by column
   std::vector<std::vector<double>>
   rows(const std::string &key, const std::vector<base::NumberRange> &ranges);
-  /// Returns at least one string; none, with a note, if the member is missing.
+  /// Returns at least one string; it is an error if the member is missing.
   std::vector<std::string> texts(const std::string &key);
   /// Returns at least one number; none if the member is missing.
   std::vector<double> numbers(const std::string &key,
                               const base::NumberRange &range);
 
 private:
-  /// Returns the member if it is an array that is not empty; else null, with a
-  /// note if it is not missing.
+  /// Returns the member if it is an array that is not empty; else null, with an
+  /// error unless it is missing.
   const base::Json *list(const std::string &key, const char *kind);
   std::string pointerTo(const std::string &key) const {
     return plain.pointerTo(key) + "/value";

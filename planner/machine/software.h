@@ -1,10 +1,10 @@
 //===- software.h - The software that runs on the devices -------*- C++ -*-===//
 //
-// A software file describes a generation of training software: its kernels, the
-// memory traffic of its passes, and the work that it overlaps. The same
-// operators on the same device take different times under each. Every number in
-// a file has a source; software_json.cpp rejects a number without one.
-// docs/software-format.md lists the sources.
+// Defines the contents of a software file, which describes a generation of
+// training software: its kernels, the memory traffic of its passes, and the
+// work that it overlaps. The time of an operator on a device depends on the
+// software. Every number in a file has a source; software_json.cpp rejects a
+// number without one. docs/software-format.md lists the sources.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,15 +30,15 @@ struct Pass {
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
-/// Passes that are not products. A pass that is fused with a neighbour is 0
-/// here or in the neighbour.
+/// The figures of memory-bound passes. If two neighbouring passes are fused,
+/// the figures of one of them are 0.
 struct Passes {
   Pass layerNorm, rmsNorm;
   Pass residual;   ///< additions of the residual stream
   Pass activation; ///< of one input: GELU
   Pass gated;      ///< of two inputs, per element of one: SwiGLU
   Pass rope, dropout;
-  Pass biasGradient; ///< per element of the gradient summed; backward alone
+  Pass biasGradient; ///< per element of the summed gradient; backward alone
 };
 
 /// The shares of peak that an attention kernel reaches on a device.
@@ -49,37 +49,38 @@ struct AttentionRate {
 
 /// Attention that stores its scores in memory, [heads, queries, keys].
 struct ScoreTraffic {
-  /// Bytes per score of softmax with scale and mask, as one kernel or step by
-  /// step.
+  /// Bytes per score of softmax with scale and mask, as one kernel or as
+  /// separate kernels.
   double fusedForward = 0.0, fusedBackward = 0.0;
   double unfusedForward = 0.0, unfusedBackward = 0.0;
   double dropout = 0.0; ///< of the probabilities, in either direction
   /// Bytes per score saved for backward: probabilities, mask, dropped
   /// probabilities.
   double saved = 0.0;
-  /// The fused kernel needs heads times samples on a rank to be a multiple of
-  /// this, and at most that many keys.
+  /// The fused softmax is used only if heads times samples on a rank are a
+  /// multiple of fusedMultiple and there are at most fusedLongest keys.
   int fusedMultiple = 1, fusedLongest = 0;
 };
 
-/// The consumers that are fused with their producers, and the devices where
-/// they are.
+/// The kernels that are fused with the producer of their operand, and the
+/// devices on which they are fused.
 struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
-  /// By Precision, as fusionName spells them.
+  /// Results of fusionName, by Precision.
   std::array<std::vector<std::string>, 3> kernels;
-  /// Whether replicas send the weights and gradients of a segment that travel
-  /// once a step as one message.
+  /// Whether replicas exchange the weights, and the gradients, of a segment in
+  /// one message if they exchange them once a step.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
 
 struct AttentionKernel {
   bool keepsScores = false; ///< batched products; else one fused kernel
-  /// Head sizes of the fused kernel, ascending; others are padded. Above the
-  /// last: multiples of it.
+  /// Head sizes of the fused kernel, ascending. Other sizes are padded to one
+  /// of them or, above the last, to a multiple of the last.
   std::vector<int> headSizes{1};
-  /// The rates of the fused kernel; a device that is not listed has its own.
+  /// The rates of the fused kernel. Device::attentionEfficiency applies to
+  /// devices that are not listed.
   std::vector<AttentionRate> rates;
   ScoreTraffic scores;
   /// Bytes copied around the kernel, per element of the queries.
@@ -87,53 +88,54 @@ struct AttentionKernel {
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
-/// Bytes per parameter.
+/// Traffic of parameters and gradients, in bytes per parameter if not stated
+/// otherwise.
 struct ParameterTraffic {
   double gradient = 2.0; ///< stored and sent, in 16-bit training
   /// Bytes of the owned shard that one update reads and writes.
   double optimizer = 28.0;
   /// Bytes of the stored weights that scaling and casts read and write.
   double sweep = 0.0;
-  double normReads = 0.0; ///< of each owned gradient, for the norm
-  /// Bytes that add a gradient to its accumulator, per micro-batch after the
-  /// first.
+  double normReads = 0.0; ///< reads of each owned gradient for the norm
+  /// Bytes moved to add a gradient to its accumulator, per micro-batch after
+  /// the first.
   double accumulation = 2.0;
-  /// Bytes copied around gathers and reductions of split parameters, per
+  /// Bytes copied around all-gathers and reductions of sharded parameters, per
   /// micro-batch.
   double shardCopies = 0.0;
   /// The size of messages in which replicas exchange weights and gradients; 0:
-  /// a message each.
+  /// each has its own message.
   Bytes bucket;
-  /// In fp8 training, the share of the weights' bytes that are gathered.
+  /// The share of the weights' bytes that are all-gathered in fp8 training.
   double gatheredFp8 = 1.0;
   /// The rate of one ring through all devices, which replaces the network's
   /// model; 0: none.
   BytesPerSec flatRing;
-  /// Time once a step for every rank that shares the optimizer's state and
-  /// sends its updates in messages of its own.
+  /// The time, once a step and per rank that shares the optimizer's state, of
+  /// software in which each rank sends its shard in a separate message.
   Seconds perSharer;
 };
 
 /// Bytes moved per element of an fp8 product to cast it and to find its scale.
 struct CastTraffic {
-  double input = 0.0;      ///< of a product, forward
-  double normalised = 0.0; ///< the same for the output of a norm
-  double weight = 0.0;     ///< forward
-  double gradient = 0.0;   ///< of a product's result, backward
+  double input = 0.0;      ///< a product's input, forward
+  double normalised = 0.0; ///< a product's input that a norm produced
+  double weight = 0.0;     ///< a product's weight, forward
+  double gradient = 0.0;   ///< the gradient of a product's result, backward
   bool operator==(const CastTraffic &) const = default;
 };
 
-/// Collectives of the tensor axis between two operators.
+/// Figures of the tensor axis's collectives between two operators.
 struct TensorTraffic {
-  double copies = 0.0; ///< of the whole tensor, after each collective
-  /// The share that products in tiles hide.
+  double copies = 0.0; ///< copies of the full tensor after each collective
+  /// The share of collectives and copies that tiled products hide.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
-  double fp8 = 1.0; ///< their share of the time in fp8 training
+  double fp8 = 1.0; ///< a factor of their time in fp8 training
 };
 
 /// The part of a layer that selective recomputation repeats.
 enum class SelectiveRule : std::uint8_t {
-  attention, ///< its core
+  attention, ///< core attention
   /// All operators but attention and the first, third, ... product.
   everySecondProduct,
 };
@@ -162,18 +164,19 @@ struct Software {
   SelectiveRule selective = SelectiveRule::attention;
   TensorTraffic tensor;
   OverlapRules overlap;
-  double transfers = 2.0; ///< between stages, per boundary and micro-batch
-  /// Whether values that all tensor ranks hold are sent between stages in
-  /// shards and gathered there.
+  double transfers = 2.0; ///< sends per stage boundary and micro-batch
+  /// Whether values that are replicated over tensor ranks are sent between
+  /// stages in shards and all-gathered by the receivers.
   bool scattersSends = false;
-  /// If set, the host waits for each kernel: this replaces Device::launch.
+  /// The gap between kernels if the host waits for each one, which replaces
+  /// Device::launch.
   std::optional<Seconds> blockingLaunch;
 };
 
 /// Returns the shares of peak on `device`: the measured ones, else the entry of
-/// its name, else of its architecture, else the device's own figure in both
-/// directions.
-/// \param drops  as measured with dropout, if it was
+/// its name, else of its architecture, else Device::attentionEfficiency for
+/// both phases.
+/// \param drops  whether to return the share measured with dropout, if any
 AttentionRate attentionRateOf(const Software &software, const Device &device,
                               Precision precision, bool drops = false);
 
@@ -187,29 +190,29 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
 
-/// Returns whether a kernel is fused with its producer: as measured on the
-/// device, else as the software's file says.
-/// \param name  fusionName of the two
+/// Returns whether a kernel is fused with its producer, according to the
+/// measurements on the device or, without any, to the software file.
+/// \param name  the fusionName of the two kernels
 bool isFused(const Software &software, const Device &device,
              std::string_view name, Precision precision);
 
 /// Returns whether KernelFusions::messages applies to the device.
 bool groupsMessages(const Software &software, const Device &device);
 
-/// Returns the name of two kernels that may be fused: "dropout+add"; of a
-/// product and a consumer, the consumer alone: "activation.gelu".
+/// Returns the name of two kernels that may be fused: "dropout+add", or the
+/// consumer alone if the producer is a product: "activation.gelu".
 /// \param maker  the producer; empty: a product
 std::string fusionName(std::string_view maker, std::string_view kernel,
                        std::string_view variant);
 
-/// Returns the name of a kernel's variant: "activation.gelu"; the kernel's own
-/// name where there is none.
+/// Returns the name of a kernel's variant, such as "activation.gelu", or the
+/// kernel's name if `variant` is empty.
 std::string variantName(std::string_view kernel, std::string_view variant);
 
 /// Returns the head size that the kernel computes for `size`.
 double paddedHead(const AttentionKernel &kernel, double size);
 
-/// A software file that cannot be used; see MachineError.
+/// Reports an invalid software file, like MachineError.
 class SoftwareError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,8 +1,8 @@
 //===- software_json.cpp - Software files, both directions ----------------===//
 //
 // Every number and flag is an object {"value": ..., "source": "..."}, as in
-// machine files. Units are in the keys. visit() lists the members once for both
-// directions.
+// machine files. Keys include the unit. visit() lists the members once for
+// reading and writing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,12 +35,12 @@ constexpr base::NumberRange kReads{0, 16, false};
 constexpr base::NumberRange kTransfers{1, 16, false};
 constexpr base::NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
-/// By SelectiveRule.
+/// The names of SelectiveRule's values, in their order.
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 
-// Each visit() names the members of one object for both directions: `file` is
-// an ObjectReader or an ObjectWriter.
+// Each visit() lists the members of one object for reading and writing: `file`
+// is an ObjectReader or an ObjectWriter.
 template <typename File> void visit(File &file, Pass &pass) {
   file.number("forward_bytes", kBytes, pass.forwardBytes);
   file.number("backward_bytes", kBytes, pass.backwardBytes);
@@ -157,7 +157,7 @@ public:
               double unit = 1.0) {
     value = unit * fields.number(key, range);
   }
-  /// Reads a number that may be missing: `usual`.
+  /// Reads an optional number, which is `usual` if it is missing.
   void rare(const char *key, const base::NumberRange &range, double &value,
             double usual, double unit = 1.0) {
     std::optional<double> given = fields.optional(key, range);
@@ -167,7 +167,7 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
-  /// Reads a flag that may be missing: false.
+  /// Reads an optional flag, which is false if it is missing.
   void rareFlag(const char *key, bool &value) {
     value = fields.plain.find(key) && fields.flag(key);
   }

@@ -1,4 +1,8 @@
 //===- software_json.h - Software files, both directions --------*- C++ -*-===//
+//
+// Reads and writes software files. docs/software-format.md describes them.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_MACHINE_SOFTWARE_JSON_H
 #define MTPLAN_PLANNER_MACHINE_SOFTWARE_JSON_H
@@ -11,25 +15,25 @@
 namespace mtplan::planner {
 
 /// Reads and checks a software file's text.
-/// \throws SoftwareError with every violation.
+/// \throws SoftwareError with every violation
 Software parseSoftware(const std::string &text);
 
 /// Returns the text of a software file in which every number has `source` as
-/// its source. parseSoftware returns an equal record.
+/// its source. parseSoftware returns an equal Software.
 std::string formatSoftware(const Software &software, const std::string &source);
 
 /// Returns the names of the presets, sorted: "alpa", "bloom", ...
 std::vector<std::string> softwareNames();
 
 /// Returns the text of a preset by name, else of the file at that path.
-/// \throws SoftwareError naming the presets when there is neither.
+/// \throws SoftwareError with the names of the presets if there is neither
 std::string softwareText(const std::string &nameOrPath);
 
-/// Returns the parsed software of softwareText.
+/// Returns the software that parseSoftware reads from softwareText.
 Software loadSoftware(const std::string &nameOrPath);
 
-/// Returns the preset "mtplan", our own runtime, which lives as long as the
-/// program.
+/// Returns the preset "mtplan", which describes mtplan's own runtime. The
+/// reference is valid until the program ends.
 const Software &defaultSoftware();
 
 } // namespace mtplan::planner

@@ -10,7 +10,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Holds the phase times of all runs, and the same in the form that is priced.
+/// The phase times of all runs, and the priced parts, which point to the times.
 class Priced {
 public:
   Priced(const ModelGraph &graph, const PlannedParts &plans,

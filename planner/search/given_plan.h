@@ -1,7 +1,7 @@
 //===- given_plan.h - A plan from outside the search, priced ----*- C++ -*-===//
 //
-// Prices a plan that exists already, one read from a file or looked at again,
-// exactly as the search prices the plans that it finds.
+// Prices a given plan, such as a plan from a file, exactly as the search prices
+// its plans.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +23,15 @@ StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns what one rank of each stage holds. The workspace is reserved as the
-/// search reserves it.
+/// Returns the memory use of one rank of each stage, including the workspace
+/// that the search reserves.
 std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
                                      const PlannedParts &parts,
                                      const Setting &setting,
                                      const Parallelism &config);
 
-/// Returns the plan as the search would have returned it. Its lower bound is
-/// its own step, since no other plan is known.
+/// Returns the plan as the search would return it. The lower bound is the
+/// plan's step, since no other plan is known.
 PlannedCandidate priceGiven(const ModelGraph &graph,
                             const SearchOptions &options,
                             const Machine &machine, const Parallelism &config,

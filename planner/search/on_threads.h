@@ -1,4 +1,8 @@
-//===- on_threads.h - A little work on several threads ----------*- C++ -*-===//
+//===- on_threads.h - Independent work on several threads -------*- C++ -*-===//
+//
+// Runs independent items of work on a fixed number of threads.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_ON_THREADS_H
 #define MTPLAN_PLANNER_SEARCH_ON_THREADS_H
@@ -11,8 +15,8 @@
 namespace mtplan::planner {
 
 /// Calls `work(i, thread)` for every i below `count` on `threads` threads,
-/// among them the caller's. Thread i % threads does item i, in ascending order,
-/// so that what a thread finds in its cache is a function of the input.
+/// including the caller's. Thread i % threads runs item i, in ascending order,
+/// so that the contents of a thread's cache are deterministic.
 template <typename Work>
 void onThreads(std::size_t threads, std::size_t count, Work work) {
   auto share = [&](std::size_t thread) {

@@ -35,7 +35,7 @@ Rejection tooLarge(const Parallelism &config, Reason reason, Bytes lowerBound) {
 void countCandidates(SearchResult &result, std::int64_t solved) {
   result.solved = solved;
   for (const Rejection &one : result.rejections) {
-    if (one.config.microBatch == 0) // a whole mesh that is not legal
+    if (one.config.microBatch == 0) // an illegal mesh, not a configuration
       continue;
     bool pruned =
         one.reason == Reason::bound ||
@@ -47,7 +47,7 @@ void countCandidates(SearchResult &result, std::int64_t solved) {
   }
 }
 
-/// One search, from the enumeration of the space to the proof.
+/// A branch-and-bound search over the configurations of a space.
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
@@ -73,8 +73,8 @@ public:
   }
 
 private:
-  // Opens the first configuration that may fit, of those that recompute more
-  // and more layers. `lowerBound` bounds all of them.
+  // Opens the configuration with the fewest recomputed layers that may fit, and
+  // rejects those with fewer. `lowerBound` holds for any number of layers.
   void add(const Parallelism &config, Seconds lowerBound) {
     std::vector<int> counts = recomputeCounts(config, options);
     result.candidates += std::ssize(counts);
@@ -135,7 +135,8 @@ private:
     return !pool.empty() && options.stop && options.stop();
   }
 
-  // Returns the incumbent's time. A slower plan does not enter the list.
+  // Returns the time of the worst plan that is still listed, or the slowest
+  // allowed time while the list is not full. Slower plans are pruned.
   double cutoff() const {
     if (pool.size() < at(options.top))
       return slowestAllowed();
@@ -158,8 +159,8 @@ private:
     return {{}, rejectionOf(config, Reason::bound, lowerBound)};
   }
 
-  // Solves the configurations of `answers`, whose rejections hold the bounds
-  // that are known.
+  // Solves the configurations of `answers`, whose rejections have the known
+  // lower bounds.
   void solveEach(std::vector<Answer> &answers, SolveLimits limits) {
     std::vector<CandidateBounds> boundsOf(answers.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -178,10 +179,10 @@ private:
     });
   }
 
-  // Branches on the candidate with the lowest bound and those after it with the
-  // same bound level: tightens their bounds, or solves them. All are compared
-  // with the cutoff as it was before, and the number is the same everywhere, so
-  // that the result is a function of the input.
+  // Expands the candidate with the lowest bound and the next candidates with
+  // the same bound level: tightens their bounds, or solves them. Their number
+  // does not depend on the machine, and all are compared with the cutoff before
+  // the expansion, so that the result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];
@@ -240,8 +241,8 @@ private:
     open.emplace(candidate.bound.value, index);
   }
 
-  // Bounds the step by its micro-batch, or by one that computes everything
-  // once.
+  // Bounds the step by the best plan of one micro-batch. If `isOnce` is true,
+  // recomputation is bounded by its compute alone, which needs no solver.
   void boundByMicroBatch(const std::vector<std::size_t> &next, bool isOnce) {
     std::vector<Parallelism> once;
     for (std::size_t i : next) {
@@ -274,7 +275,7 @@ private:
     }
   }
 
-  // Solves each configuration without closing the gap of its bound.
+  // Solves each configuration, but leaves the gap of its bound open.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers;
     answers.reserve(next.size());
@@ -294,7 +295,8 @@ private:
       settle({{}, std::move(rejection)});
   }
 
-  // Rejects the remaining cuts. The first of them stands for all.
+  // Rejects the remaining cuts in one entry, with the first cut's
+  // configuration.
   void excludeCuts(const Parallelism &config, const OrderedCuts &ordered,
                    Rejection rejection) {
     std::vector<std::vector<int>> left(
@@ -310,8 +312,8 @@ private:
       rejection.config.layers = std::move(*cut);
       std::vector<int> counts = recomputeCounts(rejection.config, options);
       rejection.count += std::ssize(counts);
-      // The configuration that recomputes most needs least memory; the one that
-      // recomputes least is the fastest.
+      // The configuration that recomputes most layers needs least memory; the
+      // configuration that recomputes fewest is the fastest.
       rejection.config =
           withCount(rejection.config,
                     rejection.isLowerBound ? counts.back() : counts.front());
@@ -321,8 +323,9 @@ private:
     result.rejections.push_back(std::move(rejection));
   }
 
-  // Opens the next configuration that recomputes more. It saves memory at the
-  // cost of time, so it is useless where memory was no limit.
+  // Opens the configuration that recomputes the next larger number of layers if
+  // memory limited this answer. Otherwise all larger numbers are rejected,
+  // because recomputation only adds time.
   void recomputeMore(const Answer &answer) {
     const Parallelism &config =
         answer.planned ? answer.planned->config : answer.rejection.config;
@@ -358,8 +361,8 @@ private:
       unresolved.push_back(std::move(answer));
       return;
     }
-    // A configuration whose workspace could not be reserved may still hold a
-    // plan that needs less. Its bound alone says how fast that could be.
+    // A configuration may have a plan that fits although its workspace could
+    // not be reserved, so its bound limits the space's lower bound.
     if (answer.rejection.reason != Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
@@ -375,8 +378,8 @@ private:
                   : a.memory.total() < b.memory.total();
   }
 
-  // Solves again, with the gap closed, the configurations that did not fit with
-  // the gap open.
+  // Retries the configurations for which no plan that fits was found, and
+  // closes the gaps of their bounds.
   void retryUnresolved() {
     closing = true;
     std::ranges::stable_sort(unresolved, {}, [](const Answer &answer) {
@@ -394,7 +397,8 @@ private:
     }
   }
 
-  // Closes gaps while one of them may hide a plan faster than the incumbent.
+  // Closes gaps while the lower bound of a solved configuration is below the
+  // best time.
   void closeGaps() {
     std::vector<bool> tried(pool.size(), false);
     while (!pool.empty() && !isStopped()) {
@@ -445,7 +449,7 @@ private:
     result.optimal =
         !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
     countCandidates(result, std::ssize(pool));
-    // Plans beyond the list are accounted for as rejections.
+    // Plans beyond the list become rejections.
     for (std::size_t i = at(options.top); i < pool.size(); ++i)
       result.rejections.push_back(
           rejectionOf(pool[i].config, Reason::bound, pool[i].lowerBound));
@@ -462,13 +466,13 @@ private:
   Bounds bounds;
   Relaxation relaxation;
   std::vector<Candidate> candidates;
-  /// The indices of candidates, by bound.
+  /// The bounds and indices of the open candidates, by ascending bound.
   std::set<std::pair<double, std::size_t>> open;
   std::array<StageCache, kThreads> caches; ///< one per thread
-  std::vector<Answer> unresolved;     ///< no plan found that fits, and no proof
-  bool closing = false;               ///< whether the first pass is over
+  std::vector<Answer> unresolved;          ///< no plan that fits was found yet
+  bool closing = false;                    ///< whether the first pass is over
   std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
-  double openBound = kNever;          ///< lower bound of all that may still fit
+  double openBound = kNever;          ///< lower bound of all plans that fit
   SearchResult result;
 };
 

@@ -2,7 +2,7 @@
 //
 // Finds the fastest plan that fits. A configuration fixes the degrees of data,
 // tensor, pipeline, context and expert parallelism, micro-batch, schedule,
-// cuts, ZeRO stage and its group, recomputation, offload and tiles. The search
+// layers per stage, ZeRO, recomputation, offload and tiles. The search
 // enumerates the configurations that the options leave open (space/), computes
 // a lower bound of each (bound/), solves the strategies of the most promising
 // exactly (segment/, stage/), prices and simulates the step (price/), and
@@ -21,32 +21,32 @@
 
 namespace mtplan::planner {
 
-/// The plans that a search found.
+/// The plans that a search found, and the rejected configurations.
 struct SearchResult {
   std::vector<PlannedCandidate> plans; ///< plans that fit, fastest first
   /// Meshes that are not legal, and configurations that are not among the
   /// plans, one entry each.
   std::vector<Rejection> rejections;
-  /// Set if there is no plan: the fastest plan that fits although it is slower
-  /// than asked for, or else the one that needs least memory.
+  /// Set if there is no plan: the fastest plan that fits but is slower than
+  /// SearchOptions::atMost, or else the plan that needs least memory.
   std::optional<PlannedCandidate> nearest;
-  /// The number of legal configurations, also of those that others stand for:
-  /// pruned + solved + refused + unreached.
+  /// The number of legal configurations, including those that share a rejection
+  /// (Rejection::count): pruned + solved + refused + unreached.
   std::int64_t candidates = 0;
-  /// Configurations whose bound of time or memory rules them out, or whose plan
-  /// is slower than asked for.
+  /// The number of configurations that a bound of time or memory excludes, or
+  /// whose plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
   std::int64_t solved = 0; ///< with a plan that fits, listed or not
   std::int64_t refused =
-      0; ///< nothing is legal, or what was solved does not fit
-  std::int64_t unreached = 0; ///< left when the search was stopped
+      0; ///< without a legal plan, or with a plan that does not fit
+  std::int64_t unreached = 0; ///< not solved when the search was stopped
   bool optimal = false; ///< whether the first plan is the optimum of the space
-  Seconds lowerBound;   ///< no plan of the space is faster; the gap is known
+  Seconds lowerBound;   ///< a lower bound of every plan that fits
 };
 
-/// Returns the fastest plans of the space that `options` leaves open, with a
-/// proof of optimality or the limit that prevented one.
-/// \param model  for any number of samples; it is scaled to each micro-batch
+/// Returns the fastest plans of the space that `options` leaves open, and a
+/// lower bound that proves optimality or limits the gap.
+/// \param model  for any number of samples; scaled to each micro-batch
 SearchResult search(const ModelGraph &model, const Machine &machine,
                     const SearchOptions &options);
 

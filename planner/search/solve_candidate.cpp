@@ -13,12 +13,12 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Limits the points of a Pareto front where the sum of all times only
-// approximates the step. Several sums are minimised then, and the last points
-// of each gain little.
+// The limit of points if the sum of all times only approximates the step.
+// Several sums are minimised then, so closing the gap of each one gains little.
 constexpr std::int64_t kFewPoints = 100'000;
 
-/// One layout between stages and one state of the shared parameters, solved.
+/// The solution for one layout between stages and one state of the shared
+/// parameters.
 struct Attempt {
   std::optional<int> boundary, shared;
   double weight = 1.0; ///< see Setting::overlapWeight
@@ -31,7 +31,7 @@ struct Attempt {
   const MemoryUse &memory() const { return stages[at(fullestStage)]->memory; }
 };
 
-/// Solves one configuration, layout between stages by layout.
+/// Solves one configuration with one layout between stages after another.
 class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
@@ -51,8 +51,8 @@ public:
     fillDrain = bounds.fillDrain;
     fillDrain.resize(at(config.pp));
     const Seconds lowerBound = rejection.bound;
-    // Only where all streams' times add up is it known before the simulation
-    // that a plan is too slow.
+    // If streams overlap, only the simulation shows that a plan is too slow, so
+    // the cutoff does not apply to sums of times.
     if (!adds) {
       limits.stopAbove = kNever;
       limits.points = std::min(limits.points, kFewPoints);
@@ -79,13 +79,12 @@ public:
   }
 
 private:
-  // Solves one layout between stages; returns a step that no plan with it
-  // beats. The strategies minimise a sum of times, which is the step only if
-  // nothing overlaps. Where something overlaps, weight 0 (overlapped work is
-  // free) comes first and gives the bound; weight 1 comes next, because one of
-  // the two is mostly best; a weight between them follows if the two lie far
-  // apart. At most the exposed time can be gained, so a small exposed time ends
-  // the attempts.
+  // Solves one layout between stages; returns a lower bound of the step with
+  // that layout. The strategies minimise a sum of times, which is the step only
+  // if nothing overlaps. Otherwise overlappable work has a weight: 0 (free)
+  // comes first and gives the bound; 1 comes next, because one of the two is
+  // usually best; a weight between them follows if the exposed time is large.
+  // The exposed time limits the gain, so a small one ends the attempts.
   Seconds attemptAll(std::optional<int> boundary, Seconds least,
                      SolveLimits limits, Rejection &rejection) {
     Attempt one;
@@ -104,8 +103,8 @@ private:
   }
 
   // Lets every stage choose the states of shared parameters freely. If the
-  // stages agree, nothing is lost by the constraint; otherwise each state that
-  // was chosen is tried for all stages. The bound is that of the free choice.
+  // stages choose different states, each chosen state is tried for all stages.
+  // The bound of the free choice holds for both.
   Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
                         Rejection &rejection) {
     least = attempt(one, least, limits, rejection);
@@ -124,11 +123,11 @@ private:
     return least;
   }
 
-  // Returns a lower bound of the step. Let C be what the stage computes, T the
+  // Returns a lower bound of the step. Let C be the stage's compute time, T the
   // overlappable time with weight w, and F the fill and drain time. The step
   // takes at least C + F, and at least C + T if T runs in sequence with C, else
-  // at least T. So it takes at least every mean of these, and this one follows
-  // from the least C + w T.
+  // at least T. So the step takes at least any weighted mean of the two, and
+  // the least C + w T yields the mean that is returned.
   Seconds boundOf(const Attempt &one, const StageSolution &solution,
                   int stage) const {
     double w = one.weight;
@@ -137,8 +136,8 @@ private:
                         : solution.lowerBound + before * (1.0 - w);
   }
 
-  // Solves all stages. Leaves the outcome in `tried`, or the reason why there
-  // is none in `rejection`.
+  // Solves all stages; adds the solution to `tried`, or sets the reason why
+  // there is none in `rejection`. Returns a lower bound of the step.
   Seconds attempt(Attempt one, Seconds least, SolveLimits limits,
                   Rejection &rejection) {
     one.bound = least;
@@ -152,7 +151,7 @@ private:
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kNever};
       limited = limited || solution.limited;
-      // The bound is +infinity where the stage cannot fit.
+      // The bound is +infinity if the stage cannot fit.
       one.bound = std::max(one.bound, boundOf(one, solution, stage));
       if (solution.outcome == StageSolution::Outcome::abandoned ||
           (!adds && one.bound.value >= currentCutoff() &&
@@ -178,13 +177,13 @@ private:
     return tried.back().bound;
   }
 
-  // Slower plans neither improve the configuration's best plan nor serve the
-  // caller.
+  // Returns the time of the configuration's best plan or, if lower, the
+  // caller's cutoff. Slower plans are useless.
   double currentCutoff() const {
     return best && best->fits ? std::min(cutoff, best->step.value) : cutoff;
   }
 
-  // Returns the problem without the work that `weight` applies to.
+  // Returns the problem without the work to which `weight` applies.
   static StepProblem alone(StepProblem problem) {
     for (StageTimes &stage : problem.stages) {
       stage.update = {};
@@ -297,8 +296,8 @@ private:
   bool hidesTraffic;    ///< parameter and gradient traffic overlaps compute
   bool adds;            ///< all streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
-  std::vector<std::vector<PipelinePart>> held; ///< by stage
-  std::vector<Attempt> tried; ///< with one layout between stages
+  std::vector<std::vector<PipelinePart>> held; ///< virtual stages by stage
+  std::vector<Attempt> tried; ///< attempts with the current layout
   std::optional<Attempt> best;
   Seconds bound{kNever};          ///< over all layouts between stages
   double cutoff = kNever;         ///< slower plans are useless to the caller
@@ -316,9 +315,9 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
   return all;
 }
 
-// Between stages all values have one layout; within a stage each has its own.
-// Split layouts come first because they are mostly better and let the rest be
-// pruned early.
+// All values between stages have one layout; values within a stage differ.
+// Split layouts come first, because they are usually better, so that the other
+// layouts are pruned early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config) {
   if (config.pp == 1)

@@ -1,4 +1,9 @@
 //===- solve_candidate.h - One configuration, solved exactly ----*- C++ -*-===//
+//
+// Finds the best strategies of one configuration: solves every pipeline stage
+// for each layout between stages, and simulates the step.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SOLVE_CANDIDATE_H
 #define MTPLAN_PLANNER_SEARCH_SOLVE_CANDIDATE_H
@@ -17,8 +22,8 @@ struct PlannedCandidate {
   Parallelism config;
   /// The runs of each virtual stage, in model order.
   std::vector<std::vector<SegmentPlan>> parts;
-  StepTime time;    ///< of the simulated step
-  MemoryUse memory; ///< of the stage that needs most
+  StepTime time;    ///< times of the simulated step
+  MemoryUse memory; ///< memory of the stage that needs most
   int fullestStage = 0;
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
@@ -30,8 +35,8 @@ struct PlannedCandidate {
   std::vector<SegmentPlan> plans() const;
 };
 
-/// One layout of all values between segments (Setting::boundary), and a lower
-/// bound of the step with it.
+/// A layout of all values between segments (Setting::boundary), and a lower
+/// bound of the step with this layout.
 struct BoundaryBound {
   std::optional<int> boundary;
   Seconds lowerBound;
@@ -40,20 +45,20 @@ struct BoundaryBound {
 /// The bounds of a configuration before it is solved.
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
-  /// By stage: the step takes at least this plus all compute of the stage. It
-  /// is the time to fill and drain the pipeline.
+  /// The time to fill and drain the pipeline, by stage. The step takes at least
+  /// this time plus all compute of the stage.
   std::vector<Seconds> fillDrain;
 };
 
 /// Returns the layouts that values between pipeline stages may have; without a
-/// pipeline, the free choice alone.
+/// pipeline, only nullopt, which leaves the layout free.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config);
 
-/// Solves one configuration. Returns nothing if it is pruned or nothing is
-/// legal; `rejection` says which.
+/// Solves one configuration. Returns nothing, with the reason in `rejection`,
+/// if the configuration is pruned or has no legal plan.
 /// \param graph   scaled to one micro-batch of all replicas
-/// \param limits  the cutoff, and how many points may close the gap of the
+/// \param limits  the cutoff, and the limit of points that close the gap of the
 /// bound
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
@@ -61,7 +66,7 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const CandidateBounds &bounds, SolveLimits limits,
                StageCache &cache, Rejection &rejection);
 
-/// Solves one configuration with every layout between stages.
+/// Solves one configuration with every layout between stages and no bounds.
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &config,

@@ -9,10 +9,9 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Returns the (chunk, micro-batch) of a stage's n-th forward or backward:
-/// groups of p micro-batches pass all chunks before the next group does,
-/// backwards through the chunks in reverse. With one chunk it is the n-th
-/// micro-batch.
+/// Returns a stage's n-th forward or backward. A group of p micro-batches
+/// passes all chunks before the next group does; backward visits the chunks in
+/// reverse. With one chunk, the n-th task is of the n-th micro-batch.
 Task nthTask(const ScheduleShape &shape, TaskKind kind, int n) {
   if (shape.chunks == 1)
     return {kind, 0, n};
@@ -35,8 +34,8 @@ void appendAlternating(const ScheduleShape &shape, int stage,
                        std::vector<Task> &order) {
   int total = shape.microBatches * shape.chunks;
   int ahead = warmUp(shape, stage);
-  // The number of micro-batches by which a weight's gradient trails its
-  // input's.
+  // The number of micro-batches by which the gradients of weights are delayed
+  // after the gradients of inputs.
   int behind = std::min(stage, total);
   bool split = shape.kind == ScheduleKind::zeroBubble;
   for (int n = 0; n < ahead; ++n)
@@ -63,7 +62,7 @@ std::string at(int stage, const Task &task) {
   return describe(task) + ", of stage " + std::to_string(stage);
 }
 
-/// Reports tasks that are missing, repeated or unknown.
+/// Returns errors for tasks that are missing, repeated or unknown.
 std::vector<std::string> checkTasks(const ScheduleShape &shape,
                                     const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -96,8 +95,9 @@ std::vector<std::string> checkTasks(const ScheduleShape &shape,
   return errors;
 }
 
-/// Reports channels whose ends disagree. A stage sends its results of a kind to
-/// one neighbour and receives from one, so one sender is one channel.
+/// Returns the errors of channels with ends that disagree. A stage sends all
+/// results of a kind to one other stage, so each sender has one channel per
+/// kind.
 std::vector<std::string> checkChannels(const ScheduleShape &shape,
                                        const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -133,7 +133,8 @@ std::vector<std::string> checkChannels(const ScheduleShape &shape,
   return errors;
 }
 
-/// Executes the tasks until none can run, and reports those that remain.
+/// Executes tasks until none can run; returns an error per stage that has tasks
+/// left.
 std::vector<std::string> checkProgress(const ScheduleShape &shape,
                                        const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -218,8 +219,8 @@ std::vector<std::string> check(const ScheduleShape &shape) {
                      std::to_string(shape.microBatches) +
                      "; nearest: " + nearest);
   }
-  // Tasks are counted in int; a micro-batch has up to three per chunk, and a
-  // send with each.
+  // Task counts must fit in int; a micro-batch has up to three tasks per chunk,
+  // each with a send.
   double tasks = double(shape.stages) * shape.chunks * shape.microBatches;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 8;
   if (tasks > double(kMost))
@@ -259,7 +260,8 @@ Schedule scheduleOf(const ScheduleShape &shape) {
 InFlight inFlight(const ScheduleShape &shape, int stage) {
   int total = shape.microBatches * shape.chunks;
   InFlight most;
-  // The steady state starts with a forward and holds one more than warm-up.
+  // The steady state starts with a forward, so one more activation is in flight
+  // than after warm-up.
   most.full = std::min(total, warmUp(shape, stage) + 1);
   if (shape.kind == ScheduleKind::zeroBubble)
     most.weightOnly = std::min(stage, total - most.full);

@@ -1,19 +1,19 @@
 //===- schedule.h - The order of a pipeline's tasks -------------*- C++ -*-===//
 //
-// A pipeline has p stages (groups of ranks), and each holds v chunks of
-// consecutive segments: chunk c of stage i is the (c * p + i)-th part of the
-// model. A schedule is, per stage, the order of its tasks; the dependencies of
-// a task follow from the model's order and not from the schedule.
+// Defines pipeline schedules. A pipeline has p stages (groups of ranks) of v
+// chunks (consecutive segments): chunk c of stage i is virtual stage c * p + i,
+// which the code calls a part. A schedule is, per stage, the order of its
+// tasks; the dependencies of a task follow from the model's order alone.
 //
 //   gpipe            all forwards, then all backwards in reverse order
 //                    (Huang et al. 2019)
 //   1f1b             one forward, one backward after a warm-up
 //                    (Narayanan et al. 2021, section 2.2.1)
-//   interleaved      1f1b over chunks of p micro-batches (same, 2.2.2);
-//                    m must divide by p
-//   zero-bubble      ZB-H1: 1f1b with backward in two tasks; stage i puts the
-//                    gradients of weights off by i micro-batches, into the
-//                    bubble at the end (Qi et al. 2023, section 2.1)
+//   interleaved      1f1b over v chunks, in groups of p micro-batches (same,
+//                    2.2.2); p must divide m
+//   zero-bubble      ZB-H1: 1f1b with backward in two tasks; stage i delays the
+//                    gradients of weights by i micro-batches, into the bubble
+//                    at the end (Qi et al. 2023, section 2.1)
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,13 +40,13 @@ const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", ...
 
 enum class TaskKind : std::uint8_t {
   forward,
-  backward,       ///< all of it; or only the inputs' gradients in zero-bubble
+  backward,       ///< in zero-bubble, only the gradients of inputs
   weightGradient, ///< zero-bubble only
 };
 
 struct Task {
   TaskKind kind = TaskKind::forward;
-  int chunk = 0;      ///< of this stage, 0 .. chunks - 1
+  int chunk = 0;      ///< 0 .. chunks - 1
   int microBatch = 0; ///< 0 .. microBatches - 1
   auto operator<=>(const Task &) const = default;
 };
@@ -61,12 +61,12 @@ struct ScheduleShape {
 /// One order of tasks per stage.
 using Schedule = std::vector<std::vector<Task>>;
 
-/// Returns why a shape has no schedule, a sentence each, with both numbers and
-/// the nearest values that are possible; empty if it has one.
+/// Returns a sentence for each reason why a shape has no schedule, with the
+/// nearest possible values; empty if the shape is valid.
 std::vector<std::string> check(const ScheduleShape &shape);
 
-/// Returns the tasks of a stage before its steady state of one forward, one
-/// backward: forwards alone. At most microBatches * chunks.
+/// Returns the number of forwards of a stage before its steady state of one
+/// forward, one backward. At most microBatches * chunks.
 int warmUp(const ScheduleShape &shape, int stage);
 
 /// Returns the schedule of a shape that passes check().
@@ -74,51 +74,50 @@ Schedule scheduleOf(const ScheduleShape &shape);
 
 /// The saved activations of a stage, in (chunk, micro-batch) pairs. They are
 /// saved from a chunk's forward until its backward is done. In a zero-bubble
-/// schedule backward frees a part; the rest stays until the gradients of
-/// weights are computed.
+/// schedule backward frees some of them; the rest is saved until the gradients
+/// of weights are computed.
 struct InFlight {
-  int full = 0;       ///< forward done, backward not
-  int weightOnly = 0; ///< only the gradient of weights is missing
+  int full = 0;       ///< pairs whose forward is done and backward is not
+  int weightOnly = 0; ///< pairs of which only the weight gradient is missing
   int total() const { return full + weightOnly; }
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the default.
   auto operator<=>(const InFlight &) const = default;
 };
 
-/// Returns the most that a stage holds at once: the moment with the most `full`
-/// ones and, of those, the most in total. No other moment holds more in total.
-/// O(1).
+/// Returns a stage's peak: the activations at the moment with the most `full`
+/// pairs and, among such moments, the most in total. No other moment has more
+/// in total. O(1).
 InFlight inFlight(const ScheduleShape &shape, int stage);
 
-/// Returns the same, counted from an order of tasks.
+/// Returns the peak of a stage, counted from its order of tasks.
 InFlight inFlight(const std::vector<Task> &order);
 
-/// The bytes that one micro-batch leaves in memory.
+/// The bytes of activations that one micro-batch saves.
 struct Activations {
-  Bytes full;       ///< after forward
-  Bytes weightOnly; ///< after backward; zero-bubble only
+  Bytes full;       ///< saved after forward
+  Bytes weightOnly; ///< saved after backward; zero-bubble only
 };
 
-/// Returns the most bytes that an order of tasks saves at once, by the
-/// activations of each chunk. A task's own activations count while it runs.
-/// O(tasks).
+/// Returns the peak bytes of saved activations over an order of tasks. A task's
+/// own activations count while it runs. O(tasks).
+/// \param chunks  the activations of each chunk
 Bytes peakActivations(const std::vector<Task> &order,
                       const std::vector<Activations> &chunks);
 
-/// Returns "forward of micro-batch 3, chunk 1".
+/// Returns text such as "forward of micro-batch 3, chunk 1".
 std::string describe(const Task &task);
 
-/// Returns what is wrong with a schedule of `shape`, a sentence each: a task
-/// that is missing, repeated or unknown; else two ends of a channel that
-/// disagree; else a deadlock. Empty: every task runs, whatever the durations.
-/// Stages communicate through channels: one for activations and one for
-/// gradients from each stage to each other. Sending never waits; a message is
-/// received only when it is the oldest of its channel, so both ends must agree
-/// on the order. O(tasks).
+/// Returns a sentence for each error of a schedule of `shape`: a task that is
+/// missing, repeated or unknown; else a channel with two ends that disagree;
+/// else a deadlock. If empty, every task runs, whatever the durations.
+/// Every pair of stages has a channel for activations and one for gradients.
+/// Sends never wait; a channel delivers its oldest message first, so both ends
+/// must agree on the order. O(tasks).
 std::vector<std::string> checkSchedule(const ScheduleShape &shape,
                                        const Schedule &schedule);
 
-/// Numbers (kind, part, micro-batch) from 0 without gaps, and says which task
-/// feeds which.
+/// Numbers the tasks (kind, part, micro-batch) from 0 without gaps, and finds
+/// the producers and consumers of a task. A part is a virtual stage.
 class TaskNumbers {
 public:
   explicit TaskNumbers(const ScheduleShape &theShape)
@@ -144,9 +143,9 @@ public:
     return of(task.kind, partOf(stage, task), task.microBatch);
   }
 
-  /// Returns the part whose task of the same kind and micro-batch feeds this
-  /// one: the part before in forward, the part after in backward; kNone at the
-  /// model's ends and for weight gradients.
+  /// Returns the part whose task of the same kind and micro-batch produces the
+  /// input: the previous part in forward, the next part in backward; kNone at
+  /// the model's ends and for weight gradients.
   int feederOf(TaskKind kind, int part) const {
     if (kind == TaskKind::forward)
       return part - 1;
@@ -154,7 +153,7 @@ public:
       return part + 1;
     return kNone;
   }
-  /// Returns the part that receives this one's result; kNone if there is none.
+  /// Returns the part that receives the result of `part`; kNone without one.
   int receiverOf(TaskKind kind, int part) const {
     if (kind == TaskKind::backward)
       return part - 1;

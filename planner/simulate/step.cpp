@@ -11,7 +11,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Collects sentences, each about one place of the problem.
+/// Collects the errors of a problem.
 class Complaints {
 public:
   explicit Complaints(const StepProblem &theProblem) : problem(theProblem) {}
@@ -73,7 +73,7 @@ public:
   std::vector<std::string> errors;
 };
 
-/// Returns the share of the step to which a task's time belongs.
+/// Returns the member of `use` to which the time of a role's tasks is added.
 Seconds &shareOf(StageUse &use, StepRole role) {
   switch (role) {
   case StepRole::forward:
@@ -99,9 +99,9 @@ Seconds &shareOf(StageUse &use, StepRole role) {
   return use.bubble;
 }
 
-/// Splits each stage's step by what its compute stream does and, while that is
-/// idle, by what it waits for: a running task that it needs (by that task's
-/// kind), or the inputs of that task (bubble). StageUse::inFlight is not set.
+/// Attributes each stage's step to the roles on its compute stream and, while
+/// the stream is idle, to the role of the running task that it waits for, or to
+/// the bubble if that task waits too. Does not set StageUse::inFlight.
 class Account {
 public:
   Account(const TaskGraph &theGraph, const std::vector<StepTask> &theTasks,
@@ -130,7 +130,8 @@ public:
   }
 
 private:
-  /// A stage's own collectives and offload may end after its last compute.
+  /// Records a stage's collectives and offload, which may end after its last
+  /// compute task.
   void trail(int task) {
     StepRole role = tasks[task].role;
     if (role != StepRole::sendForward && role != StepRole::sendBackward &&
@@ -138,8 +139,8 @@ private:
       trailing[tasks[task].stage].push_back(task);
   }
 
-  /// Accounts for the stage's time from when it was idle until `until`, in
-  /// which it waited for `needs`.
+  /// Attributes the stage's idle time from free[stage] to `until`, in which the
+  /// stage waits for `needs`.
   void wait(int stage, std::vector<int> &needs, Seconds until) {
     Seconds now = free[stage];
     if (!(now < until))
@@ -182,11 +183,11 @@ private:
   std::vector<std::vector<int>> trailing;
 };
 
-/// One virtual stage, one micro-batch.
+/// The times of one micro-batch in one virtual stage.
 struct PartTimes {
-  /// Backward without weightGradient.
+  /// `backward` excludes `weightGradient`.
   Seconds forward, backward, weightGradient;
-  Seconds sendForward, sendBackward; ///< 0 where nothing is sent
+  Seconds sendForward, sendBackward; ///< 0 without a receiver
 };
 
 std::vector<PartTimes> partTimes(const StepProblem &problem) {
@@ -213,7 +214,7 @@ std::vector<PartTimes> partTimes(const StepProblem &problem) {
   return all;
 }
 
-/// Returns a stage's work before its first backward: forwards, which go through
+/// Returns the time of a stage's forwards before its first backward. They pass
 /// the chunks in groups of one micro-batch per stage.
 Seconds beforeFirstBackward(const StepProblem &problem,
                             const std::vector<PartTimes> &parts, int stage) {
@@ -287,25 +288,26 @@ Seconds stepLowerBound(const StepProblem &problem) {
   std::vector<PartTimes> parts = partTimes(problem);
   int stages = shape.stages;
 
-  // One micro-batch's whole forward, and from there back to each part.
+  // The time of one micro-batch's forward, and from its start until the
+  // backward of each virtual stage can start.
   Seconds allForward;
   for (const PartTimes &part : parts)
     allForward += part.forward + part.sendForward;
-  std::vector<Seconds> backTo(parts.size()); // before the part's own backward
+  std::vector<Seconds> backTo(parts.size()); // earliest start of backward
   Seconds back = allForward;
   for (std::size_t part = parts.size(); part-- > 0;) {
     backTo[part] = back;
     back += parts[part].backward + parts[part].sendBackward;
   }
 
-  std::vector<Seconds> inputAt(stages); // before the stage's first forward
+  std::vector<Seconds> inputAt(stages); // earliest start of the first forward
   for (int stage = 1; stage < stages; ++stage)
     inputAt[stage] = inputAt[stage - 1] + parts[stage - 1].forward +
                      parts[stage - 1].sendForward;
 
-  // From the last stage to the first, the earliest end of the last backward of
-  // the stage's first chunk. Backwards of every micro-batch pass the first
-  // chunks of all stages in this order.
+  // `lastBackward` is the earliest end of the last backward of a stage's first
+  // chunk. It is computed from the last stage to the first, in the order in
+  // which every micro-batch's backward passes the first chunks.
   Seconds step, lastBackward;
   for (int stage = stages; stage-- > 0;) {
     Seconds work, weights;
@@ -318,14 +320,13 @@ Seconds stepLowerBound(const StepProblem &problem) {
       work += shape.microBatches *
               (times.forward + times.backward + times.weightGradient + sends);
     }
-    // Weight gradients after the last backward, and their send, do not delay
-    // it.
+    // The last weight gradients and the last send follow the last backward.
     int late = std::min(shape.microBatches, stage + 1);
     Seconds after = late * weights;
     if (!problem.overlap.pointToPoint)
       after += parts[stage].sendBackward;
-    // All work follows the first forward; the work after warm-up also follows
-    // the first backward, which is of the last chunk.
+    // All work follows the first forward's input. The work after warm-up also
+    // follows the input of the first backward, which is of the last chunk.
     Seconds start = std::max(inputAt[stage],
                              backTo[parts.size() - stages + stage] -
                                  beforeFirstBackward(problem, parts, stage));

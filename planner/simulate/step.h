@@ -1,12 +1,11 @@
 //===- step.h - One training step of all pipeline stages --------*- C++ -*-===//
 //
-// All ranks of a stage do the same at the same time, so a stage is one set of
-// streams: compute, sends to the next part and to the one before, data-parallel
-// collectives, and three of the host (gradients down, update, parameters up).
-// Work that does not overlap runs on the compute stream instead. A send
-// occupies its sender; its receiver only waits.
-//
-// The step starts with all streams idle and ends with the last task.
+// Simulates a training step. All ranks of a stage run the same tasks at the
+// same time, so a stage is one set of streams: compute, sends to the next and
+// to the previous virtual stage, data-parallel collectives, and three for the
+// host (gradients down, update, parameters up). Work that does not overlap runs
+// on the compute stream instead. A send occupies its sender; its receiver only
+// waits. The step starts with all streams idle and ends with the last task.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,44 +21,44 @@
 
 namespace mtplan::planner {
 
-/// `count` equal segments in sequence. Parameters are gathered and gradients
-/// reduced one segment at a time, while its neighbours compute. Times are of
-/// one segment, and of one micro-batch where they depend on it.
+/// The times of one of `count` equal segments in sequence, for one micro-batch
+/// if they depend on it. Parameters are all-gathered and gradients reduced one
+/// segment at a time, while other segments compute.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
-  Seconds backward;       ///< all of it, recomputation included
+  Seconds backward;       ///< including recomputation and weightGradient
   Seconds weightGradient; ///< the part of `backward` that zero-bubble postpones
-  Seconds gather;         ///< of parameters over the replicas; 0: none
-  Seconds reduce;         ///< of gradients over the replicas; 0: none
+  Seconds gather;         ///< parameters' all-gather over replicas; 0: none
+  Seconds reduce;         ///< gradients' reduction over replicas; 0: none
 };
 
 struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
-  Seconds sendForward;            ///< of its output, to the next part
-  Seconds sendBackward; ///< of its input's gradient, to the part before
-  /// Offload once a step: gradients to the host, the optimizer's update there,
-  /// parameters back.
+  Seconds sendForward;            ///< of the output, to the next virtual stage
+  Seconds sendBackward; ///< of the input's gradient, to the previous one
+  /// Offload, once a step: copying gradients to the host, the optimizer's
+  /// update there, and copying parameters back.
   Seconds down, hostUpdate, up;
 };
 
 /// The indices into StepProblem::links of a stage's traffic; kNoLink is a link
-/// of its own.
+/// that is not shared.
 struct StageLinks {
   int sendForward = kNoLink, sendBackward = kNoLink;
   int data = kNoLink;
-  int host = kNoLink; ///< both directions
+  int host = kNoLink; ///< for both directions
 };
 
 struct StageTimes {
   std::vector<ChunkTimes> chunks;
-  Seconds update; ///< of the optimizer, on the device
+  Seconds update; ///< the optimizer's update on the device
   StageLinks links;
 };
 
 enum class GatherRule : std::uint8_t {
   beforeStep,  ///< once, before each segment's first forward (ZeRO-1, 2)
-  afterUpdate, ///< once, after the update (the same, not overlapped)
+  afterUpdate, ///< once, after the update (ZeRO-1, 2, not overlapped)
   eachUse,     ///< before each forward and each backward (ZeRO-3)
 };
 
@@ -68,11 +67,11 @@ enum class ReduceRule : std::uint8_t {
   eachMicroBatch, ///< ZeRO-2, 3: full gradients are never stored
 };
 
-/// The work that overlaps compute, on streams of its own.
+/// The kinds of work that overlap compute, on separate streams.
 struct Overlaps {
   bool pointToPoint = true;
-  bool gather = true; ///< eachUse, beforeStep
-  /// Otherwise the reduction once a step follows the last backward.
+  bool gather = true; ///< for eachUse and beforeStep
+  /// If false, the reduction once a step follows the last backward.
   bool reduce = true;
   bool down = true, hostUpdate = true, up = true;
 };
@@ -83,16 +82,16 @@ struct StepProblem {
   GatherRule gather = GatherRule::beforeStep;
   ReduceRule reduce = ReduceRule::onceAStep;
   Overlaps overlap;
-  /// For eachUse: how many segments may be gathered ahead of the one computing.
+  /// The number of segments that eachUse may all-gather ahead of compute.
   int prefetch = 1;
-  /// All-reduce of a tied embedding's gradient between the first stage's first
-  /// segment and the last one's last; unused with one stage.
+  /// The all-reduce of a tied embedding's gradient between the first stage's
+  /// first segment and the last stage's last segment; unused with one stage.
   Seconds tied;
   int tiedLink = kNoLink;
   /// Whether every update waits for all gradients and their norm.
   bool clipsGradients = false;
   Seconds gradientNorm;
-  std::vector<std::string> links; ///< names of links that traffic can share
+  std::vector<std::string> links; ///< names of the links that can be shared
 };
 
 enum class StepRole : std::uint8_t {
@@ -116,23 +115,23 @@ const char *nameOf(StepRole role);
 struct StepTask {
   StepRole role = StepRole::forward;
   bool onCompute = false; ///< on the stage's compute stream
-  int stage = 0;          ///< tied, norm: 0, though others take part
-  int chunk = -1;         ///< -1: of the whole stage
+  int stage = 0;          ///< 0 for tied and norm, which use several stages
+  int chunk = -1;         ///< -1: the entire stage
   int microBatch = -1;    ///< -1: once a step
-  int segment = -1;       ///< of the chunk; -1: all
+  int segment = -1;       ///< index in the chunk; -1: all segments
 };
 
-/// Where a stage's time goes. The members add up to the step.
+/// The times that make up a stage's step; they add up to the step's time.
 struct StageUse {
   Seconds busy;   ///< forward and backward
   Seconds update; ///< on the device
-  /// Waiting for sends, or sending on the compute stream.
+  /// Waits for sends, or sends on the compute stream.
   Seconds exposedPointToPoint;
-  Seconds exposedData; ///< the same of gathers and reduces
-  Seconds exposedSync; ///< tied embedding and norm of gradients
-  Seconds exposedHost; ///< offload
+  Seconds exposedData; ///< exposed all-gathers and gradient reductions
+  Seconds exposedSync; ///< exposed tied embedding and gradient norm
+  Seconds exposedHost; ///< exposed offload
   Seconds bubble;      ///< waits for other stages' work
-  InFlight inFlight;   ///< of activations, at its peak
+  InFlight inFlight;   ///< activations in flight at their peak
 };
 
 struct StepResult {
@@ -140,29 +139,29 @@ struct StepResult {
   std::vector<StageUse> stages;
   std::int64_t messages = 0; ///< sends from stage to stage
   TaskGraph graph;
-  Timeline timeline;           ///< of graph's tasks
-  std::vector<StepTask> tasks; ///< what they are
+  Timeline timeline;           ///< the times of graph's tasks
+  std::vector<StepTask> tasks; ///< the meanings of graph's tasks
 };
 
-/// Returns what is wrong with a problem, a sentence each: the shape, sizes of
-/// lists, links without a name, times that are not finite and >= 0, weight
-/// gradients that take longer than the backward they are part of.
+/// Returns a sentence for each error of a problem: an invalid shape, a wrong
+/// list size, a link without a name, a time that is not finite and >= 0, or a
+/// weight gradient that is slower than its backward.
 std::vector<std::string> check(const StepProblem &problem);
 
 /// Simulates a problem that passes check() with a schedule that passes
 /// checkSchedule().
-/// \throws std::invalid_argument if the schedule does not finish.
+/// \throws std::invalid_argument if the schedule deadlocks
 StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
-/// Returns a time that no step is shorter than (up to rounding), whatever its
-/// gathers, reductions, offload and shared links cost: for each stage the work
-/// before its first task, all of its own, and the work that must follow. It
-/// counts forward, backward, sends and updates, and is exact for equal stages
-/// under 1f1b without communication. O(stages * chunks * slices); no schedule
-/// is built.
+/// Returns a lower bound of the step's time (up to rounding): for each stage,
+/// the work before its first task, all of its own work, and the work that must
+/// follow. The bound counts forward, backward, sends and updates, and ignores
+/// all-gathers, reductions, offload and shared links. It is exact for equal
+/// stages under 1f1b without communication. O(stages * chunks * slices), since
+/// no schedule is built.
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

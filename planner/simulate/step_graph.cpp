@@ -16,11 +16,11 @@ constexpr int kNoTask = -1;
 /// A stage's progress through its order.
 struct StageProgress {
   std::size_t next = 0; ///< position of the first task not added yet
-  /// Uses of gathered segments, as tasks, and the gathers that serve them.
-  /// Gathers run ahead of uses.
+  /// The tasks that use all-gathered segments, and the all-gather for each use.
+  /// `gathers` can be longer than `uses`, because of prefetch.
   std::vector<int> uses, gathers;
-  std::size_t gatherPosition = 0; ///< position of the task to gather for next
-  int gatherSlice = 0;            ///< and its segment, in the task's order
+  std::size_t gatherPosition = 0; ///< position of the next task to prefetch for
+  int gatherSlice = 0;            ///< that task's segment, in execution order
 };
 
 StepRole roleOf(TaskKind kind) {
@@ -35,7 +35,7 @@ Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
                                       : times.weightGradient;
 }
 
-/// Adds the tasks of a step, stage by stage as far as each can run.
+/// Adds the tasks of a step. Each stage adds tasks until one lacks its input.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
@@ -53,7 +53,8 @@ public:
       part.gradientsLeft = problem.shape.microBatches;
     if (problem.gather == GatherRule::beforeStep)
       gatherBeforeStep();
-    // Each stage runs until it must wait; a message wakes its receiver.
+    // `awake` holds the stages that may have a task to add; a message adds its
+    // receiver.
     std::vector<int> awake(schedule.size());
     for (std::size_t i = 0; i < awake.size(); ++i)
       awake[i] = int(awake.size() - 1 - i);
@@ -80,11 +81,12 @@ public:
 private:
   /// The state of one virtual stage.
   struct Part {
-    int gathersBefore = kNoTask; ///< first of its segments' gathers, beforeStep
+    int gathersBefore = kNoTask; ///< beforeStep: all-gather of segment 0
     bool forwardSeen = false;
     int gradientsLeft = 0; ///< micro-batches whose gradients are missing
-    int reduced = kNoTask; ///< task after which all its gradients are complete
-    /// The same for its last segment, the first to finish.
+    int reduced = kNoTask; ///< task after which all gradients are complete
+    /// The task after which the last segment's gradients are complete, which
+    /// backward computes first.
     int lastSegment = kNoTask;
   };
 
@@ -170,7 +172,8 @@ private:
            streams.chunk(stage, task.chunk).gather > Seconds{};
   }
 
-  /// A task is split into segments where something waits for one of them.
+  /// Returns the number of tasks for `task`: one per segment if communication
+  /// can overlap single segments, else 1.
   int slicesOf(int stage, const Task &task) const {
     const Part &part = parts[numbers.partOf(stage, task)];
     bool cut = problem.overlap.gather && gathersEachUse(stage, task);
@@ -180,16 +183,16 @@ private:
            streams.chunk(stage, task.chunk).reduce > Seconds{} &&
            (problem.reduce == ReduceRule::eachMicroBatch ||
             part.gradientsLeft == 1);
-    // The tied embedding's gradient is complete before those of other segments.
+    // The last segment's gradient for the tied embedding is complete first.
     cut |= problem.overlap.reduce && problem.tied > Seconds{} &&
            task.kind == finalKind && part.gradientsLeft == 1 &&
            numbers.partOf(stage, task) + 1 == numbers.partCount();
     return cut ? std::max(1, streams.segmentCount(stage, task.chunk)) : 1;
   }
 
-  /// Gathers for the next use and for `prefetch` more. A gather waits until the
-  /// use before those it runs ahead of is over, because it takes that use's
-  /// memory.
+  /// Adds all-gathers for the next use and for `prefetch` more. An all-gather
+  /// waits for the use `prefetch` + 1 uses before its own, whose buffer it
+  /// overwrites.
   void gatherAhead(int stage) {
     const std::vector<Task> &order = schedule[stage];
     StageProgress &mine = progress[stage];
@@ -216,8 +219,8 @@ private:
     }
   }
 
-  /// Adds the reduction of a segment's gradients (-1: of all), which task
-  /// `after` computed.
+  /// Adds the reduction of the gradients of a segment (-1: of all segments),
+  /// which task `after` computes.
   void reduce(int stage, const Task &task, int segment, int after) {
     Part &part = partOf(stage, task.chunk);
     Seconds total = streams.chunk(stage, task.chunk).reduce;
@@ -294,7 +297,7 @@ private:
     int chunks = problem.shape.chunks;
     bool holdsTied = stage == 0 || stage + 1 == problem.shape.stages;
     std::vector<int> before = {holdsTied ? tied : kNoTask, norm};
-    // Gradients are complete in the order of backward: last chunk first.
+    // Backward completes the gradients of the last chunk first.
     std::vector<int> ready(chunks);
     for (int chunk = chunks - 1; chunk >= 0; --chunk) {
       ready[chunk] = partOf(stage, chunk).reduced;
@@ -337,8 +340,8 @@ private:
   StepGraph &result;
   StepStreams streams;
   TaskNumbers numbers;
-  TaskKind finalKind; ///< after which a micro-batch's gradients are complete
-  std::vector<int> arrived; ///< by task number: what its receiver waits for
+  TaskKind finalKind; ///< the kind that completes a micro-batch's gradients
+  std::vector<int> arrived; ///< by task number: the task its receiver needs
   std::vector<char> done;   ///< by task number
   std::vector<StageProgress> progress;
   std::vector<Part> parts;

@@ -1,4 +1,8 @@
 //===- step_graph.h - The tasks of one training step ------------*- C++ -*-===//
+//
+// Builds the task graph of a training step, which timelineOf() simulates.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SIMULATE_STEP_GRAPH_H
 #define MTPLAN_PLANNER_SIMULATE_STEP_GRAPH_H
@@ -9,13 +13,13 @@ namespace mtplan::planner {
 
 struct StepGraph {
   TaskGraph graph;
-  std::vector<StepTask> tasks; ///< empty unless asked for
-  std::int64_t messages = 0;
+  std::vector<StepTask> tasks; ///< empty unless `describe` is true
+  std::int64_t messages = 0;   ///< number of sends from stage to stage
 };
 
-/// Returns the tasks, each after all it depends on, so that without shared
-/// links the timeline is one pass.
-/// \throws std::invalid_argument if the schedule does not finish.
+/// Returns the tasks. Each follows its dependencies, so that the timeline needs
+/// one pass unless links are shared.
+/// \throws std::invalid_argument if the schedule deadlocks
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
                       bool describe);
 

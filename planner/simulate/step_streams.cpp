@@ -34,7 +34,7 @@ int StepStreams::add(StepRole role, int stage, Seconds duration,
                      std::span<const int> dependencies, int chunk,
                      int microBatch, int segment) {
   bool compute = onCompute[int(role)];
-  // Gathers and reductions queue in one stream, as in one communicator.
+  // All-gathers and reductions use one communicator, so they queue together.
   StepRole queue = role == StepRole::gather ? StepRole::reduce : role;
   int stream = stage * kStreams + (compute ? 0 : int(queue));
   if (describe)

@@ -1,7 +1,7 @@
 //===- step_streams.h - A step's tasks on their streams ---------*- C++ -*-===//
 //
-// Maps roles to streams and links, and segments to times. It does not know the
-// order of tasks.
+// Maps roles to streams and links, and segments to times. The order of tasks is
+// decided in step_graph.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// A stream per role; the compute roles share the first.
+  /// Each role has a stream; the roles on compute share the first.
   static constexpr int kStreams = int(StepRole::up) + 1;
 
   std::size_t index(int stage, int chunk) const {
@@ -59,8 +59,8 @@ private:
   StepGraph &result;
   bool describe;
   bool onCompute[kStreams];
-  std::vector<SegmentTimes> segments, chunks; ///< by stage and chunk
-  std::vector<int> begin;                     ///< of a chunk's segments
+  std::vector<SegmentTimes> segments, chunks; ///< ordered by stage and chunk
+  std::vector<int> begin; ///< per chunk: index of its first segment
 };
 
 } // namespace mtplan::planner

@@ -1,8 +1,7 @@
 //===- timeline.cpp - When tasks on streams start and finish --------------===//
 //
-// With shared links a task's progress depends on the other users, so that
-// events must be processed in order of time; without them the longest paths
-// suffice.
+// With shared links a task's progress depends on the other tasks on its link,
+// so events are processed in order of time. Otherwise longest paths suffice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,16 +15,16 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The successors of each task, streams' queues included.
+/// The successors of each task, by dependencies and by streams' queues.
 struct Successors {
   std::vector<int> begin, tasks; ///< compressed rows
-  std::vector<int> waiting;      ///< per task: the number of dependencies left
+  std::vector<int> waiting;      ///< per task: the predecessors left to finish
 
   explicit Successors(const TaskGraph &graph)
       : begin(graph.size() + 1, 0), waiting(graph.size(), 0) {
     int n = graph.size();
     std::vector<int> last(graph.streamsUsed(), -1);
-    std::vector<int> ahead(n); // the task before it in its stream
+    std::vector<int> ahead(n); // per task: the previous task of its stream
     for (int task = 0; task < n; ++task) {
       int &previous = last[graph.streamOf(task)];
       ahead[task] = previous;
@@ -52,7 +51,7 @@ struct Successors {
   }
 };
 
-/// Computes longest paths of tasks that come after all they depend on.
+/// Computes longest paths of tasks that are numbered after their dependencies.
 void runInOrder(const TaskGraph &graph, Timeline &timeline) {
   std::vector<Seconds> streamFree(graph.streamsUsed());
   for (int task = 0, n = graph.size(); task < n; ++task) {
@@ -67,7 +66,8 @@ void runInOrder(const TaskGraph &graph, Timeline &timeline) {
   }
 }
 
-/// Computes longest paths in any order. Returns how many tasks ran.
+/// Computes longest paths of tasks in any order. Returns the number of tasks
+/// that ran.
 int runLongestPaths(const TaskGraph &graph, Successors &successors,
                     Timeline &timeline) {
   std::vector<int> ready;
@@ -79,7 +79,7 @@ int runLongestPaths(const TaskGraph &graph, Successors &successors,
     int task = ready.back();
     ready.pop_back();
     ++ran;
-    // Every dependency has raised the task's start by now.
+    // The task's start is final, because every predecessor has finished.
     Seconds finish = timeline.start[task] + graph.durationOf(task);
     timeline.finish[task] = finish;
     timeline.end = std::max(timeline.end, finish);
@@ -96,28 +96,28 @@ int runLongestPaths(const TaskGraph &graph, Successors &successors,
 template <typename T>
 using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-/// The end of a task, void if its link has changed since.
+/// The end of a task, which is outdated if its link's version has changed.
 struct Event {
   double time;
   int task;
-  int version; ///< of the task's link
+  int version; ///< the link's version at the prediction
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the default.
   auto operator<=>(const Event &) const = default;
 };
 
-/// Tasks on a link advance together, so the order of their ends is fixed on
-/// arrival: by the service that they need in total.
+/// A shared link. Its tasks progress at the same speed, so the order of their
+/// ends is fixed when they start: by the value of `service` at their end.
 struct Link {
   struct User {
-    double target; ///< service at which it ends
+    double target; ///< the value of `service` at which the task ends
     int task;
     // NOLINTNEXTLINE(modernize-use-nullptr): as above.
     auto operator<=>(const User &) const = default;
   };
   LeastFirst<User> users;
-  /// Service that each user present from the start has had.
+  /// The accumulated progress per task, in seconds of an unshared link.
   double service = 0.0;
-  double time = 0.0; ///< of the last change
+  double time = 0.0; ///< the time of the last change
   int version = 0;
 
   void advance(double now) {
@@ -127,8 +127,8 @@ struct Link {
   }
 };
 
-/// Runs the tasks of a graph in order of time. Fills start and finish of every
-/// task that runs and leaves the others alone.
+/// Runs the tasks of a graph in order of time, and sets start and finish of
+/// every task that runs.
 class Events {
 public:
   Events(const TaskGraph &theGraph, Successors &theSuccessors,
@@ -136,9 +136,9 @@ public:
       : graph(theGraph), successors(theSuccessors), timeline(theTimeline),
         links(theGraph.linksUsed()) {}
 
-  /// Returns how many tasks ran.
+  /// Returns the number of tasks that ran.
   int run() {
-    // Starts tasks in order of index, before anything ends.
+    // Tasks without predecessors start at time 0, in order of index.
     for (int task = 0; task < graph.size(); ++task)
       if (successors.waiting[task] == 0)
         start(task, 0.0);
@@ -173,7 +173,7 @@ private:
   void foresee(Link &link) {
     ++link.version;
     if (link.users.empty()) {
-      link.service = 0.0; // a lone user of a link gets exact times
+      link.service = 0.0; // avoids rounding errors for a link's only task
       return;
     }
     const Link::User &next = link.users.top();

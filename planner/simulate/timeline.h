@@ -1,14 +1,14 @@
 //===- timeline.h - When tasks on streams start and finish ------*- C++ -*-===//
 //
-// A task runs on one stream for its duration, after the tasks it depends on and
-// after the tasks added to its stream before it: a stream is a queue. Tasks
-// that run at once on the same link share it: each of k proceeds at 1/k of its
-// speed (processor sharing). Nothing here knows pipelines.
+// Computes start and finish of tasks. A task runs on one stream for its
+// duration, after its dependencies and after the tasks added to its stream
+// before it: a stream is a queue. Concurrent tasks on the same link share it:
+// each of k tasks proceeds at 1/k of its speed (processor sharing).
 //
 // Without sharing the result is the longest path to each task, in O(tasks +
-// dependencies), and grows with every duration. With sharing it takes O(n log
-// n), and a longer task may end the whole sooner: it can keep another off a
-// link that a third one needs more.
+// dependencies), and is monotonic in every duration. With sharing the time is
+// O(n log n), and a longer task can shorten the total: it can delay a task that
+// would otherwise slow down a more urgent one on their link.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,13 @@ namespace mtplan::planner {
 
 inline constexpr int kNoLink = -1;
 
-/// Tasks, streams and links are numbered from 0; tasks in the order of add().
+/// A graph of tasks. Tasks, streams and links are numbered from 0; tasks are
+/// numbered in the order of add().
 class TaskGraph {
 public:
-  /// Adds a task. Durations are finite and >= 0. A dependency may be a task
-  /// that is added later. Dependencies below 0 are ignored, so that "nothing"
-  /// has a number.
+  /// Adds a task and returns its number. Durations are finite and >= 0. A
+  /// dependency may be a task that is added later. Dependencies below 0 are
+  /// ignored, so that a caller can pass -1 for none.
   int add(int stream, Seconds duration, std::span<const int> dependencies,
           int link = kNoLink) {
     int task = int(durations.size());
@@ -75,22 +76,22 @@ public:
 private:
   std::vector<double> durations;
   std::vector<int> streams, links;
-  std::vector<int> needs, needsBegin = {0}; ///< compressed rows
+  std::vector<int> needs, needsBegin = {0}; ///< dependencies, compressed rows
   int streamCount = 0, linkCount = 0;
   bool inOrder = true;
 };
 
 struct Timeline {
-  std::vector<Seconds> start, finish; ///< of a stuck task: 0
-  Seconds end;                        ///< of the last task that runs
-  std::vector<int> stuck; ///< tasks that never start: a deadlock; ascending
+  std::vector<Seconds> start, finish; ///< one per task; 0 for stuck tasks
+  Seconds end;                        ///< finish of the last task that runs
+  std::vector<int> stuck; ///< tasks that a deadlock keeps from starting
 };
 
-/// Runs the tasks. The same graph gives the same bytes; of simultaneous events
-/// the lower task number comes first.
+/// Returns the tasks' times. The result is deterministic: of simultaneous
+/// events the lower task number comes first.
 Timeline timelineOf(const TaskGraph &graph);
 
-/// Writes into `timeline`, whose memory is reused.
+/// Computes the same times into `timeline`, whose memory is reused.
 void timelineOf(const TaskGraph &graph, Timeline &timeline);
 
 } // namespace mtplan::planner

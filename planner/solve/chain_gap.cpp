@@ -1,9 +1,8 @@
 //===- chain_gap.cpp - Closing the gap of the Lagrangian bound ------------===//
 //
-// All comparisons with a gap allow for rounding in the safe direction: a point
-// too many is made rather than one too few. A label's excess is measured
-// against the cheapest way to its state, so it may still grow by the gap less
-// the state's own excess.
+// Comparisons with a gap have a tolerance, so that rounding may add a point but
+// never loses one. A label's excess is relative to the cheapest path to its
+// state, so it may still grow by the gap minus the excess of that path.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +18,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The gap grows by this factor, this many times, up to the full gap.
+/// The gap grows by kGrowth from trial to trial and is full in trial kTrials.
 constexpr double kGrowth = 4.0;
 constexpr int kTrials = 5;
 
-/// Returns the number of a boundary's state.
+/// Returns the number of the boundary's state in an assignment.
 std::size_t stateOf(const Problem &problem, const std::vector<int> &boundary,
                     const Assignment &assignment) {
   std::size_t state = 0;
@@ -46,15 +45,15 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
   return number;
 }
 
-/// The limits that a path must observe.
+/// The upper limits of a path.
 struct PathLimits {
-  double gap = 0.0;    ///< on its Lagrangian cost, above the least
+  double gap = 0.0;    ///< of the Lagrangian cost minus the least
   double time = 0.0;   ///< may be exceeded by rounding alone
   double memory = 0.0; ///< never exceeded
 };
 
-/// Finds the labels that reach state `to` of boundary `i + 1`. Returns false if
-/// the budget ran out.
+/// Adds the labels that reach state `to` of boundary `i + 1` to `labels`.
+/// Returns false if the budget ran out.
 bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
             std::size_t to, double slack, const PathLimits &limits,
             PointBudget &budget, FrontMerger &labels) {
@@ -65,8 +64,8 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
   double room = limits.memory - chain.memoryToEnd[i + 1][to];
   double latest = limits.time - chain.timeToEnd[i + 1][to];
   for (std::size_t turn = 0; turn < stage.in; ++turn) {
-    // The first of equal labels stays, so the label that keeps the state goes
-    // first.
+    // The first of equal labels stays, so the label that does not change the
+    // state is added first.
     std::size_t from = turn;
     if (to < stage.in)
       from = turn == 0 ? to : turn - (turn <= to ? 1 : 0);
@@ -82,7 +81,7 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
     for (const ParetoPoint *q = first; q != last; ++q) {
       if (q->excess + more > slack)
         break;
-      // The labels come in order of memory, as a front.
+      // The labels are in order of memory, so `front` becomes a Pareto front.
       for (const ParetoPoint *p = before.first(from); p != before.last(from);
            ++p) {
         double excess = p->excess + more + q->excess;
@@ -279,8 +278,8 @@ void ChainGap::mix(const std::vector<std::vector<Run>> &solutions,
   }
 }
 
-/// Returns, per entry of the link's elimination, the excess of the cheapest
-/// solution through it, at any of the link's repeats, over the optimum.
+/// Returns, per entry of the link's elimination, the cost of the cheapest
+/// solution that uses the entry in any repeat, minus the optimum.
 std::vector<double> ChainGap::excessOf(int link) const {
   const LinkTable &table = tables.table(link);
   std::vector<double> excess(table.elimination().tableSize(), kInfinity);

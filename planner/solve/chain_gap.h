@@ -1,15 +1,15 @@
 //===- chain_gap.h - Closing the gap of the Lagrangian bound ----*- C++ -*-===//
 //
-// With the Lagrangian optimum V at lambda, V - lambda * limit bounds every
-// solution within the limit from below, and a solution within the limit that
-// takes at most that bound plus g costs at most V + g. So all Pareto-optimal
-// points up to V + g contain the optimum, if it lies below bound + g: g grows
-// until one is found, and each g in vain raises the bound.
+// If V is the Lagrangian optimum at lambda, the time of every solution within
+// the memory limit is at least V - lambda * limit. A solution within the limit
+// that exceeds this bound by at most g has a Lagrangian cost of at most V + g.
+// The solver finds all Pareto-optimal points up to V + g, and increases g until
+// they include a solution; each g without a solution raises the bound.
 //
-// The path is the shortest one of chain_tables.h with sets of (time, memory)
-// points on its edges: label-correcting over boundary states, where labels that
-// are dominated, too far from the Lagrangian optimum, or beyond the memory
-// limit even with the smallest remainder are dropped.
+// A solution is a shortest path over the boundary states of chain_tables.h,
+// with sets of (time, memory) points on the edges. A label is pruned if it is
+// dominated, too far from the Lagrangian optimum, or beyond the memory limit
+// even with the smallest remainder.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,25 +26,25 @@ namespace mtplan::planner {
 
 /// A chain with its shared values fixed.
 struct ParetoChain {
-  std::vector<Stage> stages;            ///< Lagrangian costs
+  std::vector<Stage> stages;            ///< with Lagrangian costs
   std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
   std::vector<const ParetoSets *> sets; ///< per stage, by entry
   Distances fromStart, toEnd;           ///< of the Lagrangian costs
-  /// Lower bounds of the remainder, each alone.
+  /// Lower bounds of memory and of time from a state to the end.
   Distances memoryToEnd, timeToEnd;
-  double least = 0.0; ///< Lagrangian cost of the optimum
+  double least = 0.0; ///< the least Lagrangian cost
 };
 
 struct ParetoPath {
   struct Repeat {
     std::size_t in = 0, out = 0;        ///< boundary states
-    const ParetoPoint *point = nullptr; ///< of the stage's sets
+    const ParetoPoint *point = nullptr; ///< a point of the stage's sets
   };
-  std::vector<Repeat> repeats; ///< empty: nothing found
+  std::vector<Repeat> repeats; ///< empty: no path found
   Cost cost;
 };
 
-/// A solution within the limit, and a lower bound.
+/// The best solution within the limit so far, and a lower bound of the time.
 struct Incumbent {
   std::vector<Run> runs;
   Cost cost;
@@ -54,22 +54,23 @@ struct Incumbent {
 /// Closes the gap of one chain.
 class ChainGap {
 public:
-  /// `tables` was just run at (1, lambda) with least cost `least`, which is
-  /// finite; `timeCosts` are its costs at (1, 0), `memoryCosts` at (0, 1). All
-  /// must outlive the object.
+  /// The last run of `tables` has the objective (1, lambda) and the finite
+  /// minimum `least`; `timeCosts` are its costs at (1, 0), `memoryCosts` at
+  /// (0, 1). All references must outlive the object.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
            const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
            double least);
 
-  /// Looks for the best path made of repeats that some of `solutions` use.
-  /// Between two points of the hull, this closes most of the gap.
+  /// Improves the incumbent with the best path that combines repeats of
+  /// `solutions`. This closes most of the gap between two vertices of the
+  /// convex hull.
   void mix(const std::vector<std::vector<Run>> &solutions, PointBudget budget,
            Incumbent &incumbent);
 
-  /// Returns true if no solution is faster than min(incumbent, stopAbove),
-  /// which lowerBound then says. Returns false if the budget ran out;
-  /// lowerBound is valid.
+  /// Improves the incumbent until no solution is faster than min(incumbent,
+  /// stopAbove), which becomes its lowerBound. Returns false if the budget ran
+  /// out before; lowerBound is valid in any case.
   bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
 
 private:
@@ -82,7 +83,7 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  double indifference; ///< the most that rounding may lose at one filter
+  double indifference; ///< the time that one filter may lose to rounding
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };
 

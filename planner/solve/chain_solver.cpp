@@ -1,6 +1,6 @@
 //===- chain_solver.cpp - Many chains of one shape, solved exactly --------===//
 //
-// The five steps of the header, in order.
+// solve() does step 1 of the header, and limitMemory() does steps 2 to 5.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +17,18 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Relative distance below which two times count as one.
+/// The relative difference up to which two times count as equal.
 constexpr double kClosed = 1e-9;
 
-/// A new vertex of the hull must lie this far below the line, relatively.
+/// The relative distance by which a new vertex of the convex hull must be below
+/// the line through two known vertices.
 constexpr double kNewVertex = 1e-12;
 
 /// Each cut finds a new vertex of the hull, so this limit is reached only if
 /// rounding makes the cuts cycle.
 constexpr int kMostCuts = 64;
 
-/// Returns `shape`, which passes check().
+/// Returns `shape` if it passes check(), and throws otherwise.
 const ChainProblem &checked(const ChainProblem &shape) {
   std::vector<std::string> errors = check(shape);
   if (!errors.empty())
@@ -35,11 +36,11 @@ const ChainProblem &checked(const ChainProblem &shape) {
   return shape;
 }
 
-/// The dual of the memory limit, maximised by cutting planes.
+/// The greatest value of the Lagrangian dual so far.
 struct Dual {
-  double bound = -kInfinity; ///< best so far
-  double lambda = 0.0;       ///< where
-  double least = 0.0;        ///< Lagrangian cost there
+  double bound = -kInfinity; ///< the dual's value, a lower bound in seconds
+  double lambda = 0.0;       ///< the multiplier, in seconds per byte
+  double least = 0.0;        ///< the least Lagrangian cost at `lambda`
 };
 
 bool isClosed(double lowerBound, double time) {
@@ -130,7 +131,8 @@ ChainSolution solveChain(const ChainProblem &chain) {
   return ChainSolver(chain).solve(chain);
 }
 
-/// Improves on `solution`, which is the fastest one and too large.
+/// Replaces `solution`, the fastest without a memory limit, which exceeds the
+/// limit, by the fastest within the limit.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

@@ -1,19 +1,20 @@
 //===- chain_solver.h - Many chains of one shape ----------------*- C++ -*-===//
 //
-// Without a binding memory limit: eliminate each link's inside, shortest path
-// over the boundaries. With one:
+// Solves chain problems exactly. Without a memory limit, the solver eliminates
+// each link's inner variables and finds the shortest path over the boundaries.
+// With a limit:
 //
 //   1. the fastest solution, if it fits, is optimal;
 //   2. the smallest solution, if it does not fit, proves that none does;
 //   3. cutting planes between a solution that is too large and one that fits
 //      maximise the Lagrangian dual; each cut is an exact solve, and every dual
 //      value bounds the optimum from below;
-//   4. mixtures: repeats of a link take either side's choice;
+//   4. the solutions so far are mixed, with different choices per repeat;
 //   5. the gap that is left is closed with Pareto sets (chain_gap.h), within a
 //      budget counted in points.
 //
-// `optimal` claims that no solution within the limit is faster by more than
-// 1e-9 of its time. Rounding is the only reason that this is not zero.
+// `optimal` means that no solution within the limit is faster by more than 1e-9
+// of its time, a tolerance for rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,37 +32,37 @@
 namespace mtplan::planner {
 
 struct SolveLimits {
-  /// The cutoff: once it is proved that no solution is this fast, the solver
-  /// gives up (ChainSolution::abandoned).
+  /// The cutoff in seconds: the solver gives up (ChainSolution::abandoned) once
+  /// it proves that every solution takes longer.
   double stopAbove = std::numeric_limits<double>::infinity();
-  /// The number of points that closing the gap may make; about 50 ns each. With
-  /// 0 the gap stays open: the result is the best solution met while bounding,
-  /// and the bound.
+  /// The limit of points that are created to close the gap, at about 50 ns per
+  /// point. With 0 the gap stays open: the result is the bound and the best
+  /// solution that was found while computing it.
   std::int64_t points = 4'000'000;
 };
 
-/// The least of an objective over all solutions, without a memory limit.
+/// The minimum of an objective over all solutions, without a memory limit.
 struct LeastCost {
-  double total = 0.0;         ///< of all repeats; +infinity: nothing is legal
-  std::vector<double> byLink; ///< of one repeat, whatever its neighbours choose
+  double total = 0.0;         ///< of all repeats; +infinity: none is legal
+  std::vector<double> byLink; ///< per link, of one repeat without neighbours
 };
 
-/// Caches elimination orders, layouts and buffers for problems that differ in
-/// their numbers alone. The solution does not depend on what was solved before.
+/// Solves chains of one shape, which share elimination orders, layouts and
+/// buffers. Solutions do not depend on earlier calls.
 class ChainSolver {
 public:
-  /// Throws std::invalid_argument with the first finding of check().
+  /// \throws std::invalid_argument with the first error of check()
   explicit ChainSolver(const ChainProblem &shape);
 
-  /// Returns whether `chain` differs from the solver's shape in its numbers
-  /// alone.
+  /// Returns whether `chain` has the solver's shape: only costs, repeats and
+  /// the memory limit may differ.
   bool hasShapeOf(const ChainProblem &chain) const;
 
-  /// Throws std::invalid_argument if `chain` has another shape. Its numbers are
-  /// not checked.
+  /// Returns the optimum of `chain`, whose costs are not checked.
+  /// \throws std::invalid_argument if `chain` has another shape
   ChainSolution solve(const ChainProblem &chain, SolveLimits limits = {});
 
-  /// Returns the least of each objective. Throws as solve() does.
+  /// Returns the minimum of each objective. Throws as solve() does.
   std::vector<LeastCost> least(const ChainProblem &chain,
                                const std::vector<Objective> &objectives);
 
@@ -69,23 +70,22 @@ private:
   void limitMemory(const ChainProblem &chain, const SolveLimits &limits,
                    ChainSolution &solution);
 
-  ChainProblem shape; ///< without numbers
+  ChainProblem shape; ///< without costs
   ChainTables tables;
 };
 
-/// Returns the exact optimum: bucket elimination inside each link (keeping its
-/// boundary), shortest path over boundaries, outer enumeration of shared
-/// values. With a memory limit that binds: Lagrangian bound, then the gap is
-/// closed exactly; `optimal` says whether it was closed within the budget. The
-/// assignment found is a function of the input alone.
+/// Returns the optimum of one chain. `optimal` is false if the default budget
+/// of SolveLimits ran out. The result is deterministic.
+/// \throws std::invalid_argument with the first error of check()
 ChainSolution solveChain(const ChainProblem &chain);
 
-/// Caches the most recently used solvers: problems of one mesh differ in their
-/// numbers, seldom in their shape, and ordering an elimination costs as much as
-/// running it a few times. It is not shared between threads. A solver's answer
-/// does not depend on what it solved before, so the cache never changes a plan.
+/// Caches the most recently used solvers, because problems of one mesh seldom
+/// differ in shape, and ordering an elimination takes as long as a few runs.
+/// The cache must not be shared between threads. It never changes a plan,
+/// because a solver's solutions do not depend on earlier calls.
 class SolverCache {
 public:
+  /// Returns a solver of the chain's shape, valid until the next call.
   ChainSolver &solverOf(const ChainProblem &chain) {
     auto known = std::ranges::find_if(
         solvers, [&](const auto &solver) { return solver->hasShapeOf(chain); });

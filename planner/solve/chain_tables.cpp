@@ -1,10 +1,10 @@
 //===- chain_tables.cpp - All links' tables at one objective --------------===//
 //
-// A variable may be on both sides of a link (a tensor that is passed along) or
-// be shared as well: combinations that give it two values cost infinity. Links
-// depend on few of the shared values each, so their tables are computed once
-// for all combinations and looked up per combination. The path is found by
-// Viterbi's algorithm and recovered backwards from the distances.
+// A variable may be both an in and an out variable of a link (a tensor that is
+// passed through), and shared as well: combinations that give the variable two
+// values cost infinity. Each link depends on few shared values, so its table is
+// computed once and indexed per combination. The path is found by Viterbi's
+// algorithm and recovered backwards from the distances.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Two sums of the same terms in different orders differ by less, relatively.
+/// The relative difference that the order of additions can make.
 constexpr double kRounding = 1e-14;
 
 std::vector<int> keptVariables(const Link &link) {
@@ -329,7 +329,7 @@ double ChainTables::run(const ChainProblem &chain, Objective objective) {
       bestCombination = c;
     }
   }
-  // The distances belong to the last combination.
+  // `distances` holds the distances of the last combination.
   if (bestCombination + 1 != combinations)
     distancesFromStart(stages(bestCombination), distances);
   return best;

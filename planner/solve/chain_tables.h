@@ -3,11 +3,10 @@
 // Runs every link's elimination at one objective and finds the best path over
 // the boundaries, for each combination of the shared values.
 //
-// Seen from its boundary, a link is a matrix per combination of its shared
-// values: cost[in state][out state]. A state numbers the combinations of the
-// boundary variables' values, the last one fastest. The path has one stage per
-// repeat of each link, and one node per state of the boundary between two
-// repeats.
+// For each combination of its shared values, a link has a matrix cost[in state]
+// [out state]. A state is a combination of the boundary variables' values,
+// numbered with the last variable fastest. The path has one stage per repeat of
+// each link, and one node per state of the boundary between two repeats.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,32 +20,33 @@
 
 namespace mtplan::planner {
 
-/// One repeat of a link, for the shortest path. Repeats of one link point to
-/// the same matrix.
+/// One repeat of a link, as an edge of the shortest path. Repeats of one link
+/// point to the same matrix.
 struct Stage {
   int link = 0;
   const double *cost = nullptr; ///< [in state][out state]
   std::size_t in = 1, out = 1;  ///< numbers of states
 };
 
-/// The least cost of reaching each state, per boundary (stages + 1 of them).
+/// The length of the shortest path to each state, for stages + 1 boundaries.
 using Distances = std::vector<std::vector<double>>;
 
+/// Set `result` to the distances from the first or to the last boundary.
 void distancesFromStart(const std::vector<Stage> &stages, Distances &result);
 void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 
-/// Returns the states of a shortest path, one per boundary; empty if all are
-/// infinite. Among equals (to rounding) it stays in one state where it can, and
-/// takes the lowest state otherwise.
+/// Returns the states of a shortest path, one per boundary; empty if all paths
+/// are infinite. Among equal paths (to rounding), the path that stays in one
+/// state is preferred, and then the lowest state.
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 
-/// A link, seen from its boundary.
+/// The costs of a link per state of its boundary and shared values.
 class LinkTable {
 public:
   explicit LinkTable(const Link &link);
 
-  /// Prepares as Elimination::prepare does.
+  /// Returns false if no assignment is legal (Elimination::prepare).
   bool prepare(const Problem &problem);
   void run(const Problem &problem, Objective objective);
   /// Returns a cheapest assignment of the last run; empty if none is legal.
@@ -58,10 +58,11 @@ public:
                        std::size_t out) const {
     return (shared * inCount + in) * outCount + out;
   }
-  /// Returns per position the entry of elimination().table(), or -1 where a
-  /// value is dead or a variable would need two.
+  /// Returns per position the entry of elimination().table(), or -1 if a value
+  /// is not live or the states give one variable two values.
   const std::vector<int> &entries() const { return entryAt; }
-  /// Returns the values of elimination().program().keep.
+  /// Returns the values of elimination().program().keep; empty if the states
+  /// give one variable two values.
   std::vector<int> keptValues(std::size_t shared, std::size_t in,
                               std::size_t out) const;
 
@@ -73,7 +74,8 @@ public:
 
 private:
   void mapEntries();
-  /// Sets per variable its value, or -1; returns false if one would need two.
+  /// Sets `values` to each variable's value, or -1 if it has none. Returns
+  /// false if a variable would have two values.
   bool fixValues(std::size_t shared, std::size_t in, std::size_t out,
                  std::vector<int> &values) const;
 
@@ -87,9 +89,9 @@ private:
   std::vector<double> dense;
 };
 
-/// Merges consecutive equal repeats into runs. Repeats that keep their boundary
-/// state may change places within their stretch, so that equal ones are grouped
-/// in order of first appearance.
+/// Returns the repeats as runs of equal assignments. Consecutive repeats that
+/// do not change the boundary state are first reordered, so that equal repeats
+/// are adjacent, in order of first appearance.
 std::vector<Run> runsOf(const std::vector<Link> &links,
                         const std::vector<int> &linkOf,
                         std::vector<Assignment> repeats);
@@ -99,8 +101,8 @@ class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);
 
-  /// Prepares all links as Elimination::prepare does. Repeats may differ from
-  /// the shape's.
+  /// Returns false if some link has no legal assignment. Repeats may differ
+  /// from the shape's.
   bool prepare(const ChainProblem &chain);
 
   /// Returns the least objective of any solution; +infinity if none is legal.
@@ -113,13 +115,13 @@ public:
   const LinkTable &table(int link) const { return tables[link]; }
   /// Returns the number of combinations of the shared values.
   std::size_t sharedCount() const { return combinations; }
-  /// Returns the link's own number for a combination.
+  /// Returns the combination's number among the link's shared values.
   std::size_t localShared(int link, std::size_t combination) const {
     return local[link][combination];
   }
-  /// Copies the last run's costs per link, for `stages`.
+  /// Returns a copy of the last run's costs per link, for `stages`.
   std::vector<std::vector<double>> costs() const;
-  /// Uses the last run's costs if `costs` is null.
+  /// Returns the path's stages, with the last run's costs if `costs` is null.
   std::vector<Stage>
   stages(std::size_t combination,
          const std::vector<std::vector<double>> *costs = nullptr) const;

@@ -1,11 +1,11 @@
-//===- elimination.cpp - Exact minimum over a problem's inside ------------===//
+//===- elimination.cpp - Exact minimum over inner variables ---------------===//
 //
-// No argmin is stored: assignments are needed for few entries, and finding one
-// takes one pass over each bucket's inputs, which still exist.
+// No argmin is stored: assignments are needed for few entries, and decode()
+// finds one in one pass over each bucket's inputs, which the arena still holds.
 //
-// The inner loop is written for the auto-vectoriser, compiled for several
-// instruction sets and chosen at load time. It has additions and minima alone,
-// so no contraction can change the results.
+// The inner loop is auto-vectorised for several instruction sets, of which one
+// is chosen at load time. All have the same results, because the loop has only
+// additions and minima, which no compiler fuses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,8 @@
 #include <cmath>
 #include <limits>
 
-// Sanitizers instrument the resolver, which runs before they start.
+// Sanitizers would instrument the resolver of target_clones, which runs before
+// they are initialised.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MTPLAN_PER_PROCESSOR                                                   \
@@ -32,13 +33,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kChunk = 16;
 
 /// Sets result[b] to the minimum over v of scalars[v] + the sum over i of
-/// rows[i][v][b]. Rows of consecutive v are `length` apart. All kernels give
-/// the same bits: sums are formed in the order of the inputs, scalar first.
+/// rows[i][v][b]. Rows of consecutive v are `length` apart. All kernels return
+/// the same bits, because they add the scalar first and then the rows in order.
 using RowKernel = void (*)(double *result, const double *const *rows,
                            std::size_t rowCount, const double *scalars,
                            std::size_t values, std::size_t length);
 
-/// Computes `Length` entries from `Count` row inputs; they stay in registers.
+/// Computes `Length` entries, which stay in registers, from `Count` row inputs.
 template <std::size_t Count, std::size_t Length>
 [[gnu::always_inline]] inline void
 minimum(double *result, const double *const *rows, const double *scalars,
@@ -118,7 +119,7 @@ void manyRows(double *result, const double *const *rows, std::size_t rowCount,
   }
 }
 
-/// Returns the fastest kernel for this many row inputs on this processor.
+/// Returns the kernel for `rowCount` row inputs.
 RowKernel rowKernel(std::size_t rowCount) {
   constexpr RowKernel kKernels[] = {noRows, oneRow, twoRows, threeRows};
   return rowCount < 4 ? kKernels[rowCount] : manyRows;
@@ -261,7 +262,7 @@ void Elimination::join(const Bucket &bucket) {
 
 Assignment Elimination::decode(const std::vector<int> &keptValues) const {
   const LiveValues &live = compiled.live;
-  std::vector<std::size_t> position(live.size(), 0); // among live values
+  std::vector<std::size_t> position(live.size(), 0); // index of the live value
   for (std::size_t k = 0; k < compiled.keep.size(); ++k) {
     const std::vector<int> &values = live[compiled.keep[k]];
     auto found = std::lower_bound(values.begin(), values.end(), keptValues[k]);

@@ -1,8 +1,8 @@
-//===- elimination.h - Exact minimum over a problem's inside ----*- C++ -*-===//
+//===- elimination.h - Exact minimum over inner variables -------*- C++ -*-===//
 //
-// Bucket elimination (Dechter 1999) for a weighted sum of time and memory. The
-// result is a table over the kept variables, each entry the least cost of any
-// assignment of the others, and for any of its entries such an assignment.
+// Minimises a weighted sum of time and memory by bucket elimination (Dechter
+// 1999). The result is a table over the kept variables: each entry is the least
+// cost over all assignments of the others. decode() returns such an assignment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,40 +15,40 @@
 
 namespace mtplan::planner {
 
-/// The objective to minimise. With `time` 0 it is memory alone; combinations of
-/// infinite time stay forbidden under every objective.
+/// The weights of the minimised sum. Combinations of infinite time are
+/// forbidden even if the weight of time is 0.
 struct Objective {
   double time = 1.0;
   double memory = 0.0;
   double of(double seconds, double bytes) const;
 };
 
-/// One object serves one structure: `prepare` once per set of numbers, `run`
-/// once per objective. It does not allocate after the first `prepare`, unless
-/// the infinities of the new numbers leave other values alive.
+/// Solves problems of one shape: `prepare` is called once per set of costs, and
+/// `run` once per objective. Later calls allocate no memory, unless the live
+/// values change.
 class Elimination {
 public:
   Elimination(const Problem &shape, std::vector<int> keep);
 
-  /// Returns false if no assignment is legal; the object must then not be run.
+  /// Returns false if no assignment is legal; run() must not be called then.
   /// Problems must have the shape's domains and scopes.
   bool prepare(const Problem &problem);
 
   void run(const Problem &problem, Objective objective);
 
-  /// Returns the least costs over `keptScope`, live values alone, row-major.
-  /// Call it after run.
+  /// Returns the least costs over the live values of the kept variables,
+  /// row-major. Valid after run().
   const double *table() const;
   std::size_t tableSize() const { return program().buckets.back().size; }
 
-  /// Returns a cheapest assignment among those with these values of the kept
-  /// variables (in the order of `keep`, first occurrences); of several, the one
-  /// with the lowest values, variables eliminated last first. Empty if none is
-  /// legal.
+  /// Returns a cheapest assignment with the given values of the kept variables
+  /// (in the order of `keep`, without repetitions). The lowest value wins ties,
+  /// first of the variable that is eliminated last. Empty if no such assignment
+  /// is legal.
   Assignment decode(const std::vector<int> &keptValues) const;
 
-  /// Grows with every recompilation: data derived from the program is stale
-  /// when this differs.
+  /// Returns the number of compilations. Data derived from program() is stale
+  /// once the number changes.
   int generation() const { return generationCount; }
   const EliminationProgram &program() const { return compiled; }
   const std::vector<double> &arena() const { return storage; }
@@ -57,7 +57,7 @@ private:
   void load(const Problem &problem, Objective objective);
   void join(const Bucket &bucket);
 
-  Problem shape; ///< domains and scopes, no numbers
+  Problem shape; ///< domains and scopes, without costs
   std::vector<int> keep;
   EliminationProgram compiled;
   int generationCount = 0;

@@ -1,10 +1,10 @@
 //===- elimination_plan.cpp - Live values, order of elimination -----------===//
 //
-// A table can remove a value only if it has an infinity, and most have none.
+// Only tables with an infinity can remove values, and most tables have none.
 //
-// Eliminating a variable joins its neighbours into a clique. Its score is
-// either the size of that clique's table or the weight of the edges it adds;
-// only the neighbours' scores (and, for fill, theirs) change.
+// Eliminating a variable connects its neighbours to a clique. The variable's
+// score is the size of the clique's table, or the weight of the added edges.
+// Only the scores of neighbours (and, for fill, of their neighbours) change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,8 @@ namespace {
 
 using Flags = std::vector<std::vector<char>>;
 
-/// A table with an infinity in it, as rows along its last variable.
+/// Removes the values that a table with an infinity forbids. The table is read
+/// in rows along its last variable.
 class Reviser {
 public:
   Reviser(const CostTable &theTable, const std::vector<int> &domains)
@@ -34,8 +35,8 @@ public:
 
   const std::vector<int> &scope() const { return table.scope; }
 
-  /// Drops the values of its variables that it does not support; returns
-  /// whether there were any.
+  /// Removes the values from `live` that have no finite entry in the table;
+  /// returns whether any value was removed.
   bool revise(Flags &live) {
     for (std::vector<char> &flags : support)
       std::fill(flags.begin(), flags.end(), 0);
@@ -82,7 +83,7 @@ private:
   }
 
   const CostTable &table;
-  std::vector<int> value; ///< of the row's other variables
+  std::vector<int> value; ///< the values of the row's other variables
   Flags support;
 };
 
@@ -91,9 +92,9 @@ bool hasInfinity(const CostTable &table) {
                      [](double time) { return std::isinf(time); });
 }
 
-/// Finding an order takes about as long as joining this many entries, so a
-/// search for a better one may cost no more than the few eliminations that it
-/// serves.
+/// The number of table entries that can be joined in the time of one search for
+/// an order. Searching for a better order thus takes no longer than a few
+/// eliminations.
 constexpr double kWorkPerRepetition = 300e3;
 constexpr double kMostRepetitions = 16.0;
 
@@ -166,8 +167,8 @@ private:
   std::vector<char> present; ///< neither kept nor eliminated yet
 };
 
-/// Eliminates the variable of least `score(graph, variable)` next. Stops early
-/// above `workLimit`.
+/// Returns the order that always eliminates the variable of least
+/// `score(graph, variable)`. The work is infinity if it exceeds `workLimit`.
 template <typename Score>
 EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
                         double workLimit, const Score &score) {

@@ -1,16 +1,15 @@
 //===- elimination_plan.h - Live values, order of elimination ---*- C++ -*-===//
 //
-// Both are found before an elimination is compiled, from a problem's domains
-// and scopes and from its infinities.
+// Finds the live values of a problem and the order in which its variables are
+// eliminated, before an elimination is compiled.
 //
-// Live values are found by generalised arc consistency: a value stays while
-// every table over its variable has a finite entry for it among the values that
-// stay. Removing the others loses no legal assignment, and shrinks every table
-// they occur in.
+// Live values are found by generalised arc consistency: a value is live if
+// every table over its variable has a finite entry of that value and other live
+// values. Removing the other values loses no legal assignment and shrinks
+// tables.
 //
-// The order decides the size of the tables between the eliminations and nothing
-// else. It depends on domains and scopes alone, so problems that differ in
-// their numbers share it.
+// The order affects only the size of intermediate tables. It depends on domains
+// and scopes alone, so problems that differ in their costs share an order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,24 +22,24 @@
 
 namespace mtplan::planner {
 
-/// Per variable the values that stay, ascending.
+/// The live values of each variable, ascending.
 using LiveValues = std::vector<std::vector<int>>;
 
-/// Returns the live values. One empty list means that no assignment is legal;
-/// the reverse does not hold.
+/// Returns the live values. If a variable has none, no assignment is legal; the
+/// converse does not hold.
 LiveValues liveValues(const Problem &problem);
 
 struct EliminationOrder {
   std::vector<int> order; ///< every variable that is not kept, once
-  double work = 0.0;      ///< entries of all joined tables, the measure
+  double work = 0.0;      ///< entries of all joined tables, to be minimised
   double largest = 0.0;   ///< entries of the largest joined table
   int width = 0; ///< variables of the widest table, without the eliminated one
 };
 
-/// Returns the order of least work: a greedy order by the smallest joined table
-/// or by the least fill and, where that is costly, one of some perturbed
-/// repetitions (own seeded generator). Ties are broken by index. Repeated
-/// values in `keep` are allowed.
+/// Returns the order of least work among greedy orders: by the smallest joined
+/// table, by the least fill and, if both are costly, by perturbations of these
+/// scores from a fixed seed. Ties are broken by index. `keep` may repeat
+/// variables.
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,
                                  const std::vector<int> &keep);

@@ -1,7 +1,7 @@
 //===- elimination_program.cpp - The layout of an elimination ---*- C++ -*-===//
 //
-// Scopes are found forwards, in elimination order; layouts backwards, since a
-// result's layout is its reader's.
+// Scopes are computed in elimination order, and layouts in reverse, since a
+// result has the layout that its reader needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,8 @@ namespace {
 
 using Scope = std::vector<int>;
 
-/// Limits the results and the expanded inputs: 8 GiB, and seconds.
+/// The limit of joined table entries, which bounds memory (8 GB) and time
+/// (seconds).
 constexpr double kMostEntries = 1e9;
 
 bool contains(const Scope &scope, int variable) {
@@ -77,7 +78,8 @@ private:
     return offset;
   }
 
-  /// Assigns tables to buckets: a table goes to its first variable's.
+  /// Assigns each table to the bucket that first eliminates one of its
+  /// variables, and computes the buckets' scopes.
   void findScopes() {
     EliminationOrder plan = planElimination(sizes, scopes, program.keep);
     double kept = 1.0;
@@ -150,8 +152,9 @@ private:
     return result;
   }
 
-  /// Long rows run fast, but inputs that lack some of a row's variables must be
-  /// expanded first. The constants are approximate nanoseconds.
+  /// Chooses the number of variables in a row. Long rows are fast, but inputs
+  /// that lack some of a row's variables must be expanded first. The constants
+  /// are approximate nanoseconds.
   void chooseBlock(std::size_t index) {
     constexpr std::size_t kLongestRow = 1024;
     Bucket &bucket = program.buckets[index];
@@ -189,7 +192,8 @@ private:
     }
   }
 
-  /// Adds up small tables beforehand, so that the join reads fewer of them.
+  /// Groups tables into leaves. Small tables are added in one leaf, so that the
+  /// join reads fewer inputs.
   std::vector<std::pair<Scope, std::vector<int>>>
   groupTables(std::size_t index) const {
     const Bucket &bucket = program.buckets[index];
@@ -253,8 +257,8 @@ private:
     bucket.offset = allocate(bucket.size);
   }
 
-  /// Returns the strides of a table laid out over `ordered`, for a bucket's
-  /// variables.
+  /// Returns the stride of `variable` in a row-major table over `ordered`; 0 if
+  /// the table lacks the variable.
   std::size_t strideOf(const Scope &ordered, int variable) const {
     std::size_t stride = 1;
     for (std::size_t p = ordered.size(); p-- > 0;) {
@@ -303,7 +307,8 @@ private:
     bucket.inputs.push_back(std::move(input));
   }
 
-  /// Returns for each entry over `ordered` (live values) the entry of `table`.
+  /// Returns the entry of `table` for each entry over the live values of
+  /// `ordered`.
   std::vector<int> gatherIndex(int table, const Scope &ordered) const {
     const Scope &scope = shape.tables[table].scope;
     std::vector<std::size_t> stride(scope.size(), 1);
@@ -338,9 +343,9 @@ private:
   EliminationProgram program;
   std::vector<int> sizes;    ///< live values per variable
   std::vector<Scope> scopes; ///< per table, variables with several values
-  std::vector<std::vector<int>> tablesOf, messagesOf; ///< per bucket
-  std::vector<std::size_t> readers; ///< per bucket, who reads its result
-  std::vector<Scope> layouts;       ///< per bucket, of its joined table
+  std::vector<std::vector<int>> tablesOf, messagesOf; ///< inputs per bucket
+  std::vector<std::size_t> readers; ///< per bucket, the reader of its result
+  std::vector<Scope> layouts;       ///< per bucket, its joined table's layout
 };
 
 } // namespace

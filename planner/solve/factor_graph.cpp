@@ -1,7 +1,7 @@
-//===- factor_graph.cpp - Pricing, checking, trying everything ------------===//
+//===- factor_graph.cpp - Costs, checks and exhaustive search -------------===//
 //
-// The code is deliberately plain: the fast solvers are tested against it, and
-// share nothing with it.
+// The code is deliberately simple: the fast solvers are tested against it, and
+// share no code with it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Returns the number of entries that a table over `scope` must have; 0 if its
-/// scope is unsound.
+/// Returns the number of entries that a table over `scope` must have; returns 0
+/// and adds an error if the scope is invalid.
 std::size_t expectedSize(const Problem &problem, const std::vector<int> &scope,
                          const std::string &where,
                          std::vector<std::string> &errors) {
@@ -190,8 +190,8 @@ private:
   }
 
   const ChainProblem &chain;
-  std::vector<int> linkOf;                  ///< per repeat
-  std::vector<std::vector<Choice>> choices; ///< per link, the legal ones
+  std::vector<int> linkOf;                  ///< the link of each repeat
+  std::vector<std::vector<Choice>> choices; ///< per link, the legal choices
   std::vector<const Choice *> path, fastest, smallest;
   Cost fastestCost, smallestCost;
 };
@@ -250,7 +250,7 @@ std::vector<std::string> check(const ChainProblem &chain) {
     errors.emplace_back("the chain has no links");
   for (std::size_t i = 0; i < chain.links.size(); ++i)
     checkLink(chain.links[i], "link " + std::to_string(i) + ": ", errors);
-  if (!errors.empty()) // invalid domains follow
+  if (!errors.empty()) // the checks below need valid links
     return errors;
   std::map<int, int> sharedDomains;
   for (std::size_t i = 0; i < chain.links.size(); ++i) {

@@ -1,19 +1,19 @@
 //===- factor_graph.h - Choice problems, as plain tables --------*- C++ -*-===//
 //
-// A choice problem has variables with small finite domains and cost tables over
-// a few of them each. Nothing here knows what a layout is. Two quantities add
-// up side by side: time, which is minimised, and memory, which may be limited.
+// A choice problem has variables with small finite domains, and cost tables
+// over a few variables each. Time and memory are sums over the tables; time is
+// minimised, and memory can be limited.
 //
 // A chain is a sequence of links. Each link is a problem that occurs `repeat`
 // times in sequence. Some of its variables are its boundary: the out variables
 // of one repeat are the in variables of the next, in order (of the next repeat
-// of the same link, then of the next link). Repeats may be solved differently;
-// links with `repeat` > 1 come back as runs of equal repeats. Variables named
-// in `shared` take one value over the whole chain (the layout of a tied
+// of the same link, then of the next link). Repeats can have different
+// assignments; solutions list them as runs of equal repeats. A variable in
+// `shared` has one value over the entire chain (the layout of a tied
 // parameter).
 //
-// The cost, the checks and the exhaustive solver are the specification of every
-// other solver (chain_solver.h).
+// costOf, check and the exhaustive solver specify the solver that is used
+// (chain_solver.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,15 +43,15 @@ struct Problem {
 using Assignment = std::vector<int>;
 
 struct Cost {
-  double time = 0.0; ///< +infinity: nothing is legal
+  double time = 0.0; ///< seconds; +infinity: forbidden
   double memory = 0.0;
 };
 
-/// Returns the cost of one assignment, against which every solver's answer is
-/// checked.
+/// Returns the cost of one assignment.
 Cost costOf(const Problem &problem, const Assignment &assignment);
 
-/// Returns every broken promise of the comments above; empty if sound.
+/// Returns a sentence for every violation of the comments above; empty if the
+/// problem is valid.
 std::vector<std::string> check(const Problem &problem);
 
 /// A problem that occurs `repeat` times in sequence.
@@ -59,7 +59,7 @@ struct Link {
   Problem problem;
   int repeat = 1;
   std::vector<int> in, out; ///< boundary variables; domains match neighbours'
-  /// (variable here, shared id).
+  /// Pairs of a variable of this link and its shared id.
   std::vector<std::pair<int, int>> shared;
 };
 
@@ -77,31 +77,32 @@ struct Run {
 };
 
 struct ChainSolution {
-  bool feasible = false; ///< false: nothing legal fits; `cost` is then the
-                         ///< least-memory solution's, `runs` too if any exists
+  bool feasible = false; ///< if false, no legal solution fits, and `runs` and
+                         ///< `cost` are those of the least-memory solution
   std::vector<Run> runs; ///< in chain order
   Cost cost;             ///< of all repeats together
-  /// No solution within the limit is faster than this; +infinity if there is
-  /// none. Equal to cost.time (to 1e-9 relative) when `optimal`.
+  /// A lower bound of the time within the limit; +infinity if no solution fits.
+  /// Equal to cost.time (to 1e-9 relative) if `optimal`.
   double lowerBound = 0.0;
   bool optimal = false;
-  /// Whether the limit changed the result; if false, the fastest solution of
-  /// all fits.
+  /// Whether the limit changed the result; if false, the fastest solution
+  /// without a limit fits.
   bool limited = false;
-  /// Whether the solver gave up because `lowerBound` exceeds the cutoff; there
-  /// are then no runs.
+  /// Whether the solver gave up because `lowerBound` exceeds the cutoff; `runs`
+  /// is empty then.
   bool abandoned = false;
 };
 
-/// Returns every broken promise of the comments above, and of each link's
-/// problem.
+/// Returns a sentence for every violation of the comments above by the chain or
+/// one of its problems; empty if the chain is valid.
 std::vector<std::string> check(const ChainProblem &chain);
 
 /// Returns the cost of given runs; infinite if a boundary or shared value does
 /// not match or the runs do not cover the chain.
 Cost costOf(const ChainProblem &chain, const std::vector<Run> &runs);
 
-/// Tries every assignment, in exponential time: the specification, for tests.
+/// Returns the best solution after trying every assignment, in exponential
+/// time. Tests use this reference.
 ChainSolution solveChainExhaustively(const ChainProblem &chain);
 
 } // namespace mtplan::planner

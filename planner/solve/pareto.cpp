@@ -1,12 +1,12 @@
 //===- pareto.cpp - Trade-offs between time and memory --------------------===//
 //
-// A point that is dropped because of rounding costs at most `indifference`, so
-// a chain of n filters loses at most n times that.
+// Rounding costs each filter at most `indifference` of time, so n filters in
+// sequence lose at most n times as much.
 //
-// Downwards, the excess of a bucket's entry (c, v) is the excess of its
-// result's entry c plus what v costs beyond the cheapest value there; an
-// input's entry has the least excess of all (c, v) it takes part in. Upwards,
-// points are summed.
+// In descend(), the excess of a bucket's entry (c, v) is that of its result's
+// entry c plus the cost of v over the cheapest value; an input's entry has the
+// least excess of all (c, v) that read the entry. ascend() adds the inputs'
+// points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Drops most of what keepPareto would drop, without sorting: a point that is
-/// no faster than one in a strictly lower band of memory. It is exact, because
-/// such a point is not kept and changes nothing for those that are. O(n).
+/// Removes points that are no faster than a point in a strictly lower band of
+/// memory, so that keepPareto, which would remove them too, sorts fewer points.
+/// O(n).
 void dropDominated(std::vector<ParetoPoint> &points) {
   constexpr std::size_t kFew = 256, kMostBands = 1 << 14;
   if (points.size() < kFew)
@@ -41,7 +41,7 @@ void dropDominated(std::vector<ParetoPoint> &points) {
     double band = (point.memory - base) / span * static_cast<double>(bands - 1);
     return static_cast<std::size_t>(band);
   };
-  // fastestBelow[b]: least time over all bands before b.
+  // fastestBelow[b] is the least time over all bands before b.
   std::vector<double> fastestBelow(bands + 1, kInfinity);
   for (const ParetoPoint &point : points) {
     double &fastest = fastestBelow[bandOf(point) + 1];
@@ -230,7 +230,8 @@ int ParetoElimination::keep(ParetoPoint &point) {
   return static_cast<int>(nodes.size()) - 1;
 }
 
-/// Leaves in `partial` the points of one joined entry.
+/// Sets `partial` to the current entry's points for one value of the bucket's
+/// variable. Returns false if the budget ran out.
 bool ParetoElimination::combine(const Bucket &bucket, std::size_t value,
                                 double slack, double indifference,
                                 PointBudget &budget) {

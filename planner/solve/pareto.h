@@ -1,15 +1,14 @@
 //===- pareto.h - Trade-offs between time and memory ------------*- C++ -*-===//
 //
-// A point is a partial solution: what it costs, and by how much its Lagrangian
-// cost (time + lambda * memory) exceeds the least of all partial solutions it
-// competes with. Excesses add up, so a point whose excess, with that of its
-// surroundings, passes the gap to the incumbent cannot be part of a better
-// solution.
+// A point is the time and memory of a partial solution, with its excess: its
+// Lagrangian cost (time + lambda * memory) minus the least of its table entry.
+// Excesses add up, so a point is pruned if its excess, plus the least excess of
+// the rest of the solution, exceeds the gap to the incumbent.
 //
-// The Pareto elimination has sets of points instead of numbers. A plain
-// elimination at the same lambda has been run before and says how cheap each
-// entry's surroundings can be, so that only points within `gap` of the optimum
-// are made.
+// A Pareto elimination is a bucket elimination whose entries are Pareto fronts.
+// A plain elimination at the same lambda runs first and bounds the rest of the
+// solution per entry, so that only points within `gap` of the optimum are
+// created.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,40 +26,38 @@ namespace mtplan::planner {
 struct ParetoPoint {
   double time = 0.0, memory = 0.0;
   double excess = 0.0;
-  /// Indices of the points it combines; its maker knows.
+  /// Indices of two combined points, in tables of the code that combines them.
   int left = -1, right = -1;
 };
 
-/// Removes points that another one matches or beats in both respects (of equals
-/// the first stays); a gain in time of at most `indifference` does not count.
-/// Leaves them in order of memory.
+/// Removes dominated points (of equal points the first stays) and sorts the
+/// rest by memory. A point with more memory that is faster by at most
+/// `indifference` counts as dominated.
 void keepPareto(std::vector<ParetoPoint> &points, double indifference);
 
-/// Applies keepPareto to points that come as fronts: runs in order of memory,
-/// each point faster than the one before. It merges them like the digits of a
-/// counter, so that n points in k fronts take O(n log k), less what each merge
-/// drops.
+/// Merges Pareto fronts, which are sorted by ascending memory and descending
+/// time, into one. Fronts are merged in pairs, like the digits of a binary
+/// counter, so that n points in k fronts take O(n log k).
 class FrontMerger {
 public:
-  /// Takes the front's points and leaves it empty. The first of equal points
-  /// stays.
+  /// Moves the points out of `front`. Of equal points, the first stays.
   void add(std::vector<ParetoPoint> &front);
-  /// Returns all nondominated points, with the indifference of keepPareto; the
-  /// merger is empty afterwards.
+  /// Moves all nondominated points to `points`, with the indifference of
+  /// keepPareto. The merger is then empty.
   void take(double indifference, std::vector<ParetoPoint> &points);
 
 private:
   void merge(const std::vector<ParetoPoint> &earlier,
              const std::vector<ParetoPoint> &later);
 
-  std::vector<std::vector<ParetoPoint>> levels; ///< the earliest come last
+  std::vector<std::vector<ParetoPoint>> levels; ///< the oldest points come last
   std::vector<ParetoPoint> merged;
 };
 
-/// Points per entry of some table.
+/// The points of each entry of a table.
 struct ParetoSets {
   std::vector<ParetoPoint> points;
-  std::vector<std::size_t> begin; ///< per entry, and one past the last
+  std::vector<std::size_t> begin; ///< per entry its first point, and the end
 
   const ParetoPoint *first(std::size_t entry) const {
     return points.data() + begin[entry];
@@ -75,8 +72,8 @@ struct ParetoSets {
   void appendByExcess(const std::vector<ParetoPoint> &entry);
 };
 
-/// The work allowed, counted in points made, so that the place where it ends is
-/// a function of the input.
+/// The allowed work. Its unit is created points, not seconds, so that results
+/// are deterministic.
 struct PointBudget {
   std::int64_t left = 0;
   bool spend(std::int64_t points) {
@@ -87,13 +84,13 @@ struct PointBudget {
 
 class ParetoElimination {
 public:
-  /// `elimination` was run on `problem` with the objective that excesses are
-  /// measured by, and is not run again during this object's life.
+  /// `elimination` has run on `problem` with the objective of the excesses, and
+  /// must not run again while this object exists.
   ParetoElimination(const Elimination &elimination, const Problem &problem);
 
-  /// Propagates `excess`: per entry of the elimination's table, by how much the
-  /// cheapest whole solution through it exceeds the optimum. Entries beyond
-  /// `gap` are skipped for good.
+  /// Propagates excesses to all buckets. `excess` is, per entry of the
+  /// elimination's table, the cost of the cheapest complete solution through
+  /// the entry minus the optimum. Entries above `gap` are never used.
   void descend(const std::vector<double> &excess, double gap);
 
   /// Finds all nondominated points of each entry that are within `gap` (at most
@@ -110,7 +107,7 @@ public:
 
 private:
   struct Node {
-    int bucket = -1, value = 0; ///< bucket -1: just joins two others
+    int bucket = -1, value = 0; ///< bucket -1: combines two nodes
     int left = -1, right = -1;
   };
 
@@ -128,7 +125,7 @@ private:
   std::vector<std::vector<double>> excessOf; ///< per bucket and entry
   std::vector<ParetoSets> results;           ///< per bucket
   std::vector<Node> nodes;
-  std::vector<std::size_t> digits; ///< of the current entry
+  std::vector<std::size_t> digits; ///< the scope's values at the current entry
   std::vector<ParetoPoint> partial, extended;
 };
 

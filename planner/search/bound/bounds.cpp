@@ -34,9 +34,9 @@ Seconds pipelineBound(Seconds through, const Parallelism &config) {
   return through / (1.0 - std::pow(1.0 - 1.0 / m, config.pp));
 }
 
-// A micro-batch passes the stages before a stage first, then the stage works
-// through all of them, and the backward of one passes the stages before it
-// last. Zero-bubble schedules may have postponed some of that.
+// The first forward passes the previous stages before a stage starts, and the
+// last backward passes them after it ends. A zero-bubble schedule may postpone
+// parts of that backward, so only forward counts.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times) {
   bool putsOff = config.schedule == ScheduleKind::zeroBubble;
   Seconds before, most;
@@ -87,8 +87,8 @@ void Bounds::add(const Parameter &parameter, ParameterSize &size) {
       elements * parameter.elementBytes;
 }
 
-// Splits a parameter, its gradient and the optimizer's state as far as the
-// configuration allows.
+// Returns one rank's bytes if parameters, gradients and the optimizer's state
+// are sharded as far as the configuration allows.
 double Bounds::heldBytes(const ParameterSize &size,
                          const Parallelism &config) const {
   StateBytes state = stateBytesOf(options.precision);
@@ -121,7 +121,7 @@ void Bounds::measure(const SegmentGraph &segment) {
     double bytes = bytesOf(tensor);
     if (tensor.kind == TensorKind::input)
       (perSample ? size.inputsPerSample : size.inputsFixed) += bytes;
-    // A stage holds what several repeats or segments share once.
+    // A stage stores a shared parameter once.
     if (tensor.kind == TensorKind::parameter) {
       const Parameter &parameter = model.parameters[at(tensor.parameter)];
       if (!parameter.shared)
@@ -129,8 +129,8 @@ void Bounds::measure(const SegmentGraph &segment) {
       else if (!contains(size.shared, tensor.parameter))
         size.shared.push_back(tensor.parameter);
     }
-    // Repeats may save a carried value once for all; leaving it out keeps the
-    // bound low.
+    // Repeats may share one saved copy of a carried value, so the lower bound
+    // omits it.
     if (!saved[t] || tensor.kind != TensorKind::activation ||
         isCarriedOut(segment, static_cast<int>(t)))
       continue;
@@ -225,9 +225,9 @@ Bytes Bounds::hostMemory(const Parallelism &config) const {
   return Bytes{most * host / config.tp};
 }
 
-// For any weights, the weighted mean over the stages is at most the largest
-// stage. With weights 1 / (bytes of a layer on that stage), the layers add up
-// to their number.
+// The largest stage is at least any weighted mean over the stages. With weights
+// 1 / (bytes of a layer on that stage), the weighted sum is the number of
+// layers, which does not depend on the cut.
 Bytes Bounds::memoryOfAnyCut(const Parallelism &config) const {
   double weights = 0.0, sum = layersOf(model);
   bool repeated = std::ranges::any_of(model.segments, isLayer);
@@ -244,7 +244,7 @@ Bytes Bounds::memoryOfAnyCut(const Parallelism &config) const {
         less = std::max(less, repeat.discarded * config.recomputeLayers);
       least = std::min(least, repeat.held + repeat.saved);
     }
-    // Layers without bytes may all be on this stage.
+    // All layers may be on this stage if they need no memory there.
     if (least <= 0.0)
       return machine.device.reserved;
     weights += 1.0 / least;

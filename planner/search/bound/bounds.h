@@ -1,7 +1,7 @@
 //===- bounds.h - Lower bounds from work and sizes alone --------*- C++ -*-===//
 //
-// Admissible bounds of time and memory that need no solver: no plan of a
-// configuration takes less.
+// Computes lower bounds of the time and memory of every plan of a
+// configuration, without a solver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@
 
 namespace mtplan::planner {
 
-/// Returns a lower bound of the step if a micro-batch takes `through` in all
-/// stages together, however they divide it. With one chunk a stage starts after
-/// those before it and they finish after it: stage i needs m T_i + T_0 + ... +
-/// T_(i-1), whose maximum is least where all are equal, at T / (1 - (1 -
-/// 1/m)^p).
+/// Returns a lower bound of the step if a micro-batch takes the time `through`
+/// in all stages together, for any division among stages. With one chunk per
+/// stage, a stage starts after the previous stages start and ends before they
+/// end: stage i needs m T_i + T_0 + ... + T_(i-1). The maximum over stages is
+/// least if all are equal, at T / (1 - (1 - 1/m)^p).
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
-/// Lower bounds by layer, together with the segments that a pipeline does not
-/// cut off it: one micro-batch's forward, and forward plus backward.
+/// Lower bounds of one micro-batch's forward, and of forward plus backward, by
+/// layer. A layer includes the segments that are always in its stage.
 struct LayerTimes {
   std::vector<Seconds> forward, both;
 };
@@ -42,18 +42,17 @@ struct OrderedCuts {
 /// Returns a lower bound of the step with the configuration's cut.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times);
 
-/// Orders all uneven cuts.
-/// \param times  of any cut; config.layers does not matter
+/// Returns all uneven cuts by ascending bound. config.layers is ignored.
 OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times);
 
 /// A configuration that branch and bound has not solved yet.
 struct Candidate {
   Parallelism config;
-  Seconds bound; ///< a lower bound: no plan of it is faster
-  /// The source of `bound`. Each level is dearer and tighter than the one
-  /// before: the operators' work; the best plan of one micro-batch, at first
-  /// without recomputation; the least times of every segment; the simulated
-  /// step of those times.
+  Seconds bound; ///< a lower bound of every plan's step
+  /// The source of `bound`. Each level is tighter, and takes longer to compute,
+  /// than the previous level: the operators' work; the best plan of one
+  /// micro-batch, first without recomputation; the least times of every
+  /// segment; the simulated step of those times.
   enum class BoundLevel : std::uint8_t {
     work,
     computedOnce,
@@ -63,8 +62,8 @@ struct Candidate {
   } level{};
   /// The relaxed step, until it is simulated.
   std::optional<StepProblem> relaxed;
-  /// The uneven cuts that this candidate stands for. They become candidates of
-  /// their own one by one.
+  /// The uneven cuts that this candidate represents. They become separate
+  /// candidates one by one.
   std::optional<OrderedCuts> cuts;
   bool isCut() const { return cuts && level == BoundLevel::microBatch; }
 };
@@ -78,9 +77,8 @@ public:
          const SearchOptions &theOptions);
 
   /// Returns a lower bound of the memory of the first or the last stage,
-  /// whichever is more: parameters and their state split as far as the
-  /// configuration allows, saved activations of the micro-batches in flight,
-  /// inputs.
+  /// whichever is more. It counts parameters and their state, sharded as far as
+  /// the configuration allows, saved activations in flight, and inputs.
   Bytes memory(const Parallelism &config) const;
 
   /// Returns a lower bound of the host's memory.
@@ -90,8 +88,8 @@ public:
   Bytes memoryOfAnyCut(const Parallelism &config) const;
 
   /// Returns a lower bound of forward and backward of one micro-batch through
-  /// the whole model: its work spread evenly over all ranks of a stage, at the
-  /// best rate.
+  /// all stages: the model's work divided evenly among all ranks of a stage, at
+  /// the best rate.
   Seconds compute(const Parallelism &config);
 
 private:
@@ -105,10 +103,10 @@ private:
   /// Sizes of one repeat of a segment, over all ranks together.
   struct SegmentSize {
     double perSample = 0.0, fixed = 0.0; ///< bytes saved for backward
-    /// The part of them that is carried in.
+    /// The part of these bytes that is carried in.
     double carriedPerSample = 0.0, carriedFixed = 0.0;
     double inputsPerSample = 0.0, inputsFixed = 0.0;
-    ParameterSize parameters; ///< of one repeat
+    ParameterSize parameters; ///< unshared parameters
     /// Parameters shared with other repeats or segments.
     std::vector<int> shared;
   };
@@ -122,8 +120,8 @@ private:
   RepeatBytes bytesOfRepeat(const Parallelism &config, double inFlight,
                             int segment) const;
   void measure(const SegmentGraph &segment);
-  /// Returns the size of what repeats or segments of one stage share, each
-  /// once.
+  /// Returns the size of the parameters that repeats or segments of one stage
+  /// share, each counted once.
   ParameterSize sharedBy(const Parallelism &config, int stage,
                          const std::vector<PipelinePart> &parts) const;
   double stageBytes(const Parallelism &config, int stage,

@@ -1,4 +1,4 @@
-//===- relaxation.cpp - Lower bounds from each segment on its own ---------===//
+//===- relaxation.cpp - Lower bounds from independent segments ------------===//
 
 #include "planner/search/bound/relaxation.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// The least of several times, +infinity if there are none.
+/// The least of several times; +infinity without any.
 struct Least {
   Seconds value{kNever};
   void add(Seconds other) { value = std::min(value, other); }
@@ -33,8 +33,8 @@ bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
   });
 }
 
-// Returns whether a dimension may be split as samples, positions or experts
-// are.
+// Returns whether some dimension may be split over samples, positions or
+// experts.
 bool splitsWithData(const Parameter &parameter) {
   return std::ranges::any_of(parameter.splits, [](Split split) {
     return split == Split::batch || split == Split::sequence ||
@@ -42,8 +42,9 @@ bool splitsWithData(const Parameter &parameter) {
   });
 }
 
-// Returns the part of the update that a stage does after all compute: with one
-// chunk all of the host's work, with several only what does not overlap.
+// Returns the time of the update that must follow all compute of a stage. With
+// one chunk it includes all of the host's work; with several, only the work
+// that does not overlap.
 Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
   Seconds onHost, sequential = stage.update;
   for (const ChunkTimes &chunk : stage.chunks) {
@@ -55,9 +56,10 @@ Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
   return stage.chunks.size() == 1 ? std::max(onHost, sequential) : sequential;
 }
 
-// Returns the fill and drain times. A micro-batch passes the stages before in
-// forward first and in backward last, where zero-bubble leaves open how much of
-// backward that is; the stage may run its update during the drain.
+// Returns the fill and drain time of each stage: the first forward and the last
+// backward through the previous stages. That backward counts as 0 in
+// zero-bubble schedules, which may postpone any part of it. The stage may run
+// its update during the drain.
 std::vector<Seconds> fillDrainTimes(const StepProblem &problem) {
   std::vector<Seconds> fillDrain;
   Seconds before, after;
@@ -92,20 +94,20 @@ Relaxation::Relaxation(const ModelGraph &theModel, const Machine &theMachine,
 MicroBatchBound Relaxation::solve(const Parallelism &config,
                                   Recompute recompute,
                                   SolverCache &solvers) const {
-  // Replicas that share a set of experts work together; others do not.
+  // Within a micro-batch only replicas that share a set of experts communicate.
   Parallelism alone = config;
   alone.dp = config.ep;
   alone.pp = alone.virtualStages = 1;
   alone.zeroStage = 0;
   alone.offload = Offload::none;
-  alone.tiles = 1; // fewer tiles take no longer
+  alone.tiles = 1; // no other number of tiles is faster
   alone.zeroRanks = 1;
   alone.globalBatch = config.microBatch * config.ep;
   alone.recompute = recompute;
   alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.overlapWeight = 0.0; // replica traffic has bounds of its own
+  setting.overlapWeight = 0.0; // replicaTimes() bounds replica traffic
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
   MicroBatchBound bound;
@@ -155,7 +157,8 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
       });
 }
 
-// Returns each time on its own, the least over all states of each parameter.
+// Returns the times of a segment's parameters: each time is, per parameter, the
+// least over all of the parameter's states.
 PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
                                     const Setting &setting,
                                     std::vector<bool> &paid) const {
@@ -176,7 +179,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
       Layout accumulator = accumulatorLayout(state, mesh);
       Layout gatheredLayout = gathered(state.stored, mesh);
       splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
-      Layout made = gatheredLayout; // of the gradient of every micro-batch
+      Layout made = gatheredLayout; // of each micro-batch's gradient
       for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
         if (mesh.axes[at(axis)].size > 1)
           made = withPlacement(made, axis, kPartial);
@@ -202,7 +205,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
                        static_cast<double>(setting.microBatches));
     }
     // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first, so the amount that moves depends on the plan.
+    // tensor axis first, so the least moved share of the weight counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / mesh.axes.back().size;
@@ -218,7 +221,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
     if (parameter.shared && paid[at(tensor.parameter)])
       continue;
     paid[at(tensor.parameter)] = true;
-    // Repeats pay together for what they share.
+    // The cost of a shared parameter is divided among the repeats.
     const double share = parameter.shared ? 1.0 / segment.repeat : 1.0;
     times.reduceStep += reduceStep.orZero() * share;
     times.gatherStep += gatherStep.orZero() * share;
@@ -230,7 +233,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
   return times;
 }
 
-// Returns the times by segment, as if one stage held all.
+// Returns the times by segment, as if one stage had all segments.
 const std::vector<PhaseTimes> &
 Relaxation::replicaBounds(const Parallelism &config, const Setting &setting) {
   auto [entry, isNew] = replicas.try_emplace(
@@ -261,7 +264,8 @@ Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
   return {bytes};
 }
 
-// Returns the bytes of parameters that several stages hold.
+// Returns a lower bound of the gradient bytes of parameters that several stages
+// share.
 Bytes Relaxation::tied(const Setting &setting,
                        const std::vector<PipelinePart> &parts,
                        int stages) const {
@@ -339,7 +343,7 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   Setting setting = settingOf(options, machine, config);
   const std::vector<PhaseTimes> &replica = replicaBounds(config, setting);
   std::deque<std::vector<PhaseTimes>> made;
-  std::vector<const std::vector<PhaseTimes> *> timesOf; // by stage; by segment
+  std::vector<const std::vector<PhaseTimes> *> timesOf; // [stage][segment]
   double before = -1.0;
   for (int stage = 0; stage < config.pp; ++stage) {
     double share = recomputeShareOf(config, stage);
@@ -374,8 +378,8 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   bound.fillDrain = fillDrainTimes(problem);
   if (config.pp == 1)
     bound.quick = sequentialWork(replica, microBatchOf(config), config);
-  // Only the sum of a zero-bubble backward is known: how much it postpones
-  // depends on the plan.
+  // Only the total time of a zero-bubble backward is bounded: the postponed
+  // part depends on the plan.
   if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
     for (std::size_t stage = 0; stage < problem.stages.size(); ++stage)
       bound.quick =
@@ -389,7 +393,8 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   return bound;
 }
 
-// One stage does all its work in sequence, and it is the work of one plan.
+// Returns a lower bound without a pipeline: the stage's compute runs in
+// sequence, and one plan determines the time of the micro-batch.
 Seconds Relaxation::sequentialWork(const std::vector<PhaseTimes> &replica,
                                    Seconds microBatch,
                                    const Parallelism &config) const {

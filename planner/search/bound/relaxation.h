@@ -1,10 +1,11 @@
-//===- relaxation.h - Lower bounds from each segment on its own -*- C++ -*-===//
+//===- relaxation.h - Lower bounds from independent segments ----*- C++ -*-===//
 //
-// The relaxation of a step lets every segment, phase and parameter take its
-// least time over all plans, each on its own. A step never gets longer when its
-// tasks get shorter (simulate/timeline.h), so the simulated step of these times
-// bounds every plan's step: schedule, overlap and uneven ends included. Terms
-// that many configurations share are computed once.
+// Computes lower bounds from the relaxation in which every segment, phase and
+// parameter independently has its least time over all plans. Shorter tasks
+// never lengthen a step without shared links (simulate/timeline.h), so the
+// simulated step of the least times is a lower bound that includes schedule,
+// overlap and uneven stages. Terms that many configurations share are computed
+// once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +27,9 @@ namespace mtplan::planner {
 /// Lower bounds of one micro-batch on the ranks of a stage.
 struct MicroBatchBound {
   bool isLegal = true; ///< whether some plan exists
-  /// By segment, of one repeat. No plan has less of either.
+  /// The least times over all plans, by segment, of one repeat.
   std::vector<Seconds> forward, backward;
-  Seconds all; ///< both phases of all repeats, in one plan
+  Seconds all; ///< the least time of both phases of all repeats
 };
 
 /// Relaxes the steps of one model.
@@ -52,7 +53,7 @@ public:
     /// The problem whose simulated step is a lower bound, for schedules that
     /// allow it.
     std::optional<StepProblem> problem;
-    /// By stage: the step takes at least this plus all compute of the stage.
+    /// See CandidateBounds::fillDrain.
     std::vector<Seconds> fillDrain;
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
@@ -68,8 +69,9 @@ private:
     return {config.tp, config.cp, config.ep, config.microBatch, recompute};
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
-  /// Mixes the bounds by the share of recomputed layers: the least of a sum is
-  /// at least the sum of the least.
+  /// Returns the mean of the bounds without and with recomputation, weighted by
+  /// the share of recomputed layers. It is a lower bound, because the minimum
+  /// of a sum is at least the sum of the minima.
   MicroBatchBound boundOf(const Parallelism &config, double share) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
                         SolverCache &solvers) const;

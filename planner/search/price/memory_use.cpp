@@ -1,8 +1,8 @@
-//===- memory_use.cpp - What one rank holds at the peak -------------------===//
+//===- memory_use.cpp - Peak memory of one rank ---------------------------===//
 //
-// Static classes and saved activations add up. The workspace is the peak of the
-// values alive at once beside the saved ones, operator by operator, in the
-// segment where that peak is highest.
+// Parameters, training state and saved activations are summed over segments.
+// The workspace is the peak, over the operators of a segment, of the other
+// values that are alive at once, in the segment with the highest peak.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,8 +52,8 @@ public:
         liveness(segment.ops.size()) {}
 
   double peak() {
-    // One message gathers or sums a whole tensor over the tensor axis, however
-    // many tiles use it.
+    // A collective over the tensor axis moves the full tensor in one message,
+    // for any number of tiles.
     for (const PlannedConversion &conversion : plan.conversions)
       for (const ReshardStep &step :
            reshardSteps(conversion.from, conversion.to))
@@ -69,9 +69,9 @@ public:
     return liveness.peak();
   }
 
-  // Inputs live for the whole micro-batch, one shard per layout in which they
-  // are read. `known` holds, by tensor, the layouts in which other repeats read
-  // it, which exist already.
+  // Returns the bytes of inputs, which are alive during the entire micro-batch,
+  // one shard per layout in which an input is read. `known` lists, by tensor,
+  // the layouts that earlier runs read; these shards count once.
   double inputs(std::vector<std::vector<Layout>> &known) const {
     known.resize(segment.tensors.size());
     double bytes = 0.0;
@@ -111,8 +111,8 @@ private:
   }
 
   // Returns the live range: from the producer to the last operator of the phase
-  // that touches the value. A value from a neighbour is alive from the start of
-  // the phase; one for a neighbour, until its end.
+  // that uses the value. A value from a neighbouring segment is alive from the
+  // start of the phase, and a value for one until the end of the phase.
   Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const {
     Span all = spanOf(phase), life{segment.ops.size(), 0};
     if (all.empty())
@@ -143,14 +143,14 @@ private:
       liveness.add(life.first, life.last, tileBytes(t, layout));
   }
 
-  /// A gathered weight, or a gradient to reduce.
+  /// An all-gathered weight, or a gradient to reduce.
   struct Exchanged {
     Span life;
-    double bytes; ///< of one message
+    double bytes; ///< bytes of one message
     bool inTiles;
   };
 
-  // Returns the weights or gradients that replicas exchange, by time.
+  // Returns the weights or gradients that replicas exchange, in order of time.
   std::vector<Exchanged> exchangedIn(Phase phase, bool weights) const {
     std::vector<Exchanged> all;
     for (const PlannedConversion &conversion : plan.conversions) {
@@ -173,10 +173,10 @@ private:
     return all;
   }
 
-  // Adds the buffers of overlapped messages. A weight, or its next tile,
-  // arrives while the one before is in use, and a gradient leaves while the
-  // next one is computed; the first and the last of a repeat overlap with a
-  // neighbouring repeat.
+  // Adds the buffers of overlapped messages. A weight, or its next tile, is
+  // received while the previous one is in use, and a gradient is sent while the
+  // next one is computed; the first weight and the last gradient of a repeat
+  // overlap with a neighbouring repeat.
   void addOnTheWay(Phase phase) {
     Span all = spanOf(phase);
     auto add = [&](std::size_t from, std::size_t end, double bytes) {
@@ -233,8 +233,8 @@ private:
   Liveness liveness;
 };
 
-// Returns whether `plan` saves the same value as the run before it, which
-// passed it on.
+// Returns whether `plan` and the run before it share one saved copy of a
+// carried value.
 bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
               std::size_t tensor) {
   return before && before->segment == plan.segment &&
@@ -310,7 +310,7 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.gradients += Bytes{accumulated * perElement.gradient +
                              bytesBehind(parameter, state, setting)};
     }
-    // Recomputed values, but for the segment's inputs, are alive during one
+    // Recomputed values, except the segment's inputs, are alive only during one
     // repeat's backward.
     double recomputedBytes = 0.0;
     std::vector<bool> tensorRecomputed =

@@ -1,4 +1,8 @@
-//===- memory_use.h - What one rank holds at the peak -----------*- C++ -*-===//
+//===- memory_use.h - Peak memory of one rank -------------------*- C++ -*-===//
+//
+// Computes the peak memory of one rank of a stage, by class of values.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PRICE_MEMORY_USE_H
 #define MTPLAN_PLANNER_SEARCH_PRICE_MEMORY_USE_H
@@ -9,7 +13,7 @@
 
 namespace mtplan::planner {
 
-/// Bytes that one rank holds at the peak, by class.
+/// The peak memory of one rank, by class.
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations;   ///< saved from forward to backward, all repeats
@@ -18,14 +22,15 @@ struct MemoryUse {
   Bytes reserved;      ///< context, libraries, fragmentation: see Device
   Bytes limit;         ///< the device's memory
   Bytes host;          ///< offloaded state, in the host's memory
-  Bytes hostLimit;     ///< the rank's share of it; 0: not described
-  Bytes total() const; ///< bytes set aside on the device
-  /// Reserves at least `room` for the workspace.
+  Bytes hostLimit;     ///< the rank's share of that memory; 0: no host
+  Bytes total() const; ///< all bytes on the device, including `spare`
+  /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
   void keepRoom(Bytes room);
   /// Returns whether the host's share is too small for the offloaded state.
   bool hostIsFull() const;
-  bool fits() const;
+  bool fits() const; ///< whether device and host memory suffice
 };
+/// Returns the memory of one rank of a stage that runs `plans`.
 MemoryUse memoryOf(const ModelGraph &model,
                    const std::vector<SegmentPlan> &plans,
                    const Setting &setting);

@@ -47,7 +47,7 @@ public:
     for (std::size_t p = 0; p < plan.parameters.size(); ++p)
       if (plan.parameters[p] && !(model.parameters[p].shared && paid[p])) {
         paid[p] = true;
-        // All repeats together pay once for what they share.
+        // The cost of a shared parameter is divided among the repeats.
         addParameter(model.parameters[p], *plan.parameters[p],
                      model.parameters[p].shared ? 1.0 / plan.count : 1.0);
       }
@@ -137,7 +137,7 @@ private:
   PhaseTimes times;
 };
 
-// Adds an entry, or counts it with an equal one.
+// Adds an entry, or adds its counts to those of an equal entry.
 void record(LedgerEntry added, std::vector<LedgerEntry> &entries) {
   for (LedgerEntry &entry : entries)
     if (entry.kind == added.kind && entry.axis == added.axis &&
@@ -202,7 +202,7 @@ const char *nameOf(LedgerPhase phase) {
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting) {
-  // Keeps program order within a phase, the update last.
+  // The entries of each phase, in program order.
   std::vector<LedgerEntry> phases[3];
   std::vector<bool> paid(model.parameters.size(), false);
   double gradientBytes = stateBytesOf(setting).gradient;
@@ -223,7 +223,7 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                               setting, tiles, ofSegment)
                                   : stepTime(step, local, elementBytes,
                                              setting.mesh, *setting.machine);
-            // Between replicas each tile is sent on its own.
+            // Replicas exchange each tile in a separate message.
             bool untiled =
                 roleOf(setting.mesh.axes[at(step.axis)]) == AxisRole::tensor;
             int parts = untiled ? 1 : tiles;
@@ -251,7 +251,7 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
              tiles[at(conversion.tensor)]);
       };
       convert(forward ? LedgerPhase::forward : LedgerPhase::backward);
-      // Backward repeats the layout change where it recomputes the value.
+      // Backward repeats the layout change if it recomputes the value.
       if (forward && recomputed[at(conversion.tensor)])
         convert(LedgerPhase::backward);
     }

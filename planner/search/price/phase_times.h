@@ -1,13 +1,12 @@
 //===- phase_times.h - Times and collectives, by phase ----------*- C++ -*-===//
 //
-// The times of one repeat are the numbers that a simulated step is made of.
-// Collectives that move parameters or gradients between replicas are kept
-// apart, because they can overlap compute. All others run between two operators
-// and belong to the phase.
+// Computes the times of one repeat, of which the simulated step consists.
+// Collectives of parameters or gradients between replicas have separate times,
+// because they can overlap compute. All other collectives run between two
+// operators and count in their phase.
 //
 // The ledger lists the collectives of a plan with their sizes, counts and
-// causes. Every number is read off the plan with the prices that the solver
-// used.
+// causes, at the prices that the solver uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +27,7 @@ struct PhaseParts {
   Seconds compute;         ///< operators
   Seconds local;           ///< slices and masks
   Seconds tensor, context; ///< collectives by the axis's role
-  Seconds exchange;        ///< of samples between replicas: expert parallelism
+  Seconds exchange;        ///< expert parallelism: samples between replicas
   Seconds total() const {
     return compute + local + tensor + context + exchange;
   }
@@ -38,10 +37,10 @@ struct PhaseParts {
 struct PhaseTimes {
   PhaseParts forward, backward;
   Seconds weightGradient; ///< the part of backward that only accumulators need
-  Seconds gatherForward, gatherBackward; ///< of parameters, over replicas
-  Seconds reduce;     ///< of gradients, over replicas, each micro-batch
-  Seconds reduceStep; ///< of gradients, once a step
-  Seconds gatherStep; ///< of parameters, once a step
+  Seconds gatherForward, gatherBackward; ///< all-gathers of parameters
+  Seconds reduce;     ///< reductions of gradients, each micro-batch
+  Seconds reduceStep; ///< reductions of gradients, once a step
+  Seconds gatherStep; ///< all-gathers of parameters, once a step
   Seconds update;     ///< AdamW on the device, once a step, with `squares`
   Seconds squares;    ///< the gradient norm's part of `update`
   HostTimes host;     ///< the offloaded part of the update, once a step
@@ -52,8 +51,8 @@ Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
                      std::size_t o, const OpRun &run, const Setting &setting);
 
 /// Returns the times of one repeat of `plan`.
-/// \param paid  by parameter: shared parameters that an earlier run has reduced
-/// and updated; the call adds this run's
+/// \param paid  by parameter, whether an earlier run counts the shared
+/// parameter's reduction and update; the call adds the run's own parameters
 PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
                         const Setting &setting, std::vector<bool> &paid);
 
@@ -67,14 +66,14 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
 enum class LedgerPhase : std::uint8_t { forward, backward, update };
 const char *nameOf(LedgerPhase phase);
 
-/// Equal collectives of one cause, counted together.
+/// A number of equal collectives with one cause.
 struct LedgerEntry {
   StepKind kind{};
   int axis = 0;
-  Bytes bytes; ///< passed in by one rank, each time
+  Bytes bytes; ///< the input of one rank to one collective
   LedgerPhase phase{};
   std::string cause;   ///< the operator or parameter that owns the value
-  std::string segment; ///< its name in the chain
+  std::string segment; ///< the segment's name
   std::int64_t perMicroBatch = 0; ///< per replica; 0 for the update
   std::int64_t perStep = 0;
   Seconds time; ///< of one collective
@@ -95,8 +94,8 @@ struct StepTime {
   Seconds compute;         ///< operators
   Seconds local;           ///< slices and masks
   Seconds tensor, context; ///< collectives by the axis's role
-  Seconds exchange;        ///< of samples between replicas: expert parallelism
-  /// Parameters and gradients between replicas, where it is exposed.
+  Seconds exchange;        ///< expert parallelism: samples between replicas
+  /// The exposed traffic of parameters and gradients between replicas.
   Seconds data;
   Seconds update;   ///< AdamW's memory traffic
   Seconds host;     ///< exposed time of the host
@@ -104,8 +103,8 @@ struct StepTime {
   Seconds step;
 };
 
-/// Returns the times of all streams added up, as if nothing overlapped.
-/// Strategies of a stage minimise this sum.
+/// Returns the sum of all streams' times, as if nothing overlapped. The stage
+/// solver minimises this sum.
 StepTime stepTimeOf(const ModelGraph &model,
                     const std::vector<SegmentPlan> &plans,
                     const Setting &setting);

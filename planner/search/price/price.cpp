@@ -29,7 +29,7 @@ Bytes boundaryBytes(const ModelGraph &model, const SegmentPlan &plan,
 }
 
 // Returns the bytes of one rank's gradient shards of parameters that several
-// stages hold.
+// stages share.
 Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
                 const Setting &setting, int stages) {
   Bytes bytes;
@@ -53,7 +53,7 @@ Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
   return bytes;
 }
 
-/// Converts phase times, messages and updates into the simulator's terms.
+/// Converts phase times, messages and updates to times of the simulator.
 class StepTimes {
 public:
   StepTimes(const Setting &s, const Parallelism &p, const Overlaps &o)
@@ -61,7 +61,7 @@ public:
         dataTax(taxOf(*s.software, std::min(s.machine->devicesPerNode / p.tp,
                                             p.dp * p.cp))) {}
 
-  /// Adds to `stage` what the slice costs once a step.
+  /// Returns the times of a slice, and adds its work once a step to `stage`.
   SliceTimes sliceOf(const PhaseTimes &phases, int count,
                      StageTimes &stage) const {
     SliceTimes slice;
@@ -69,8 +69,9 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
-    // Weights that are stored split over positions, as some reader uses them,
-    // move for the other readers and for the gradient sum.
+    // A weight may be stored split over positions, as one reader uses it. It is
+    // then all-gathered for other readers, and its gradient is reduced, in
+    // every micro-batch.
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;
@@ -92,7 +93,8 @@ public:
     if (overlaps.reduce)
       backward = holdUp(slice.backward, slice.reduce);
     stage.update += phases.update * count;
-    // ZeRO-3 gathers weights twice. All other traffic occurs once a step.
+    // ZeRO-3 all-gathers weights in both phases. Otherwise weights move once a
+    // step.
     if (config.zeroStage > 2)
       backward += forward;
     (config.zeroStage > 2 ? slice.forward : stage.update) +=
@@ -116,13 +118,13 @@ public:
           {config.tp, setting.mesh.stride(axis), setting.mesh.ranks()},
           *setting.machine);
     }
-    // Messages go to the same rank of the next stage. A schedule has one
-    // forward and one backward.
+    // The receiver has the sender's index in the next stage. The simulator has
+    // two sends per micro-batch, one forward and one backward.
     time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
     return time * (software.transfers / 2.0);
   }
 
-  /// Sends that overlap compute slow it down too.
+  /// Adds the compute time that overlapped sends cost.
   void taxSends(ChunkTimes &chunk) const {
     if (!overlaps.pointToPoint || chunk.slices.empty())
       return;
@@ -132,8 +134,8 @@ public:
     slice.backward += tax * chunk.sendBackward;
   }
 
-  /// Returns the parts of the update that every rank sharing optimizer state
-  /// waits for once a step.
+  /// Returns the time once a step that is proportional to the number of ranks
+  /// that share the optimizer state (ParameterTraffic::perSharer).
   Seconds sharing() const {
     bool shared = config.zeroStage > 0 && config.zeroStage < 3;
     return setting.software->parameters.perSharer *
@@ -141,8 +143,8 @@ public:
   }
 
 private:
-  // Lengthens a collective that overlaps compute; returns by how much the
-  // compute is lengthened, which is the same time.
+  // Adds the tax to a collective that overlaps compute, and returns the tax,
+  // which compute loses too.
   Seconds holdUp(Seconds compute, Seconds &collective) const {
     Seconds lost = dataTax * std::min(compute, collective);
     collective += lost;
@@ -152,13 +154,13 @@ private:
   const Setting &setting;
   const Parallelism &config;
   const Overlaps &overlaps;
-  double dataTax; ///< on collectives between replicas
+  double dataTax; ///< the tax on collectives between replicas
 };
 
-// Returns a period of the steady state. With one stage every micro-batch
-// repeats; with more, the schedule repeats after as many micro-batches as a
-// message takes to pass some of the stages and return. Twelve is a multiple of
-// the rounds of up to four, and leaves a small remainder of longer ones.
+// Returns a period of the steady state, in micro-batches. With one stage the
+// period is 1; with more, the period is a round trip of a message over some of
+// the stages. Twelve is a multiple of round trips of up to four micro-batches,
+// and the error for longer ones is small.
 int periodOf(const ScheduleShape &shape) {
   if (shape.stages == 1)
     return 1;
@@ -166,8 +168,8 @@ int periodOf(const ScheduleShape &shape) {
                                                  : 12;
 }
 
-// Returns how many micro-batches to simulate until the slowest stage sets the
-// pace.
+// Returns the number of micro-batches to simulate, enough to reach the steady
+// state.
 int simulatedMicroBatches(const ScheduleShape &shape) {
   if (shape.kind == ScheduleKind::gpipe)
     return shape.microBatches;
@@ -175,8 +177,8 @@ int simulatedMicroBatches(const ScheduleShape &shape) {
   return std::min(shape.microBatches, few);
 }
 
-// Cuts the problem to the micro-batches that are simulated. Returns how many
-// are left out, a multiple of the period.
+// Reduces the shape to the simulated micro-batches. Returns the number that is
+// left out, a multiple of the period.
 int cutRepeated(ScheduleShape &shape) {
   int period = periodOf(shape);
   int left =
@@ -185,7 +187,7 @@ int cutRepeated(ScheduleShape &shape) {
   return left;
 }
 
-// Returns the time that the micro-batches left out add to the step.
+// Returns the time of the `left` micro-batches that are not simulated.
 Seconds repeatedTime(StepProblem few, Seconds step, int left) {
   if (left == 0)
     return {};
@@ -229,7 +231,7 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
   for (StageTimes &stage : problem.stages)
     stage.update += times.sharing();
   if (config.pp > 1 && tied.value > 0.0) {
-    // Messages go from the first stage to the last and back.
+    // The group has one rank of the first stage and one of the last.
     int apart = setting.mesh.ranks() * (config.pp - 1);
     problem.tied = collectiveTime(StepKind::allReduce, tied,
                                   {2, apart, 2 * apart}, *setting.machine);
@@ -288,8 +290,8 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   time.pipeline =
       time.step - (time.compute + time.local + time.tensor + time.context +
                    time.exchange + time.update + time.data + time.host);
-  // The remainder is rounding, or, with one stage, waiting for replicas in
-  // every micro-batch.
+  // Without a pipeline the remainder is a wait for replicas; a tiny remainder
+  // is a rounding error.
   if (time.pipeline < 1e-12 * time.step)
     time.pipeline = {};
   if (config.pp == 1) {

@@ -1,8 +1,8 @@
 //===- price.h - The simulated step of a plan -------------------*- C++ -*-===//
 //
-// Turns the strategies of every pipeline stage into the time of one training
-// step: phase times become tasks, and work that can overlap runs on streams of
-// its own.
+// Computes the time of one training step from the strategies of every pipeline
+// stage: phase times become tasks, and work that can overlap runs on separate
+// streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ struct PricedRun {
   int count = 1;
 };
 
-/// By virtual stage, in model order.
+/// The runs of each virtual stage, in model order.
 using PricedParts = std::vector<std::vector<PricedRun>>;
 
 /// Equal segments of a virtual stage, and the times of one of them.
@@ -31,8 +31,8 @@ struct StepRun {
   int count = 1;
 };
 
-/// A virtual stage, as far as the step's time depends on it. The bytes are one
-/// rank's shards of what a micro-batch sends to the neighbours.
+/// The properties of a virtual stage that determine the step's time. The bytes
+/// are one rank's shards of the values that a micro-batch sends.
 struct StepPart {
   std::vector<StepRun> runs;
   Bytes sentForward, sentBackward;
@@ -52,8 +52,8 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Simulates the step. The steady state in the middle of many micro-batches is
-/// simulated once and multiplied.
+/// Returns the times of the simulated step. One period of the steady state of
+/// many micro-batches is simulated and multiplied.
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &config,
                    const Overlaps &overlaps);
@@ -61,8 +61,8 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
 /// Returns StepTime::step alone, which is faster.
 Seconds stepSecondsOf(StepProblem problem);
 
-/// Returns what `software` overlaps, for the simulator. Offloaded state
-/// overlaps as `rest` says.
+/// Returns the work that `software` overlaps with compute. The overlap of
+/// offloaded state is that of `rest`.
 inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
   rest.pointToPoint = software.overlap.pointToPoint;
   rest.gather = software.overlap.gather;

@@ -11,8 +11,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the axes over which ZeRO splits state: the innermost that share a
-// replica's copy.
+// Returns the axes over which ZeRO shards state: all but the tensor axis and,
+// in hybrid sharding, "dp".
 std::vector<int> zeroAxes(const Mesh &mesh) {
   std::vector<int> axes;
   bool hybrid = mesh.find("zero") >= 0;
@@ -26,8 +26,8 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
 
 // Returns `stored` split further over ZeRO's axes: along the longest unsplit
 // dimension that divides, else along one that the tensor axis splits; over
-// fewer axes where none divides by all of them. With padding, a dimension with
-// at least as many rows as ranks suffices.
+// fewer axes if no dimension divides by all of them. With padding, a dimension
+// with at least as many rows as ranks suffices.
 Layout splitFurther(const Layout &stored, const Parameter &parameter,
                     const Mesh &mesh, bool padded) {
   auto mayBe = [&](std::size_t d, const Layout &layout) {
@@ -62,8 +62,8 @@ Layout splitFurther(const Layout &stored, const Parameter &parameter,
   return stored;
 }
 
-// Returns the layouts to store a parameter in that a pin or the allowed splits
-// leave.
+// Returns the layouts in which a parameter may be stored, according to its pin
+// or the allowed splits.
 std::vector<Layout> storedLayouts(const Parameter &parameter,
                                   const std::vector<std::string> *pin,
                                   const Setting &setting) {
@@ -78,7 +78,7 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
         return false;
     return true;
   };
-  // With one rank along the axis every pin holds.
+  // With one rank along the axis every pin is satisfied.
   if (size == 1 || wanted(-1))
     layouts.push_back(replicated);
   for (std::size_t d = 0; d < rank && size > 1; ++d)
@@ -90,12 +90,12 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
   return layouts;
 }
 
-// Gradient accumulators are in single precision, whatever they sum.
+// The bytes per element of gradient accumulators, which are fp32 for gradients
+// of any precision.
 constexpr double kSumBytes = 4;
 
-// Prices our own measured kernels: every gradient is added to its accumulator
-// but the first, which is stored. A weight that is used twice stores one of the
-// two.
+// Returns the time of the measured kernels of mtplan's runtime, which store the
+// first micro-batch's gradient in the accumulator and add all others.
 Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
                              const ParameterState &state,
                              const Setting &setting) {
@@ -179,7 +179,7 @@ Seconds accumulationTime(const Parameter &parameter,
                            "accumulate", setting.precision);
       rate.value > 0)
     return measuredAccumulation(rate, parameter, state, setting);
-  // The figures are for 16 bits.
+  // The figures are bytes per 16-bit element.
   double width = bytesOf(setting.precision) / 2.0;
   auto microBatches = static_cast<double>(setting.microBatches);
   double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),
@@ -218,7 +218,7 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
   };
   BytesPerSec rate = host.bandwidth * host.updateEfficiency /
                      sharersOf(*setting.machine, setting.devices);
-  // The gradient arrives in the precision of the transfer.
+  // The host reads the gradient in the precision in which it is sent.
   const StateBytes usual = stateBytesOf(setting.precision);
   const double gradient = stateBytesOf(setting).gradient;
   return {host.linkLatency + owned(gradient) / host.link,

@@ -1,4 +1,9 @@
 //===- parameter_state.h - A parameter's storage and its price --*- C++ -*-===//
+//
+// Enumerates the layouts of a parameter and its training state, and prices its
+// gradient accumulation and update.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
@@ -10,18 +15,19 @@
 
 namespace mtplan::planner {
 
-/// How a parameter is stored: one value of its variable. ZeRO (Rajbhandari et
-/// al. 2020) decides which rank holds which part of the state: stage 1 splits
-/// the optimizer's state, stage 2 also the gradient, stage 3 also the weight.
+/// The storage of a parameter: one value of its variable. ZeRO (Rajbhandari et
+/// al. 2020) shards the state over ranks: stage 1 shards the optimizer's state,
+/// stage 2 also the gradient, stage 3 also the weight.
 struct ParameterState {
-  Layout stored; ///< of the weight, between its uses
+  Layout stored; ///< the weight's layout between uses
   /// Whether the gradient stays partial over the tensor axis until the step's
   /// end.
   bool reduceOncePerStep = false;
-  /// The layout of the optimizer's state; without dimensions, the stored one.
+  /// The layout of the optimizer's state; if it has no dimensions, `stored`.
   Layout optimizer;
   bool gradientIsSplit = false; ///< accumulated in the optimizer's layout
 
+  /// Returns the layout of the optimizer's state.
   const Layout &owned() const {
     return optimizer.dims.empty() ? stored : optimizer;
   }
@@ -29,12 +35,12 @@ struct ParameterState {
 };
 
 /// Returns the layout of the gradient accumulator: the stored or the
-/// optimizer's layout, partial over every other axis whose ranks see other
-/// samples or positions, and partial over the tensor axis if the sum waits for
-/// the end of the step.
+/// optimizer's layout, partial over every other axis whose ranks have other
+/// samples or positions, and partial over the tensor axis if
+/// reduceOncePerStep.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
-/// Returns the layout gathered over every axis but the tensor axis.
+/// Returns the layout after all-gathers over every axis but the tensor axis.
 Layout gathered(Layout layout, const Mesh &mesh);
 
 /// Returns the states in which a parameter may be stored, the replicated one
@@ -43,9 +49,8 @@ std::vector<ParameterState>
 parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 
 /// Returns the time to accumulate one gradient over the micro-batches of a
-/// step: all but the first are added to the accumulator. Where weights are
-/// split over replicas, it includes the copies around every gather and
-/// reduction.
+/// step: all but the first are added to the accumulator. With ZeRO-3, the time
+/// includes the copies around every all-gather and reduction.
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
@@ -60,9 +65,9 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
 
 /// The times of an offloaded optimizer, once a step; zero without offload.
 struct HostTimes {
-  Seconds down;   ///< of gradients to the host
-  Seconds update; ///< on the host
-  Seconds up;     ///< of weights back to the device
+  Seconds down;   ///< copy of gradients to the host
+  Seconds update; ///< the optimizer's update on the host
+  Seconds up;     ///< copy of weights back to the device
   Seconds total() const { return down + update + up; }
 };
 
@@ -75,14 +80,14 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
-/// Returns the bytes beyond all repeats' accumulators that scattering the last
-/// repeat's gradients early needs (SearchOptions::scattersEarly), or 0.
+/// Returns the bytes of accumulators that SearchOptions::scattersEarly needs in
+/// addition to those of all repeats; 0 without it.
 double bytesBehind(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
 /// Returns the time per step and the bytes of storing and updating one repeat's
-/// parameter. If `pays` is false, another segment pays for the parameter, and
-/// only the bytes of this segment's gradient accumulator are counted.
+/// parameter. If `pays` is false, another segment has that cost, and only the
+/// bytes of this segment's gradient accumulator are returned.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays = true);
 

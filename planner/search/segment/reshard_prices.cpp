@@ -22,7 +22,7 @@ Seconds stepTime(const ReshardStep &step,
     return collectiveTime(step.kind, payload,
                           {axis.size, mesh.stride(step.axis), mesh.ranks()},
                           machine);
-  // A local step reads and writes what it keeps.
+  // A local step reads and writes the elements that it keeps.
   double kept = step.kind == StepKind::slice ? 1.0 / axis.size : 1.0;
   return 2.0 * kept * payload / machine.device.streamRate();
 }
@@ -45,8 +45,8 @@ Seconds sumOfSteps(const Layout &from, const Layout &to,
   return total;
 }
 
-/// By set of layouts that contains `made`: the least cost to have exactly
-/// those, and the last conversion of it.
+/// For each set of layouts that contains `made`: the least cost to have exactly
+/// these layouts, and the last conversion that this cost includes.
 struct SubsetTable {
   std::vector<double> best;
   std::vector<int> last, parent;
@@ -128,8 +128,8 @@ Seconds stateTime(const ReshardStep &step,
       software.flatRing.value > 0
           ? passes * parts * payload / software.flatRing
           : sentIn(std::max(payload / ofSegment, software.bucket / parts));
-  // A tile shares no message with others, and being alone does not make it
-  // cheaper.
+  // Each tile is a separate message, which is never cheaper than a share of a
+  // bucket.
   return tiles == 1 ? together : std::max(together, sentIn(payload / tiles));
 }
 
@@ -207,8 +207,8 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   auto exposed = [&](Phase phase) {
     return table([&, phase](const ReshardStep &step,
                             const std::vector<std::int64_t> &local) {
-      // A partial sum of 16-bit values is rounded at every hop at the size of
-      // the sum, which loses too much precision.
+      // Partial sums of 16-bit values are rounded in every step of a reduction,
+      // which loses too much precision.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
         return Seconds{kNever};
       return exposedTime(step, local, elementBytes, phase, setting);
@@ -251,8 +251,7 @@ std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
       nearest[set * n + to] = std::min(
           nearest[(set & (set - 1)) * n + to],
           domain.between(std::countr_zero(set), static_cast<int>(to), phase));
-  // Does the work of fillSubsets, whose `best` this is, for every start at
-  // once.
+  // The loop computes SubsetTable::best for every `made`.
   std::vector<double> all(n * sets, kNever);
   for (std::size_t made = 0; made < n; ++made) {
     double *best = &all[made * sets];
@@ -266,8 +265,8 @@ std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
         best[set] =
             std::min(best[set], best[before] + nearest[before * n + last]);
       }
-    // More layouts than asked for are fine: takes the minimum over supersets,
-    // layout by layout.
+    // Additional layouts are allowed, so a set has the minimum cost over its
+    // supersets, which are visited one layout at a time.
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t set = 0; set < sets; ++set)
         if (double more = best[set | std::size_t{1} << i];

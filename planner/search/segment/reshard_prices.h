@@ -1,7 +1,7 @@
 //===- reshard_prices.h - The price of layout changes -----------*- C++ -*-===//
 //
-// The layouts that one tensor may take in a segment, the price of converting
-// each into each other, and the cheapest way to have several of them at once.
+// Prices layout changes: the conversions between all layouts that a tensor may
+// have in a segment, and the cheapest way to have several layouts at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +23,17 @@ Seconds stepTime(const ReshardStep &step,
                  const std::vector<std::int64_t> &localBefore,
                  double elementBytes, const Mesh &mesh, const Machine &machine);
 
-/// Returns the time of a step of a weight or of its gradient. Between replicas
-/// they travel in the software's buckets, each paying its share, over its
-/// links.
-/// \param tiles      the number of messages, one after another
-/// \param ofSegment  the parameter's share of the time of a message that its
-/// whole segment sends once a step, whatever the others' layouts, if the
-/// software groups those (Parameter::ofSegment); else 1
+/// Returns the time of a step on a weight or its gradient. Replicas exchange
+/// them in the software's buckets, of whose time each parameter has a share.
+/// \param tiles      the number of sequential messages
+/// \param ofSegment  the parameter's share (Parameter::ofSegment) of a message
+/// that its segment exchanges once a step, if the software groups messages;
+/// else 1
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
                   double elementBytes, const Setting &setting, int tiles = 1,
                   double ofSegment = 1.0);
+/// Returns the sum of stateTime over all steps between two layouts.
 Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
                          double elementBytes, const Setting &setting,
@@ -55,19 +55,19 @@ Seconds exposedTime(const ReshardStep &step,
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
                   double elementBytes, const Mesh &mesh);
 
-/// Layouts by index; a set of layouts is a bit mask over the indices.
+/// The layouts of a tensor; a set of layouts is a bit mask over their indices.
 struct LayoutDomain {
   std::vector<Layout> layouts;
   std::vector<double> seconds; ///< [from * n + to]
-  /// [from * n + to] in backward, where it differs; else empty.
+  /// The times in backward, [from * n + to]; empty if they equal `seconds`.
   std::vector<double> backwardSeconds;
   std::vector<double> bytes; ///< of one rank's shard, per layout
 
   int size() const { return static_cast<int>(layouts.size()); }
   /// Returns the index of `layout`, which is added if it is new.
   int add(const Layout &layout);
-  int find(const Layout &layout) const; ///< or -1
-  /// Fills the prices.
+  int find(const Layout &layout) const; ///< the layout's index, or -1
+  /// Computes the prices.
   /// \param passed  whether the value passes between operators: exposedTime()
   /// applies, and no replicated 16-bit value becomes partial
   /// \param tiles   of a weight or gradient: see stateTime()
@@ -82,11 +82,11 @@ struct LayoutDomain {
   }
 };
 
-/// Returns [made][set]: the price of the cheapest conversions that make all
-/// layouts of a set from the one that is made. Each conversion may start from
-/// any layout that exists already, and layouts outside the set may be passed
-/// through: a minimum Steiner arborescence, by dynamic programming over subsets
-/// (Dreyfus and Wagner 1971). O(2^n n^2), n = domain.size().
+/// Returns [made][set]: the price of the cheapest conversions from the layout
+/// `made` to all layouts of a set. Each conversion may start from any layout
+/// that exists already, and layouts outside the set may be intermediate: a
+/// minimum Steiner arborescence, by dynamic programming over subsets (Dreyfus
+/// and Wagner 1971). O(2^n n^2), n = domain.size().
 std::vector<double> materialiseCosts(const LayoutDomain &domain,
                                      Phase phase = Phase::forward);
 

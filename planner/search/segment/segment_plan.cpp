@@ -94,7 +94,7 @@ private:
       expect(tensors[i], layouts[i], "is handed on as");
   }
 
-  // The loader gives every rank the shard of an input that it asks for.
+  // Inputs are not checked, because the data loader provides any shard.
   void expect(int tensor, const Layout &layout, const char *what) {
     if (segment.tensors[at(tensor)].kind == TensorKind::input ||
         contains(there[at(tensor)], layout))
@@ -112,10 +112,10 @@ private:
   const SegmentPlan &plan;
   const Setting &setting;
   std::vector<std::string> &errors;
-  std::vector<std::vector<Layout>> there; ///< by tensor
+  std::vector<std::vector<Layout>> there; ///< the existing layouts, by tensor
 };
 
-// Compares what `from` passes forward and takes back with what `to` expects.
+// Compares the boundary layouts of `from` with those of the next run `to`.
 void checkBorder(const ModelGraph &model, const SegmentPlan &from,
                  const SegmentPlan &to, const Setting &setting,
                  std::vector<std::string> &errors) {

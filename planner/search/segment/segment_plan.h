@@ -1,7 +1,7 @@
 //===- segment_plan.h - The choices for a run of repeats --------*- C++ -*-===//
 //
-// An assignment is translated back into the graph's terms: a strategy per
-// operator, a layout per parameter and boundary, and every layout change.
+// Translates an assignment back to the graph: a strategy per operator, a layout
+// per parameter and boundary, and every layout change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,17 +32,19 @@ struct SegmentPlan {
   int first = 0;   ///< number of the first repeat
   int count = 1;
   std::vector<Strategy> strategies; ///< by op
-  /// By tensor: the layout in which it is made or received; none for inputs.
+  /// By tensor: the layout in which it is produced or received; none for
+  /// inputs.
   std::vector<std::optional<Layout>> made;
   /// By tensor: the layout in which it is saved for backward, if it is.
   std::vector<std::optional<Layout>> saved;
-  /// Tensor by tensor, in an order in which they can run.
+  /// Grouped by tensor, in a legal order of execution.
   std::vector<PlannedConversion> conversions;
-  /// By model parameter; empty where the segment does not use it.
+  /// By model parameter; none if the segment does not use it.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
 };
 
+/// Returns the plan of one repeat of the segment under an assignment.
 SegmentPlan readAssignment(const ModelGraph &model, int segment,
                            const SegmentProblem &problem,
                            const Assignment &assignment);
@@ -54,8 +56,8 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
-/// Returns the operator into which `op` is fused, if it takes that operator's
-/// result in the layout in which it is made; else null. O(operators).
+/// Returns the operator into which `op` is fused, if `op` reads the result in
+/// the layout in which it is produced; else null. O(operators).
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
   const Op &consumer = segment.ops[at(op)];
@@ -69,12 +71,11 @@ inline const Op *fusedProducer(const SegmentGraph &segment,
   });
 }
 
-/// Returns every contradiction within or between runs in chain order, a
-/// sentence each that starts with the segment: a value that is read in a layout
-/// in which it is neither made nor converted; neighbours that disagree about a
-/// boundary; a tied parameter that is stored in two ways. Complexity: linear in
-/// the plans.
-/// \param setting  gives the mesh
+/// Returns a sentence for every contradiction within or between runs, which are
+/// in chain order: a value is read in a layout in which it does not exist;
+/// neighbours disagree about a boundary's layout; a tied parameter is stored in
+/// two layouts. Complexity: linear in the plans.
+/// \param setting  provides the mesh
 std::vector<std::string> check(const ModelGraph &graph,
                                const std::vector<SegmentPlan> &plans,
                                const Setting &setting);

@@ -87,7 +87,7 @@ private:
                                          setting.mesh, *setting.machine,
                                          *setting.software)
                                  .value);
-      // A recomputed value is alive during one repeat's backward.
+      // A recomputed value is not saved, but alive in one repeat's backward.
       saved.memory.push_back(
           savedBeside(op, strategy, segment.tensors, setting.mesh,
                       *setting.software, setting.precision)
@@ -100,8 +100,8 @@ private:
       addSaved(std::move(saved));
   }
 
-  // Adds seconds of one micro-batch. A forward operator that is `recomputed`
-  // runs again in backward, on a share of the repeats.
+  // Adds a table of seconds of one micro-batch. A `recomputed` forward operator
+  // also runs in backward, in a share of the repeats.
   void addTimed(CostTable table, Phase phase, bool recomputed) {
     bool backward = phase == Phase::backward;
     double share = backward ? 1.0 : recomputed ? setting.recomputeShare : 0.0;
@@ -132,8 +132,8 @@ private:
     result.growth.push_back({growth, parameter});
   }
 
-  // Operators that the tensor axis can split are split, unless a pin forbids it
-  // or the axes divide a factor one by one but not together.
+  // Products and attention that the tensor axis can split must be split, unless
+  // they are pinned, or all axes together divide no factor.
   std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
     std::vector<AxisRule> rules = setting.rules;
     if (op.opClass != OpClass::memory && !pinned)
@@ -150,8 +150,8 @@ private:
     return setting.pins && !setting.pins->ops[at(index)][o].empty();
   }
 
-  // A pin removes strategies and nothing else: values may still be saved in the
-  // layouts of the removed ones.
+  // Removes the strategies that a pin forbids. Values may still be saved in the
+  // layouts of the removed strategies.
   void keepPinned(const Op &op, std::size_t o,
                   std::vector<Strategy> &strategies) {
     if (!isPinned(o) || setting.mesh.axes[at(tensorAxis)].size == 1)
@@ -188,8 +188,8 @@ private:
           addReader(tensor, phase, variable, layouts.size(), layoutAt);
       }
     };
-    // Both sides of a boundary list its values in one order: forward values
-    // first, then gradients.
+    // Both sides of a boundary list its values in the same order: forward
+    // values first, then gradients.
     enter(segment.carriedIn, link.in, true, Phase::forward);
     enter(segment.gradientOut, link.in, false, Phase::backward);
     enter(segment.carriedOut, link.out, false, Phase::forward);
@@ -215,7 +215,7 @@ private:
     }
   }
 
-  // A reported scalar is summed once per step.
+  // Adds the reductions of reported scalars, once per step.
   void addReported() {
     if (phasesApart)
       return;
@@ -233,7 +233,8 @@ private:
     }
   }
 
-  // Adds the parameter's variable and costs, once, and makes `tensor` of it.
+  // Adds the parameter's variable and costs, unless they exist, and makes the
+  // variable the producer of `tensor`.
   void addParameter(int tensor, int parameter) {
     int &variable = result.parameterVariables[at(parameter)];
     auto &states = result.parameterStates[at(parameter)];
@@ -276,7 +277,7 @@ private:
   void addReader(int tensor, Phase phase, int variable, std::size_t values,
                  LayoutAt layoutAt) {
     if (segment.tensors[at(tensor)].kind == TensorKind::input)
-      return; // the loader gives every rank its shard
+      return; // the data loader provides every rank's shard
     auto &readers = phase == Phase::forward ? forwardReaders[at(tensor)]
                                             : backwardReaders[at(tensor)];
     Port reader = port(tensor, variable, values, layoutAt);
@@ -325,8 +326,8 @@ private:
       addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
   }
 
-  // A carried value is saved in the layout in which it passes on, once for all
-  // repeats.
+  // A carried value that is saved in the layout in which it is passed through
+  // is saved once for all repeats; in another layout, once per repeat.
   void addCarried(const Port &carried, const Port &saved,
                   const CostTable &memory) {
     CostTable together{{carried.variable, saved.variable}, {}, {}};
@@ -341,21 +342,23 @@ private:
     addSaved(std::move(apart));
   }
 
-  // Gathering stored shards for use lets ranks with other samples or positions
-  // share the storage. With no split of the data allowed, a parameter is used,
-  // and its gradient made, as it is stored.
+  // Returns whether the layout of parameters over the tensor axis may change
+  // between storage and use. Otherwise parameters are used, and gradients
+  // produced, in the stored layout, because all ranks of the axis have the same
+  // samples and positions.
   bool parametersMove() const {
     const AxisRule &rule = setting.rules[at(tensorAxis)];
     return rule.has(Split::batch) || rule.has(Split::sequence);
   }
 
-  // A value may be saved in any layout that is not partial.
+  // Returns the port of a saved value, which may have any layout that is not
+  // partial.
   Port savedPort(int t, LayoutDomain &domain) {
     Port saved;
     for (int i = 0; i < domain.size(); ++i)
       if (domain.layouts[at(i)].partial.empty())
         saved.layouts.push_back(i);
-    if (saved.layouts.empty()) { // made and read partial: it is saved so
+    if (saved.layouts.empty()) { // the value has only partial layouts
       for (int i = 0; i < domain.size(); ++i)
         saved.layouts.push_back(i);
     }
@@ -380,7 +383,7 @@ private:
     result.conversions.push_back(std::move(conversions));
   }
 
-  // Prices a producer with one or two readers, whose layouts are the set.
+  // Prices the conversions for one or two readers in one table.
   void addDirectTable(const Conversions &conversions,
                       const LayoutDomain &domain) {
     std::vector<double> memo = materialiseCosts(domain, conversions.phase);
@@ -398,8 +401,8 @@ private:
     addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
   }
 
-  // Prices three or more readers: a variable over the sets, with a table per
-  // reader.
+  // Prices the conversions for three or more readers: adds a variable over the
+  // sets of layouts, and a table per reader that requires its layout.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
     std::vector<double> memo = materialiseCosts(domain, conversions.phase);
     unsigned readable = 0;

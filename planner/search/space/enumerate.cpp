@@ -38,8 +38,8 @@ public:
   }
 
 private:
-  // Returns for example "510 and 513": global batches that `dp` replicas can
-  // share.
+  // Returns the nearest global batches that divide by `dp`, for example "510
+  // and 513".
   std::string batchesNear(std::int64_t dp) const {
     std::int64_t below = options.globalBatch / dp * dp;
     return nearestOf({std::max(below, dp), below + dp}, {options.globalBatch});
@@ -88,9 +88,8 @@ private:
     return false;
   }
 
-  // Returns the dimensions that a split over `tp` needs divisible and that are
-  // not. A degree asked for by name comes with the split it implies; a free
-  // degree may still pay off by the other splits.
+  // Returns a dimension that `tp` must divide but does not, as text. Only a
+  // requested tp is checked; an open tp may still be useful for other splits.
   std::string violatedDivisor(int tp) const {
     if (!options.tp)
       return {};
@@ -101,7 +100,7 @@ private:
     return {};
   }
 
-  // Returns whether a pin decides what the tensor axis must divide.
+  // Returns whether a pin requires a split over the tensor axis.
   bool splitsArePinned() const {
     if (!options.pins)
       return false;
@@ -114,15 +113,14 @@ private:
     });
   }
 
-  // Returns whether a tensor axis is allowed.
+  // Returns whether the options allow a tp greater than 1.
   bool mayBeSplit() const {
     return options.devices > 1 && !options.tp &&
            (!options.dp || *options.dp < options.devices);
   }
 
-  // Returns whether the numbers asked for include one of replicas that share a
-  // set of experts and, if ZeRO is required, one of replicas that share its
-  // state.
+  // Returns whether a requested expert-parallel size and, if ZeRO is required,
+  // a requested ZeRO group size is possible. Otherwise the mesh is rejected.
   bool replicasMayShare(const Parallelism &config) {
     std::string against = againstExpertRanks(options.ep, experts, config.dp);
     bool asked = options.zeroStage.only.size() == 1;
@@ -185,8 +183,8 @@ private:
     }
   }
 
-  // Returns whether any layer may follow any other by its shapes: chunks of a
-  // stage are solved as one chain.
+  // Returns whether all layers carry values of the same shapes. The chunks of a
+  // stage are solved as one chain, so any layer must be able to follow another.
   bool layersHandOnAlike() const {
     const SegmentGraph *first = nullptr;
     auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
@@ -222,7 +220,7 @@ private:
     }
     if (asked || config.dp * config.cp > 1 || options.zeroStage.allows(0))
       return;
-    // Without replicas every ZeRO stage is the same.
+    // Without replicas all ZeRO stages are equal.
     config.zeroStage = 0;
     addRecomputations(config);
   }
@@ -253,8 +251,8 @@ private:
     }
   }
 
-  // More tiles only take longer, so that an open choice tries a few numbers to
-  // find what fits.
+  // More tiles take more time and less memory, so that an open choice tries
+  // only a few numbers.
   void addTiles(Parallelism config) {
     static const std::vector<int> kOne{1}, kFew{1, 2, 4, 8, 16, 32};
     const std::vector<int> &asked =

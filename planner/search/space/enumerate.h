@@ -1,4 +1,8 @@
 //===- enumerate.h - The configurations of a space --------------*- C++ -*-===//
+//
+// Enumerates the legal configurations of a search space.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
@@ -11,10 +15,11 @@
 
 namespace mtplan::planner {
 
-/// A configuration that was not solved, or not to the end, and the reason.
+/// A configuration that is not among the plans, and the reason.
 struct Rejection {
-  Parallelism config; ///< microBatch 0: all of this mesh
-  /// `budget` means that the search was stopped before it.
+  Parallelism config; ///< microBatch 0: all configurations of this mesh
+  /// `budget` means that the search stopped before it reached the
+  /// configuration.
   enum class Reason : std::uint8_t {
     divisor,
     memory,
@@ -23,51 +28,50 @@ struct Rejection {
     pins,
     budget
   } reason{};
-  /// For `bound`, `memory` and `budget`: no plan that fits is faster.
+  /// For `bound`, `memory` and `budget`: a lower bound of plans that fit.
   Seconds bound;
-  /// For `memory` and `host`: the memory of the plan with the fewest parameters
-  /// and saved values, or a lower bound for any plan (isLowerBound).
+  /// For `memory` and `host`: the memory of the smallest plan that was found,
+  /// or a lower bound of every plan's memory (isLowerBound).
   Bytes needed;
   bool isLowerBound = false;
   std::string detail;
   bool limited = false; ///< whether more memory might lower the bound
-  /// Configurations that this one stands for, itself included: they recompute
-  /// more or less, or have other cuts.
+  /// The number of configurations in this entry: besides `config`, those that
+  /// recompute other numbers of layers or have other cuts.
   std::int64_t count = 1;
 };
 
 const char *nameOf(Rejection::Reason reason);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
-/// order. The reasons against the illegal ones go to `rejections`, once per
-/// mesh.
+/// order. Illegal meshes are added to `rejections`, once per mesh.
 ///
-/// Some are left out unless they are asked for alone, because they cost more
-/// and gain nothing here: ZeRO without replicas; ZeRO 2 and 3 under a pipeline,
-/// which would pay for gradient and parameter traffic per micro-batch;
-/// schedules that differ only with several stages. If the number of recomputed
-/// layers is open, the configuration with the fewest stands for all
-/// (recomputeCounts); if a pipeline may be cut unevenly, the even cut does
-/// (allowsUnevenCut).
+/// Configurations without an advantage are left out unless they are the only
+/// requested choice: ZeRO without replicas; ZeRO-2 and ZeRO-3 with a pipeline,
+/// whose gradient and parameter traffic occurs in every micro-batch; schedules
+/// that differ only with several stages. If the number of recomputed layers is
+/// open, the configuration with the fewest represents all (recomputeCounts); if
+/// uneven cuts are allowed, the even cut represents them (allowsUnevenCut).
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const Machine &machine,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections);
 
-/// Returns whether some layers may recompute while others do not.
+/// Returns whether the number of recomputing layers is a choice.
 bool isCounted(const SearchOptions &options);
 
-/// Returns how many layers of each virtual stage may recompute in
-/// configurations like this one, from few to many: 0, 1, ..., -1 for all. Each
-/// takes longer than the one before and saves less.
+/// Returns the allowed numbers of recomputing layers per virtual stage in
+/// configurations like this one, ascending: 0, 1, ..., -1 for all. A larger
+/// number takes more time and less memory.
 std::vector<int> recomputeCounts(const Parallelism &config,
                                  const SearchOptions &options);
-/// Returns the configuration with one of these counts.
+/// Returns the configuration with a number from recomputeCounts.
 Parallelism withCount(Parallelism config, int count);
+/// Returns the configuration's number in recomputeCounts.
 int countOf(const Parallelism &config);
 
-/// Returns whether the configuration, or the one that stands for it, is among
-/// those enumerated.
+/// Returns whether `space`, from enumerateSpace, contains the configuration or
+/// one that represents it.
 bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
                const SearchOptions &options);
 

@@ -13,8 +13,9 @@ namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-// ZeRO groups above one set of experts hold several sets; with one set per copy
-// there is nothing of the experts to split.
+// Returns whether `sharing` replicas may share the state that ZeRO shards. A
+// group smaller than dp must have several sets of experts: with one set, there
+// would be no experts' state to shard.
 bool mayShare(int sharing, int dp, int ep) {
   return sharing == dp || (sharing > ep && sharing < dp && dp % sharing == 0 &&
                            sharing % ep == 0);
@@ -27,7 +28,7 @@ void addOnce(std::vector<int> &list, int number) {
 
 std::string againstExpertRank(int ep, std::int64_t experts,
                               std::int64_t devices, bool areReplicas) {
-  bool one = areReplicas && experts % ep == 0; // "dp 8 does", else they do
+  bool one = areReplicas && experts % ep == 0; // "dp 8 does", else "do"
   std::string divided = experts % ep == 0 ? "" : text(experts) + " experts";
   if (devices % ep != 0)
     divided += (divided.empty() ? "" : " and ") +
@@ -50,8 +51,8 @@ std::string againstZeroRank(int sharing, const std::vector<int> &expertRanks,
          listText(expertRanks, "or");
 }
 
-// Returns the share that recomputes, over every `step`th virtual stage from
-// `first` on.
+// Returns the share of layers that recompute, over every `step`th virtual stage
+// from `first` on.
 double shareOf(const Parallelism &config, std::size_t first, std::size_t step) {
   int all = 0, recomputed = 0;
   for (std::size_t part = first; part < config.layers.size(); part += step) {

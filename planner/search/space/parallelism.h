@@ -1,13 +1,12 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
-// The configuration says how devices are used before any operator is looked at,
-// as a Megatron command line or a DeepSpeed file does. A strategy per operator
-// then follows by exact search.
+// Defines a configuration: the use of devices that a Megatron command line or a
+// DeepSpeed file states. The strategy of each operator then follows by exact
+// search.
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
-// the state that ZeRO splits (zeroRanks). This file alone decides which numbers
-// are compatible with the rest of a mesh; its messages name the nearest
-// compatible ones.
+// the state that ZeRO shards (zeroRanks). This file checks which sizes of these
+// groups are compatible with a mesh; messages list the nearest compatible ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +23,15 @@
 
 namespace mtplan::planner {
 
-/// The part that backward recomputes instead of saving it: nothing; the core of
-/// attention (Korthikanti et al. 2022, section 5); a layer but its input.
+/// The values that backward recomputes instead of saving them: none; those of
+/// core attention (Korthikanti et al. 2022, section 5); all of a layer's except
+/// its input.
 enum class Recompute : std::uint8_t { none, selective, full };
-const char *nameOf(Recompute recompute);
+const char *nameOf(Recompute recompute); ///< "none", "selective" or "full"
 
 /// The state that is stored in the host's memory between its uses.
 enum class Offload : std::uint8_t { none, optimizer };
-const char *nameOf(Offload offload);
+const char *nameOf(Offload offload); ///< "none" or "optimizer"
 
 /// A configuration. Ranks are numbered in Megatron's default order, tensor
 /// ranks innermost: tp - cp - ep - dp - pp.
@@ -48,18 +48,18 @@ struct Parallelism {
   /// ZeRO stage (Rajbhandari et al. 2020): 1 splits the optimizer's state over
   /// the replicas, 2 also the gradients, 3 also the parameters.
   int zeroStage = 0;
-  /// Replicas that share one copy of what ZeRO splits; divides dp. Fewer than
-  /// dp is hybrid sharding, with copies across groups; above ep it is a
-  /// multiple of ep.
+  /// The number of replicas that share one copy of the state that ZeRO shards;
+  /// divides dp. Fewer than dp is hybrid sharding, with one copy per group, and
+  /// must then be a larger multiple of ep.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
-  /// Layers of each virtual stage that recompute by `recompute`; the others
-  /// save everything. Negative: all.
+  /// The number of layers per virtual stage that recompute by `recompute`; the
+  /// other layers save all values. Negative: all layers recompute.
   int recomputeLayers = -1;
   Offload offload = Offload::none;
-  /// The number of tiles in which ZeRO stage 3 gathers, uses and reduces the
-  /// largest weight of a product; smaller weights have tiles no larger (see
-  /// segment_runs.h). 1: untiled.
+  /// The number of tiles in which ZeRO stage 3 all-gathers, uses and reduces
+  /// the largest weight of a product; the tiles of smaller weights are no
+  /// larger (see segment_runs.h). 1: untiled.
   int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
   /// Repeated layers of each virtual stage, in model order: pp * virtualStages
@@ -71,33 +71,32 @@ struct Parallelism {
   auto operator<=>(const Parallelism &) const = default;
 };
 
-/// Returns the mesh of data-parallel replicas, and inside each the tensor axis,
-/// over which operators are split.
+/// Returns the mesh with the axes "dp" and "tp", of which "tp" is innermost.
 Mesh meshOf(int dp, int tp);
 inline constexpr int kDataAxis = 0;
 inline constexpr int kTensorAxis = 1;
 
-/// Returns the mesh of one pipeline stage: "dp" first and "tp" last, and
-/// between them those with more than one rank of "zero" (replicas that share
-/// one copy of the state, if fewer than all), "ep" and "cp".
+/// Returns the mesh of one pipeline stage: "dp" first, "tp" last, and between
+/// them the axes "zero" (replicas that share one copy of the state, if fewer
+/// than all), "ep" and "cp", each if it has more than one rank.
 Mesh meshOf(const Parallelism &config);
 
 /// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
 Mesh worldMeshOf(const Parallelism &config);
 
-/// Returns the order in which the stages process their micro-batches.
+/// Returns the schedule's kind, stages, chunks and micro-batches.
 ScheduleShape shapeOf(const Parallelism &config);
 
-/// Returns the micro-batches whose saved activations a rank of the stage holds
-/// at once; with virtual stages the mean over its chunks (Setting::inFlight).
+/// Returns the micro-batches in flight on a rank of the stage; with virtual
+/// stages the mean over its chunks (Setting::inFlight).
 double inFlightOf(const Parallelism &config, int stage);
 
-/// Returns the share of all layers that recomputes.
+/// Returns the share of all layers that recompute.
 double recomputeShareOf(const Parallelism &config);
-/// Returns the share of one stage's layers that recomputes.
+/// Returns the share of one stage's layers that recompute.
 double recomputeShareOf(const Parallelism &config, int stage);
-/// Returns the least of all stages' shares. Layers may differ in their time, so
-/// at least this share of all of it is recomputed.
+/// Returns the least share of all stages. The layers of stages may differ in
+/// time, so only this share of the total time is certainly recomputed.
 double leastRecomputeShareOf(const Parallelism &config);
 
 /// Returns the index of the tensor axis, the last.
@@ -105,7 +104,7 @@ inline int tensorAxisOf(const Mesh &mesh) {
   return static_cast<int>(mesh.axes.size()) - 1;
 }
 
-/// The values that may be chosen; none allows every value.
+/// The values that may be chosen; an empty list allows every value.
 template <typename T> struct Choices {
   std::vector<T> only;
   bool allows(T value) const {
@@ -119,19 +118,21 @@ template <typename T> struct Choices {
 /// Returns the number of routed experts of a layer; 1 if there are none.
 std::int64_t expertsOf(const ModelGraph &model);
 
-/// Returns the expert ranks that `asked` allows `dp` replicas, ascending.
+/// Returns the expert-parallel sizes that `asked`, the number of experts and
+/// the number of replicas `dp` allow, ascending.
 std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
                              int dp);
 
-/// Returns the numbers of replicas, out of dp, that may share what ZeRO splits
-/// under the configuration's ep: those that fill a level of the network, and
-/// all; or those that were asked for. Stage 0 splits nothing: 1.
+/// Returns the legal values of Parallelism::zeroRanks for the configuration's
+/// dp and ep: of the requested values or, without any, of the values that fill
+/// a level of the network, and dp. For ZeRO stage 0: 1.
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 
 /// Returns a message if none of the requested expert-parallel sizes is
 /// possible, with the nearest possible ones; otherwise an empty string.
-/// \param areReplicas  true: `devices` is dp; false: dp is open and divides it
+/// \param areReplicas  true: `devices` is dp; false: dp is open and divides
+/// `devices`
 std::string againstExpertRanks(const Choices<int> &asked, std::int64_t experts,
                                int devices, bool areReplicas = true);
 

@@ -1,4 +1,4 @@
-//===- pins.cpp - The choices that a person has made ----------------------===//
+//===- pins.cpp - Strategies that the user fixes --------------------------===//
 
 #include "planner/search/space/pins.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
 
-// Turns "h.*.mlp.fc1", 3 into "h.3.mlp.fc1".
+// Returns the name of a repeat: "h.3.mlp.fc1" for "h.*.mlp.fc1" and 3.
 std::string nameOfRepeat(std::string label, int repeat) {
   std::size_t star = label.find('*');
   if (star != label.npos)
@@ -22,7 +22,7 @@ std::string nameOfRepeat(std::string label, int repeat) {
   return label;
 }
 
-/// A pattern with a range of numbers in it, taken apart.
+/// The parts of a pattern that contains a range of numbers.
 struct NumberedPattern {
   std::string before, after;
   int first = 0, last = 0;
@@ -32,8 +32,8 @@ struct NumberedPattern {
   }
 };
 
-// Turns "h.4..7.mlp" into "h.", 4, 7, ".mlp". Returns nothing if there is no
-// such range.
+// Returns the parts of a pattern: "h.", 4, 7 and ".mlp" for "h.4..7.mlp";
+// nothing if the pattern has no range.
 std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
   auto isDigit = [&](std::size_t i) {
     return i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9';
@@ -115,7 +115,7 @@ public:
   }
 
 private:
-  // Reports a finding once: repeats of one operator, cut apart, have the same.
+  // Adds an error once, although all parts of a cut segment have the error.
   void error(const std::string &text) {
     if (!contains(findings, text))
       findings.push_back(text);
@@ -142,10 +142,9 @@ private:
     return any;
   }
 
-  // Pins the operators of gradients as their forward operator, whose name they
-  // bear with a suffix and whose factors they split. An operator to which the
-  // word means nothing (a bias has no rows), or which has a pin of its own, is
-  // left alone.
+  // Applies the pins of forward operators to the operators of their gradients,
+  // whose names have an additional suffix. An operator without the pinned split
+  // (a bias has no rows), or with its own pin, is not changed.
   void pinGradients(std::size_t s) {
     const SegmentGraph &segment = model.segments[s];
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
@@ -200,7 +199,7 @@ private:
       add(nameOf(factor.split));
       if (!named)
         continue;
-      // Samples follow the micro-batch, which is not chosen yet.
+      // The batch depends on the micro-batch, which is not chosen yet.
       if (factor.split == Split::batch || !limits.tp ||
           factor.size % *limits.tp == 0)
         return true;
@@ -326,8 +325,8 @@ private:
 } // namespace
 
 bool matchesPattern(const std::string &pattern, const std::string &name) {
-  // On a mismatch the last star takes one more character. No earlier star has
-  // to be reconsidered.
+  // On a mismatch the last star matches one more character. Earlier stars never
+  // need to change.
   std::size_t p = 0, n = 0, star = pattern.npos, resume = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

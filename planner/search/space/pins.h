@@ -1,19 +1,18 @@
-//===- pins.h - The choices that a person has made --------------*- C++ -*-===//
+//===- pins.h - Strategies that the user fixes ------------------*- C++ -*-===//
 //
-// A pin is text, PATTERN=VALUE. The pattern is matched against the name of
-// every repeat of every operator ("h.3.mlp.fc1") or parameter; `*` stands for
-// any run of characters, so the label "h.*.mlp.fc1" names all repeats, and
-// "h.4..7.mlp.fc1" names repeats 4 to 7. The value says what the tensor axis
-// does there:
+// A pin fixes the strategy of an operator or the layout of a parameter, as text
+// PATTERN=VALUE. The pattern is matched against the name of every repeat of
+// every operator ("h.3.mlp.fc1") or parameter; `*` matches any run of
+// characters, so "h.*.mlp.fc1" matches all repeats, and "h.4..7.mlp.fc1"
+// matches repeats 4 to 7. The value is the use of the tensor axis:
 //
-//   h.*.mlp.fc1=column    an operator, in the words of nameOf(Split), or
-//                         replicated, or partial
+//   h.*.mlp.fc1=column    an operator: a nameOf(Split), replicated or partial
 //   wte.weight=[tp,-]     a parameter: the axes over which its dimensions are
 //                         stored split
 //
-// A pin on an operator holds for the operators of its gradient too
-// ("h.*.mlp.fc1.dx"), unless they are pinned themselves. A pin is honoured by
-// every plan or refused here: none is ignored.
+// A pin on an operator also applies to the operators of its gradient
+// ("h.*.mlp.fc1.dx"), unless they have their own pin. Every plan honours all
+// pins; a pin that cannot be honoured is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,32 +27,32 @@
 
 namespace mtplan::planner {
 
-/// One pin, whose form is checked and whose names are not.
+/// A parsed pin whose names are not resolved yet.
 struct PinText {
   std::string text; ///< as written, for messages
   std::string pattern;
-  std::string word; ///< of an operator; empty for a parameter
+  std::string word; ///< the value for an operator; empty for a parameter
   std::vector<std::string>
-      entries; ///< of a parameter: "tp" or "" per dimension
+      entries; ///< the value for a parameter: "tp" or "" per dimension
 };
 
-/// The space that pins must leave possible.
+/// The restrictions of the search space that pins must observe.
 struct PinSpace {
-  std::vector<Split> splits; ///< what the tensor axis may be used for
-  std::optional<int> tp;     ///< if it is fixed: sizes must divide by it
+  std::vector<Split> splits; ///< the splits that the tensor axis may use
+  std::optional<int> tp;     ///< if set, sizes must divide by it
 };
 
-/// Returns whether `pattern`, where `*` is any run of characters, is all of
-/// `name`. O(|pattern| |name|), whatever the number of stars.
+/// Returns whether `pattern`, in which `*` matches any run of characters,
+/// matches all of `name`. O(|pattern| |name|) for any number of stars.
 bool matchesPattern(const std::string &pattern, const std::string &name);
 
-/// Returns per segment the repeats, ascending, before which it must be cut so
-/// that all repeats of a part are pinned alike.
+/// Returns, per segment, the repeats before which it must be cut so that all
+/// repeats of a part have equal pins, ascending.
 std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
                                       const std::vector<PinText> &pins);
 
-/// Returns the pins by index of `graph`, which has been cut where pinCuts says.
-/// Every pin that cannot be honoured becomes an error.
+/// Returns the pins by index of `graph`, which has been cut at pinCuts. Every
+/// pin that cannot be honoured is added to `errors`.
 Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
                  const PinSpace &space, std::vector<std::string> &errors);
 

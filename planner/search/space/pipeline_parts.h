@@ -1,13 +1,13 @@
 //===- pipeline_parts.h - The layers of each virtual stage ------*- C++ -*-===//
 //
-// The layers of a model are the repeats of its repeated segments, also where
-// pins split them (all segments, if none is repeated). A pipeline cuts between
-// layers: the segments before the first layer go with it, and those after a
-// layer go with that layer. The numbers of layers must add up to the model's.
+// Distributes layers over virtual stages. The layers of a model are the repeats
+// of its repeated segments, even if pins split them (or all segments, if none
+// is repeated). A pipeline is cut between layers: segments before the first
+// layer belong to that layer, and segments after a layer belong to it.
 //
-// The ends of a pipeline also hold the embedding and the head, and have other
-// numbers of micro-batches in flight than its middle. They may be better off
-// with fewer layers; the middle stages share the rest evenly.
+// The first and the last stage also have the embedding and the head, and have
+// other numbers of micro-batches in flight. They may need fewer layers; the
+// middle stages share the rest evenly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,27 +29,27 @@ struct RepeatRange {
 };
 using PipelinePart = std::vector<RepeatRange>; ///< in chain order
 
+/// Returns the number of layers of the model.
 int layersOf(const ModelGraph &model);
 
 /// Returns the parts of the model, one per virtual stage.
-/// \param layers  of each part, in model order; each >= 1, with the sum
-/// layersOf(model). Empty: one part with everything.
-/// \throws std::invalid_argument if they do not add up
+/// \param layers  the layers of each part, in model order; each >= 1, with the
+/// sum layersOf(model). Empty: one part with all layers.
+/// \throws std::invalid_argument if the sum differs
 std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
                                         const std::vector<int> &layers);
 
-/// Returns the most even layout. A remainder is missing at the first and the
-/// last part, which hold embedding and head as well.
+/// Returns the most even distribution. The middle parts get the remainder,
+/// because the first and the last part also have the embedding and the head.
 std::vector<int> evenLayers(int layers, int parts);
 
-/// Returns whether evenLayers gives every chunk of an interleaved pipeline the
-/// same number, but for one layer less at an end, where embedding or head stand
-/// for a layer.
+/// Returns whether the layers divide evenly among the chunks of an interleaved
+/// pipeline, where embedding and head may each count as a layer.
 bool fillsChunks(int layers, int chunks);
 
-/// Returns all cuts of `layers` layers into `stages` stages in which neither
-/// end holds more than a middle stage (with two stages: all cuts), without the
-/// even one.
+/// Returns all cuts of `layers` layers into `stages` stages, except the even
+/// one, in which neither the first nor the last stage has more layers than the
+/// largest middle stage. With two stages, all cuts are returned.
 std::vector<std::vector<int>> unevenCuts(int layers, int stages);
 
 } // namespace mtplan::planner

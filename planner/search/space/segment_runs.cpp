@@ -1,4 +1,4 @@
-//===- segment_runs.cpp - How a setting runs a segment --------------------===//
+//===- segment_runs.cpp - Recomputation and tiles of a segment ------------===//
 
 #include "planner/search/space/segment_runs.h"
 
@@ -11,7 +11,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the number of operators up to the last forward one whose result
+// Returns the number of operators up to the last forward operator whose result
 // backward reads.
 std::size_t endOfNeeded(const SegmentGraph &segment) {
   std::vector<bool> isRead(segment.tensors.size(), false);
@@ -33,14 +33,13 @@ double bytesOf(const Parameter &parameter) {
   return tensorBytes(parameter.shape, parameter.elementBytes);
 }
 
-// Returns the dimension that is cut: the longest one, so that its tiles stay
-// wide.
+// Returns the longest dimension, which is cut into tiles.
 std::size_t longestOf(const std::vector<std::int64_t> &shape) {
   return static_cast<std::size_t>(std::ranges::max_element(shape) -
                                   shape.begin());
 }
 
-// Returns by parameter whether every segment reads it in products alone.
+// Returns, per parameter, whether all of its readers are products.
 std::vector<bool> readByProducts(const ModelGraph &model) {
   std::vector<bool> read(model.parameters.size(), false), other = read;
   for (const SegmentGraph &segment : model.segments)

@@ -1,4 +1,4 @@
-//===- setting.cpp - What a configuration fixes ---------------------------===//
+//===- setting.cpp - Options of a search, setting of a solver -------------===//
 
 #include "planner/search/space/setting.h"
 
@@ -30,9 +30,8 @@ StateBytes stateBytesOf(const Setting &setting) {
     bytes.gradient = traffic.gradient;
   bytes.traffic = traffic.optimizer;
   bytes.sweep = traffic.sweep;
-  // The host updates weights of its own in fp32, with gradients that arrive
-  // beside them. It also stores the weights that it sends back, in 16 bits or
-  // as its own.
+  // The host stores fp32 weights and moments, the gradients that it receives,
+  // and the weights that it sends back in the training precision.
   if (setting.offload == Offload::optimizer) {
     bytes.host = bytes.optimizer + bytes.gradient + bytesOf(setting.precision);
     bytes.optimizer = bytes.traffic = 0;
@@ -63,7 +62,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       break;
     case AxisRole::tensor:
       setting.rules.push_back({options.tensorSplits, true});
-      // Feature splits follow from others and are no choice of their own.
+      // Feature splits are always allowed, because they follow from others.
       setting.rules.back().splits.push_back(Split::feature);
       break;
     }
@@ -82,7 +81,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   bool besideHost = config.offload != Offload::none &&
                     (overlaps.down || overlaps.hostUpdate || overlaps.up);
   setting.updateAddsUp = !besideHost;
-  // With several chunks one may be reduced while the host works on another.
+  // With several chunks, the host may update one while another is reduced.
   setting.hostAddsUp = config.virtualStages == 1 ||
                        (!besideHost && !hidesReplicaTraffic(options, config));
   setting.machine = &machine;

@@ -1,8 +1,8 @@
-//===- setting.h - What a configuration fixes -------------------*- C++ -*-===//
+//===- setting.h - Options of a search, setting of a solver -----*- C++ -*-===//
 //
 // SearchOptions holds the choices that are open to a search. Setting holds one
-// configuration of them for the solver: a mesh, a micro-batch, and all else
-// that prices depend on.
+// configuration for the solver: a mesh, a micro-batch, and every other value on
+// which prices depend.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,48 +23,47 @@
 
 namespace mtplan::planner {
 
-/// Choices that a person made, by the indices of the graph they were resolved
-/// for.
+/// The user's choices, by the indices of the graph for which they are resolved.
 struct Pins {
-  /// [segment][op]: the use of the tensor axis, in the words of nameOf(Split),
-  /// or "replicated", "partial"; empty: free.
+  /// [segment][op]: the use of the tensor axis, as a nameOf(Split),
+  /// "replicated" or "partial"; empty: free.
   std::vector<std::vector<std::string>> ops;
-  /// [parameter]: per dimension the axis that stores it split, "" if none.
+  /// [parameter]: per dimension the axis that shards it, "" if none.
   std::vector<std::optional<std::vector<std::string>>> parameters;
 };
 
-/// One configuration for the solver: a mesh, a micro-batch, and all else that
-/// prices depend on.
+/// One configuration for the solver: a mesh, a micro-batch, and every other
+/// value on which prices depend.
 struct Setting {
   Mesh mesh;
   std::vector<AxisRule> rules;   ///< by axis
   std::int64_t microBatches = 1; ///< per step and replica
-  int devices = 1;               ///< of all stages: the slowest sets the pace
+  int devices = 1;               ///< of all stages; each waits for the slowest
   int zeroStage = 0;             ///< see Parallelism
   bool padsShards = false;       ///< see SearchOptions
   bool sumsPerUse = false;       ///< see SearchOptions
   bool scattersEarly = false;    ///< see SearchOptions
   Recompute recompute = Recompute::none; ///< of repeated segments
-  /// The share of a repeated segment's repeats that recomputes; the others save
-  /// everything. Prices are of a mean repeat.
+  /// The share of a segment's repeats that recompute; the others save all
+  /// values. Prices are those of a mean repeat.
   double recomputeShare = 1.0;
-  /// The weight of gathers, gradient sums and updates in the sum that is
-  /// minimised: below 1 where they may overlap other work.
+  /// The weight of all-gathers of parameters, gradient reductions and updates
+  /// in the minimised sum; below 1 if they may overlap other work.
   double overlapWeight = 1.0;
   Offload offload = Offload::none;
   int tiles = 1; ///< see Parallelism
   /// Whether the device's update, and the host's work for the optimizer, run in
   /// sequence with the weighted work.
   bool updateAddsUp = true, hostAddsUp = true;
-  /// Micro-batches whose saved activations a rank holds at once; with virtual
-  /// stages the mean over its chunks.
+  /// The micro-batches in flight on a rank; with virtual stages the mean over
+  /// its chunks.
   double inFlight = 1.0;
-  int parts = 1; ///< virtual stages: chunks of the model on a stage
-  /// If set, the one layout of all values between segments on the tensor axis:
-  /// the dimension that it splits, or kReplicated.
+  int parts = 1; ///< virtual stages per stage
+  /// If set, the layout of all values between segments on the tensor axis: the
+  /// dimension that it splits, or kReplicated.
   std::optional<int> boundary;
-  /// If set, the index of the state of every shared parameter: segments that
-  /// share one may be in stages that are solved apart.
+  /// If set, the index of the state of every shared parameter. Segments that
+  /// share a parameter may be in stages that are solved separately.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
   const Software *software = &defaultSoftware();
@@ -72,8 +71,7 @@ struct Setting {
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
 
-/// Returns the use of the tensor axis under `strategy`, in the words of
-/// Pins::ops.
+/// Returns the use of the tensor axis under `strategy`, as in Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 
 /// Bytes per element of training state (Rajbhandari et al. 2020, section 3.1: 2
@@ -81,12 +79,13 @@ const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 struct StateBytes {
   double gradient = 2;
   double optimizer = 12;
-  double traffic = 28; ///< read and written by one update, of the owned shard
-  double sweep = 0;    ///< read and written of all that is stored
-  double host = 0;     ///< stored in the host's memory, of the owned shard
+  double traffic = 28; ///< read and written by one update, per owned element
+  double sweep = 0;    ///< read and written per stored element
+  double host = 0;     ///< stored in the host's memory, per owned element
 };
+/// Returns the bytes of a common mixed or single-precision optimizer.
 StateBytes stateBytesOf(Precision precision);
-/// Returns the same with the figures of the setting's software.
+/// Returns the bytes with the setting's software and offload.
 StateBytes stateBytesOf(const Setting &setting);
 
 /// A dimension that an axis must divide for a split to be legal.
@@ -102,49 +101,48 @@ struct SearchOptions {
   std::optional<int> dp, tp;
   std::optional<std::int64_t> microBatch; ///< samples per replica at once
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
-  /// Replicas that share the state that ZeRO splits; 0: all. If left open: all,
-  /// those within one level of the network, or one.
+  /// The number of replicas that share the state that ZeRO shards; 0: all. If
+  /// open, the search tries all, and as many as fit in a network level.
   Choices<int> zeroRanks{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
-  /// Layers of each virtual stage that recompute in full, if some do; -1: all.
+  /// The layers per virtual stage that recompute in full, if any do; -1: all.
   Choices<int> recomputeLayers{{-1}};
-  /// Offload needs a machine that describes its hosts.
+  /// Offload requires a machine with hosts.
   Choices<Offload> offload{{Offload::none}};
   Choices<int> tiles{{1}}; ///< more than one only in ZeRO stage 3
-  /// Layers of each virtual stage; empty: evenly distributed.
+  /// The layers of each virtual stage; empty: evenly distributed.
   std::vector<int> layers;
   /// Whether pipelines with one chunk per stage may also be cut unevenly
-  /// (unevenCuts). `layers` excludes it.
+  /// (unevenCuts). Ignored if `layers` is set.
   bool unevenCuts = false;
   Overlaps overlaps{false, false, false, false, false, false};
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
-  /// Whether ZeRO pads dimensions that do not divide, as trainers do that
-  /// flatten their state. Our own IR cannot.
+  /// Whether ZeRO pads dimensions that do not divide, like trainers that
+  /// flatten their state. mtplan's IR cannot express padding.
   bool padsShards = false;
   /// Whether a weight that several segments of a stage use, such as a tied
-  /// embedding, has a gradient accumulator for each of those that are not
-  /// repeated. The order of micro-batches then does not mix them.
+  /// embedding, has one gradient accumulator per unrepeated segment, so that
+  /// the order of micro-batches does not change the sums.
   bool sumsPerUse = false;
-  /// Whether ZeRO 1 scatters gradients while backward runs, into the
-  /// accumulators of the repeat after it. This needs room for one more repeat's
-  /// shards.
+  /// Whether ZeRO-1 reduce-scatters gradients during backward, into the
+  /// accumulators of the next repeat. This needs memory for the shards of one
+  /// more repeat.
   bool scattersEarly = false;
-  std::vector<Split> tensorSplits; ///< what tp may be used for
+  std::vector<Split> tensorSplits; ///< the splits that tp may use
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
   int top = 1; ///< plans to return, best first
   /// Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
-  /// Polled between candidates once there is a plan; the search stops when it
-  /// returns true. Null: never.
+  /// The search calls `stop` between candidates once there is a plan, and stops
+  /// if it returns true. Null: never.
   std::function<bool()> stop;
 };
 
-/// Returns the configuration's setting, from which prices and legal strategies
-/// follow.
+/// Returns the setting of a configuration.
 Setting settingOf(const SearchOptions &options, const Machine &machine,
                   const Parallelism &config);
 

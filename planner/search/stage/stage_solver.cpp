@@ -40,7 +40,7 @@ std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
   return plans;
 }
 
-// Returns the bytes of one rank's shard of what `use` touches.
+// Returns the bytes of one rank's shard of the tensor of `use`.
 double shardBytes(const Use &use, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh) {
   const Tensor &tensor = tensors[at(use.tensor)];
@@ -52,8 +52,8 @@ double shardBytes(const Use &use, const Strategy &strategy,
   return bytes;
 }
 
-// Returns the bytes that `op` touches on one rank with its best split, without
-// inputs, parameters and saved values, which are counted elsewhere.
+// Returns the bytes of operands and results of `op` on one rank with its best
+// split, without inputs, parameters and saved values, which count elsewhere.
 double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
@@ -95,9 +95,10 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
   return bytes;
 }
 
-// Returns the room for short-lived values: twice the largest working set of an
-// operator with its best split, one set computing and one arriving. It belongs
-// to the configuration, not to a plan, so that the limited memory stays a sum.
+// Returns the bytes reserved for transient values: inputs, and twice the
+// largest working set of an operator with its best split, one set in use and
+// one being received. The reserve does not depend on the plan, so that the
+// limited memory is a sum over the choices.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting) {
@@ -125,8 +126,8 @@ bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
   return false;
 }
 
-// Returns whether virtual stages save carried values, one copy of which
-// suffices.
+// Returns whether some segment passes a carried value through unchanged, so
+// that a virtual stage needs only one saved copy.
 bool handsOn(const ModelGraph &graph) {
   for (const SegmentGraph &segment : graph.segments)
     for (int tensor : segment.carriedIn)
@@ -205,7 +206,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
   for (const StageCache::Solved &one : known) {
     if (forAnyCutoff && one.inFlight == inFlight && one.points == limits.points)
       return one.solution;
-    // The fastest plan of all remains the fastest while it fits.
+    // The fastest plan without a memory limit remains the fastest if it fits.
     if (one.solution.outcome == StageSolution::Outcome::fits &&
         !one.solution.limited) {
       StageSolution again = one.solution;
@@ -216,14 +217,14 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
       }
     }
   }
-  // An answer for one cutoff is useless for another.
+  // A solution for one cutoff is not valid for another.
   known.push_back({forAnyCutoff ? inFlight : -1.0, limits.points,
                    solveStage(repeats, limits)});
   return known.back().solution;
 }
 
 void StageCache::trim() {
-  // About 30 kB and 200 kB each.
+  // A solution takes about 30 kB, and a unit about 200 kB.
   constexpr std::size_t kManySolutions = 2000, kManyUnits = 200;
   if (known.size() > kManySolutions)
     known.clear();
@@ -251,7 +252,7 @@ StageCache::Key StageSolver::unitKey() const {
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};
 }
 
-// The first segment of the stage that reads a shared parameter pays for it.
+// The first segment of the stage that reads a shared parameter has its cost.
 std::vector<HeldSegment>
 StageSolver::problemsOf(const std::vector<int> &repeats) {
   std::vector<bool> owner(graph.parameters.size(), true);
@@ -288,9 +289,9 @@ StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
   const Device &device = setting.machine->device;
   const double room = (device.memory - device.reserved).value;
 
-  // The reserve mostly covers the plan's peak. Where it does not, the peak
-  // found is reserved instead, and the first solution's bound still bounds
-  // every plan.
+  // The reserve usually covers the plan's peak. If it does not, the next round
+  // reserves that peak; the first round's lower bound still holds for every
+  // plan.
   ChainSolver &solver = cache.solvers.solverOf(chain);
   result.reserve = setting.pins ? workspaceReserveOf(graph, setting, repeats)
                                 : Bytes{workspaceReserve(graph, held, setting)};
@@ -320,14 +321,15 @@ StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
     if (fits)
       result.optimal =
           solution.cost.time <= result.lowerBound.value * (1 + 1e-9);
-    // No plan fits if the first try is infeasible.
+    // No plan fits if the first round is infeasible.
     else if (!solution.feasible && round == 0)
       result.lowerBound = {kNever};
-    // The host's limit is a limit of its own, and no other reserve changes it.
+    // A larger reserve does not reduce the host's memory.
     if (fits || !solution.feasible || result.memory.hostIsFull())
       return result;
     workspace = std::max(workspace, result.memory.workspace.value);
-    // A carried value that is saved in several layouts is stored in each.
+    // A carried value that is saved in several layouts is stored once per
+    // layout, although the chain's memory counts it once.
     if (handsOn(graph))
       workspace =
           std::max(workspace, (result.memory.total() - device.reserved).value -
@@ -336,8 +338,8 @@ StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
   return result;
 }
 
-// The reserve ignores pins, so that a plan that fits still fits when pins ask
-// for it.
+// The reserve ignores pins, so that a plan that fits still fits if pins require
+// that plan.
 Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
                          const std::vector<int> &repeats) {
   Setting free = setting;
@@ -367,7 +369,7 @@ std::vector<std::vector<RunSlice>>
 splitRuns(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
           const std::vector<PipelinePart> &parts) {
   std::vector<std::vector<RunSlice>> shares(parts.size());
-  std::vector<int> left; // of each run
+  std::vector<int> left; // the repeats of each run that are not assigned yet
   left.reserve(runs.size());
   for (const SegmentPlan &run : runs)
     left.push_back(run.count);

@@ -1,8 +1,8 @@
 //===- stage_solver.h - The strategies of one pipeline stage ----*- C++ -*-===//
 //
-// A stage is a chain of segments. The solver chooses a strategy for every
+// Solves one stage, which is a chain of segments: chooses a strategy for every
 // operator so that the sum of all streams' times is least within the device's
-// memory. It is exact (planner/solve).
+// memory. The solution is exact (planner/solve).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@
 
 namespace mtplan::planner {
 
-/// Returns the link of `repeats` repeats, its numbers scaled from one
-/// micro-batch to those of a step.
+/// Returns the link of `repeats` repeats, with its costs scaled from one
+/// micro-batch to a step.
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
                 const Setting &setting, int repeats);
 
-/// Builds a segment's problem and scales its link.
+/// Returns a segment's problem with a scaled link.
 SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner);
@@ -34,29 +34,29 @@ SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
 struct StageSolution {
   enum class Outcome : std::uint8_t {
     fits,
-    tooLarge,  ///< no plan found that fits; `runs` need least memory
-    abandoned, ///< no plan beats the cutoff
+    tooLarge,  ///< no plan found that fits; `runs` is the best attempt
+    abandoned, ///< no plan is faster than the cutoff
     illegal    ///< some operator has no legal strategy
   } outcome = Outcome::illegal;
   /// In chain order, as if the stage held the first repeats of each segment.
   std::vector<SegmentPlan> runs;
   std::vector<PhaseTimes> times; ///< of one repeat, by run
   MemoryUse memory;
-  Bytes reserve; ///< a lower bound of the workspace
-  /// No plan of the stage that fits has a smaller sum of times; +infinity if
-  /// nothing fits.
+  Bytes reserve; ///< the bytes that are reserved for the workspace
+  /// A lower bound of the sum of times over plans that fit; +infinity if no
+  /// plan fits.
   Seconds lowerBound;
-  bool optimal = false; ///< `runs` reach the lower bound
-  bool limited = true;  ///< memory matters; else `runs` are the fastest of all
+  bool optimal = false; ///< whether `runs` reach the lower bound
+  bool limited = true;  ///< if false, `runs` are the fastest without a limit
 };
 
-/// Solutions by everything that they depend on. It is not shared between
-/// threads.
+/// Caches stage solutions, by every value on which they depend. Each thread
+/// needs its own cache.
 class StageCache {
 public:
   SolverCache solvers;
 
-  /// Clears a large cache; answers given so far become invalid.
+  /// Clears a large cache, which invalidates all returned solutions.
   void trim();
 
 private:
@@ -67,14 +67,15 @@ private:
     std::int64_t points = 0; ///< see SolveLimits
     StageSolution solution;
   };
-  /// By the configuration's numbers, boundary, shared state and repeats of each
-  /// segment.
-  std::map<Key, std::deque<Solved>> known; ///< references stay valid
-  /// By the same without micro-batches and repeats, by segment and who pays.
+  /// The key is the configuration's numbers, boundary, shared state and the
+  /// repeats of each segment. A deque keeps references valid.
+  std::map<Key, std::deque<Solved>> known;
+  /// The key lacks micro-batches and repeats, and includes the segment and the
+  /// owners of shared parameters.
   std::map<Key, SegmentProblem> units;
 };
 
-/// A segment on the stage, as a choice problem.
+/// A segment of the stage and its choice problem.
 struct HeldSegment {
   int segment = 0;
   const SegmentProblem *problem = nullptr;
@@ -83,15 +84,14 @@ struct HeldSegment {
 /// Solves stages of one configuration.
 class StageSolver {
 public:
-  /// Model and cache must outlive the solver. `theSetting.inFlight` does not
-  /// matter.
-  /// \param theConfig  the setting's configuration; schedule and layers do not
-  /// matter
+  /// Model and cache must outlive the solver. `theSetting.inFlight` is ignored.
+  /// \param theConfig  the setting's configuration; schedule and layers are
+  /// ignored
   StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
               const Parallelism &theConfig, StageCache &theCache);
 
-  /// Returns the solution, which lives as long as the cache.
-  /// \param repeats   of each segment on the stage
+  /// Returns the solution, which is valid until StageCache::trim.
+  /// \param repeats   the number of repeats of each segment on the stage
   /// \param inFlight  see Setting
   const StageSolution &solve(const std::vector<int> &repeats, double inFlight,
                              SolveLimits limits);
@@ -104,21 +104,21 @@ private:
 
   const ModelGraph &graph;
   Setting setting;
-  std::optional<int> sharedState; ///< as the caller asked
+  std::optional<int> sharedState; ///< the caller's Setting::sharedState
   Parallelism config;
   StageCache &cache;
 };
 
 /// Returns the bytes that every plan of a stage reserves for its workspace.
-/// \param repeats  of each segment on the stage
+/// \param repeats  the number of repeats of each segment on the stage
 Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
                          const std::vector<int> &repeats);
 
-/// Returns the repeats of each segment over all parts.
+/// Returns the number of repeats of each segment in all parts.
 std::vector<int> repeatsOf(const ModelGraph &graph,
                            const std::vector<PipelinePart> &parts);
 
-/// The repeats of a run that one chunk of the stage gets.
+/// The repeats of a run that are in one chunk of the stage.
 struct RunSlice {
   int run = 0;
   int first = 0; ///< number of the first repeat in the model
