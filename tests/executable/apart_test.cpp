@@ -56,7 +56,8 @@ public:
 
 class DevicesSide : public Memory {
 public:
-  /// While a turn lasts, the device works: with its own pages, or with both.
+  /// While a turn exists, the device's pages are accessible, and the host's
+  /// only if `copies`.
   class Turn {
   public:
     Turn(DevicesSide &theSide, bool copies) : side(theSide) {
@@ -138,8 +139,8 @@ std::unique_ptr<Backend> makeApart() {
   return std::make_unique<ApartBackend>();
 }
 
-// In 16 bits the weight that returns to the device is not the master.
-TEST(Apart, EachSideWorksOnItsOwn) {
+// The device gets a copy of the host's master weight, rounded to 16 bits.
+TEST(Apart, DeviceAndHostMemoryStaySeparate) {
   constexpr int kSteps = 2;
   const Family family{"tiny-gpt2"};
   Step step(family, 1, 1);

@@ -30,8 +30,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-/// The batches that all ranks prepared: the label of the first product, and how
-/// many products there are.
+/// Records every batch that a rank prepares: the label of its first product and
+/// the number of products.
 class Log {
 public:
   void add(const std::string &label, std::int64_t runs) {
@@ -53,14 +53,14 @@ Log &log() {
   return all;
 }
 
-/// Called when a batch runs.
+/// Returns the callback that each batch calls when it runs.
 std::function<void()> &onRun() {
   static std::function<void()> call;
   return call;
 }
 
-/// Runs the last product first. A value that only a fused consumer reads is
-/// written to memory of its own.
+/// Runs the products of a batch in reverse order. A value that only a fused
+/// consumer reads is written to a private buffer.
 class Backwards : public Kernel {
 public:
   Backwards(Backend &backend, const KernelSpec &spec, EvenRuns theRuns)
@@ -94,7 +94,7 @@ public:
 private:
   const EvenRuns runs;
   const std::unique_ptr<Kernel> kernel;
-  std::vector<std::vector<std::byte>> between; ///< empty: it is written
+  std::vector<std::vector<std::byte>> between; ///< by output; empty: not fused
 };
 
 class BatchingBackend : public Backend {
@@ -169,7 +169,7 @@ const std::string &labelOf(const Stage &stage, const Found &found,
       .label;
 }
 
-TEST(BatchedProducts, AreQueriesKeysAndValues) {
+TEST(BatchedProducts, QueriesKeysAndValuesAreBatched) {
   Plan plan = planOf("tiny-gpt2", kOne);
   expectSameBits(plan);
   EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 3),
@@ -185,14 +185,14 @@ TEST(BatchedProducts, AreQueriesKeysAndValues) {
   EXPECT_EQ(labelOf(stage, batches[1], 2), "h.*.attn.q.dw");
 }
 
-TEST(BatchedProducts, AddUpInWiderSums) {
+TEST(BatchedProducts, Bf16BatchesKeepBits) {
   expectSameBits(planOf("tiny-gpt2", {"--gpus", "1", "--precision", "bf16"}));
   EXPECT_THAT(log().take(), SizeIs(2));
 }
 
-// Queries and keys are rotated, and values are kept for the backward pass: they
-// lie in another arena.
-TEST(BatchedProducts, AreThoseInOneArena) {
+// Queries and keys are rotated (RoPE), while values are saved for the backward
+// pass in another arena.
+TEST(BatchedProducts, OnlyProductsOfOneArenaAreBatched) {
   expectSameBits(planOf("tiny-llama", kOne));
   EXPECT_THAT(log().take(),
               UnorderedElementsAre(std::pair("h.*.attn.q", 2),
@@ -201,8 +201,8 @@ TEST(BatchedProducts, AreThoseInOneArena) {
                                    std::pair("h.*.attn.v.dw", 3)));
 }
 
-// Keys and values are narrower than queries.
-TEST(BatchedProducts, AreThoseOfOneShape) {
+// Keys and values are narrower than queries (grouped-query attention).
+TEST(BatchedProducts, OnlyProductsOfOneShapeAreBatched) {
   expectSameBits(planOf("tiny-mistral", kOne));
   EXPECT_THAT(log().take(),
               UnorderedElementsAre(std::pair("h.*.mlp.gate", 2),
@@ -210,9 +210,8 @@ TEST(BatchedProducts, AreThoseOfOneShape) {
                                    std::pair("h.*.attn.v.dw", 2)));
 }
 
-// The workspace of each stage has room for gradients in the order of their
-// products.
-TEST(BatchedProducts, AreThoseOfEachStageAndRank) {
+// In the workspace of each stage, gradients are in the order of their products.
+TEST(BatchedProducts, EveryStageAndRankHasBatches) {
   expectSameBits(
       planOf("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));
   const std::pair forward("h.*.attn.q", 3), backward("h.*.attn.v.dw", 3);
@@ -221,15 +220,15 @@ TEST(BatchedProducts, AreThoseOfEachStageAndRank) {
                                    backward, backward, backward));
 }
 
-// Collectives gather each weight when it is needed.
-TEST(BatchedProducts, AreNotThoseWithCollectivesBetween) {
+// ZeRO-3 all-gathers each weight just before its product.
+TEST(BatchedProducts, CollectivesBetweenProductsPreventABatch) {
   expectSameBits(planOf("tiny-gpt2", {"--gpus", "2", "--dp", "2", "--zero", "3",
                                       "--hardware", "dgx-h100"}));
   for (const auto &[label, runs] : log().take())
     EXPECT_NE(label, "h.*.attn.q");
 }
 
-TEST(BatchedProducts, AreThoseThatThePlanNames) {
+TEST(BatchedProducts, OnlyBatchesOfThePlanRun) {
   Plan plan = planOf("tiny-gpt2", kOne);
   const std::vector<Found> batches = batchesOf(plan.stages.front());
   ASSERT_THAT(batches, SizeIs(2));
@@ -247,7 +246,7 @@ TEST(BatchedProducts, AreThoseThatThePlanNames) {
   EXPECT_THAT(log().take(), IsEmpty());
 }
 
-TEST(BatchedProducts, AreNotThoseOfWhichOneWaits) {
+TEST(BatchedProducts, LateOperandIsRejected) {
   Plan plan = planOf("tiny-gpt2", kOne);
   Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(stage);
@@ -279,12 +278,12 @@ TEST(BatchedProducts, AreNotThoseOfWhichOneWaits) {
                                         std::pair("h.*.attn.v.dw", 3)));
 }
 
-TEST(BatchedProducts, AreNotThoseAtUnevenDistances) {
+TEST(BatchedProducts, UnevenDistancesAreRejected) {
   Plan plan = planOf("tiny-gpt2", kOne);
   Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(stage);
   ASSERT_THAT(batches, SizeIs(2));
-  // The weight of the values and that of the projection swap places.
+  // The weight of the values and that of the projection swap offsets.
   const auto buffer = [&](const std::string &name) {
     const auto found = std::ranges::find(stage.buffers, name, &Buffer::name);
     EXPECT_NE(found, stage.buffers.end()) << name;
@@ -305,8 +304,8 @@ TEST(BatchedProducts, AreNotThoseAtUnevenDistances) {
                                         std::pair("h.*.attn.v.dw", 3)));
 }
 
-// The trace has every product; the first of a batch has the time of all.
-TEST(BatchedProducts, RunWithTheFirst) {
+// The trace has every product; the first of a batch has the time of the batch.
+TEST(BatchedProducts, BatchRunsAtItsFirstProduct) {
   Plan plan = planOf("tiny-gpt2", kOne);
   std::vector<InstructionRun> trace;
   const auto step = [&](World &world, Backend &backend) {
@@ -321,7 +320,7 @@ TEST(BatchedProducts, RunWithTheFirst) {
   };
   double flops = 0.0, alone = 0.0;
   std::size_t runs = 0;
-  std::vector<double> ran; ///< since the first mark
+  std::vector<double> ran; ///< when each batch runs, in clock marks
   runOnThreads(1, {}, [&](World &world) {
     alone = step(world, *makePlain());
     runs = std::exchange(trace, {}).size();
@@ -339,7 +338,7 @@ TEST(BatchedProducts, RunWithTheFirst) {
       if (run.program == static_cast<std::int32_t>(found.program) &&
           run.instruction == found.batch->instructions.front())
         started.push_back(run.start);
-  ASSERT_THAT(started, SizeIs(16)); // of two layers and four micro-batches
+  ASSERT_THAT(started, SizeIs(16)); // 2 batches * 2 layers * 4 micro-batches
   ASSERT_THAT(ran, SizeIs(16));
   for (std::size_t i = 1; i < started.size(); ++i)
     EXPECT_NEAR(started[i] - started[0], ran[i] - ran[0], 1e-6);

@@ -28,7 +28,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-/// The batches that all ranks prepared: by kernel, how many runs each has.
+/// Records the number of runs of every batch that a rank prepares, by kernel.
 class Log {
 public:
   void add(const std::string &kernel, std::size_t runs) {
@@ -50,13 +50,13 @@ Log &log() {
   return all;
 }
 
-/// Called when a batch runs.
+/// Returns the callback that each batch calls when it runs.
 std::function<void()> &onRun() {
   static std::function<void()> call;
   return call;
 }
 
-/// Runs the last kernel first.
+/// Runs the kernels of a batch in reverse order.
 class Backwards : public Kernel {
 public:
   Backwards(Backend &backend, const std::vector<FixedRun> &theRuns)
@@ -135,8 +135,8 @@ Batch batchOf(int first, int end) {
   return batch;
 }
 
-/// Makes the program of the layers one batch of all copies and expects that it
-/// is rejected.
+/// Makes the layers' program one batch over all layers and expects that the
+/// check rejects it.
 void expectNoBatchOfAll(Plan plan, const std::string &why) {
   Program &layers = ofLayers(plan);
   layers.batches = {batchOf(0, static_cast<int>(layers.instructions.size()))};
@@ -144,9 +144,9 @@ void expectNoBatchOfAll(Plan plan, const std::string &why) {
   EXPECT_THAT(batchFaultsOf(plan), ElementsAre(HasSubstr(why)));
 }
 
-// The tables are first, then sixteen parameters in each of two layers, then the
-// last norm.
-TEST(BatchedUpdates, AreThoseOfAllCopiesOfAProgram) {
+// The embedding tables come first, then sixteen parameters in each of two
+// layers, then the last norm.
+TEST(BatchedUpdates, AllLayersFormOneBatch) {
   Plan plan = planOf({"--gpus", "1"});
   ASSERT_EQ(plan.stages.front().apply[1].count, 2);
   ASSERT_THAT(ofLayers(plan).batches, SizeIs(1));
@@ -156,27 +156,28 @@ TEST(BatchedUpdates, AreThoseOfAllCopiesOfAProgram) {
   EXPECT_THAT(log().take("square_sum"), ElementsAre(36));
 }
 
-TEST(BatchedUpdates, AreThoseOfEachRank) {
+TEST(BatchedUpdates, EveryRankHasBatches) {
   expectSameBits(planOf(
       {"--gpus", "2", "--dp", "2", "--zero", "3", "--hardware", "dgx-h100"}));
   EXPECT_THAT(log().take("adamw"), SizeIs(6));
 }
 
-// Shards are taken before all updates of a layer, and gathered behind them.
-TEST(BatchedUpdates, AreThoseOfShards) {
+// A layer's shards are ready before its first update, and its all-gathers
+// follow its last.
+TEST(BatchedUpdates, ZeroOneShardsAreBatched) {
   const Plan plan = planOf({"--gpus", "2", "--dp", "2", "--zero", "1"});
   expectSameBits(plan);
   EXPECT_THAT(log().take("adamw"),
               UnorderedElementsAre(2, 2, 16, 16, 16, 16, 2, 2));
 }
 
-TEST(BatchedUpdates, AreNotTheHosts) {
+TEST(BatchedUpdates, HostUpdatesAreNotBatched) {
   expectSameBits(planOf(
       {"--gpus", "1", "--offload", "optimizer", "--hardware", "dgx-h100"}));
   EXPECT_THAT(log().take("adamw"), IsEmpty());
 }
 
-TEST(BatchedUpdates, AreThoseThatThePlanNames) {
+TEST(BatchedUpdates, OnlyBatchesOfThePlanRun) {
   Plan plan = planOf({"--gpus", "1"});
   Program &layers = ofLayers(plan);
   ASSERT_THAT(layers.instructions, SizeIs(16));
@@ -194,8 +195,8 @@ TEST(BatchedUpdates, AreThoseThatThePlanNames) {
   EXPECT_THAT(log().take("adamw"), IsEmpty());
 }
 
-// Each layer has a batch on either side of the copy.
-TEST(BatchedUpdates, EndWhereSomethingElseIs) {
+// Each layer has one batch before the copy and one after it.
+TEST(BatchedUpdates, OtherKernelEndsABatch) {
   Plan plan = planOf({"--gpus", "1"});
   std::vector<Instruction> &all = ofLayers(plan).instructions;
   ASSERT_THAT(all, SizeIs(16));
@@ -211,7 +212,7 @@ TEST(BatchedUpdates, EndWhereSomethingElseIs) {
   EXPECT_THAT(log().take("copy"), IsEmpty());
 }
 
-TEST(BatchedUpdates, EndAtAnotherStream) {
+TEST(BatchedUpdates, OtherStreamEndsABatch) {
   Plan plan = planOf({"--gpus", "1"});
   std::vector<Instruction> &all = ofLayers(plan).instructions;
   ASSERT_THAT(all, SizeIs(16));
@@ -228,7 +229,7 @@ TEST(BatchedUpdates, EndAtAnotherStream) {
   EXPECT_THAT(log().take("adamw"), ElementsAre(2, 10, 10, 6, 6, 2));
 }
 
-TEST(BatchedUpdates, EndAtOneThatWaits) {
+TEST(BatchedUpdates, WaitEndsABatch) {
   Plan plan = planOf({"--gpus", "1"});
   ofLayers(plan).instructions[12].waits = {3};
   expectNoBatchOfAll(plan, "waits at instruction 12; only the first may wait");
@@ -238,7 +239,7 @@ TEST(BatchedUpdates, EndAtOneThatWaits) {
   EXPECT_THAT(log().take("adamw"), ElementsAre(2, 12, 12, 4, 4, 2));
 }
 
-TEST(BatchedUpdates, AreNotThoseOfOneParameter) {
+TEST(BatchedUpdates, TwoUpdatesOfOneParameterAreNotBatched) {
   Plan plan = planOf({"--gpus", "1"});
   std::vector<Instruction> &all = ofLayers(plan).instructions;
   all.push_back(all.front());
@@ -252,7 +253,7 @@ TEST(BatchedUpdates, AreNotThoseOfOneParameter) {
   EXPECT_THAT(log().take("adamw"), ElementsAre(2, 2));
 }
 
-TEST(BatchedUpdates, AreNotThoseOfAProgramThatRunsTwice) {
+TEST(BatchedUpdates, ProgramThatRunsTwiceIsNotBatched) {
   Plan plan = planOf({"--gpus", "1"});
   Stage &stage = plan.stages.front();
   stage.apply[1].count = 1;
@@ -264,12 +265,12 @@ TEST(BatchedUpdates, AreNotThoseOfAProgramThatRunsTwice) {
   EXPECT_THAT(log().take("adamw"), ElementsAre(2, 2));
 }
 
-// The trace has every update; the first of a batch has the time of all.
-TEST(BatchedUpdates, RunWithTheFirst) {
+// The trace has every update; the first of a batch has the time of the batch.
+TEST(BatchedUpdates, BatchRunsAtItsFirstUpdate) {
   const Plan plan = planOf({"--gpus", "1"});
   const Stage &stage = plan.stages.front();
   std::vector<InstructionRun> trace;
-  std::vector<double> ran; ///< since the first mark
+  std::vector<double> ran; ///< when each batch runs, in clock marks
   runOnThreads(1, {}, [&](World &world) {
     BatchingBackend backend;
     onRun() = [&] { ran.push_back(backend.order.now()); };
@@ -282,14 +283,15 @@ TEST(BatchedUpdates, RunWithTheFirst) {
     rank.step(input);
   });
   onRun() = nullptr;
-  std::vector<std::size_t> firsts; // beside what is squared
+  std::vector<std::size_t> firsts; // without the norm's batch
   for (std::size_t i = 0; i < trace.size(); ++i)
     for (const ScheduleEntry &entry : stage.apply)
       if (trace[i].program == entry.program && trace[i].instruction == 0 &&
           trace[i].copy == 0)
         firsts.push_back(i);
   ASSERT_THAT(firsts, SizeIs(3));
-  // The norm's squares and then these, each within its own marks.
+  // The batch of squared sums runs first, then the three batches of updates,
+  // each between two clock marks.
   ASSERT_THAT(ran, SizeIs(4));
   EXPECT_EQ(ran[1] - ran[0], 2.0);
   for (std::size_t i = 1; i < 3; ++i)

@@ -9,7 +9,7 @@
 
 namespace mtplan::runtime {
 
-/// Returns as the time how often it was asked for the time.
+/// A queue whose clock returns how often it was read.
 class Counting final : public Queue {
 public:
   std::unique_ptr<StreamClock> clock() override {

@@ -128,7 +128,7 @@ void FaultRuns::SetUpTestSuite() {
   folder = new TestFolder(quickFolder());
   const std::string model = *folder / "small.json";
   std::ofstream(model) << kModel;
-  // Half of its embedding is long enough for two ranks to write one half each.
+  // The embedding is so large that two ranks write one half each.
   const std::string tall = *folder / "tall.json";
   std::string text = kModel;
   text.replace(text.find("257"), 3, "16500");
@@ -189,8 +189,8 @@ std::vector<std::string> FaultRuns::processes(int ranks,
     return all;
   if (!grace.empty())
     *(std::ranges::find(all, "odls_base_sigkill_timeout") + 1) = grace;
-  // Files of Open MPI remain when its launcher is killed, so they get a folder
-  // of their own. The other options keep it to one machine.
+  // Open MPI leaves files behind when its launcher is killed, so it gets a
+  // folder of its own. The other options restrict it to one machine.
   const std::string files = place("mpi");
   fs::create_directory(files);
   all.insert(all.begin(), {"env", "OMPI_MCA_orte_tmpdir_base=" + files,

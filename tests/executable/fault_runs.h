@@ -21,14 +21,14 @@ namespace mtplan {
 /// The faults that the shim injects into calls on files under a folder.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
-  std::string deed;     ///< an action of fault_shim.cpp; "": only count
+  std::string deed;     ///< an action of fault_shim.cpp; "": counts only
   long at = 0;          ///< number of the call, from 1; 0: each
-  std::string log = {}; ///< where each call is written; "": nowhere
-  /// Counts from the first call whose "call path" ends like this; "": from the
-  /// first.
+  std::string log = {}; ///< file with a line per call; "": none
+  /// The first counted call is the first whose "call path" ends with this text;
+  /// "": the first of all.
   std::string since = {};
   int rank = -1;      ///< the MPI rank whose calls are disturbed; -1: all
-  bool reads = false; ///< calls that read, instead of those that change files
+  bool reads = false; ///< counts calls that read, not calls that change
 };
 
 /// Returns why faults cannot be injected here; "" if they can.
@@ -38,7 +38,8 @@ std::string whyNoFaults();
 std::vector<std::string> withFaults(const FaultOrders &orders,
                                     const std::vector<std::string> &command);
 
-/// Returns how a command ended, once no process of its session is left.
+/// Runs a command and waits until no process of its session is left. Returns
+/// how the command ended.
 Ended endOfAll(const std::vector<std::string> &command);
 
 /// Returns the names in a folder.
@@ -48,7 +49,7 @@ std::vector<std::string> namesIn(const std::string &folder);
 std::vector<std::string> differing(const std::string &one,
                                    const std::string &other);
 std::vector<std::string> linesOf(const std::string &file);
-/// Returns the lines of --metrics without times.
+/// Returns the lines of a --metrics file without the times.
 std::vector<std::string> numbersOf(const std::string &metrics);
 
 /// A model whose step takes a millisecond and whose save makes a hundred calls,
@@ -77,14 +78,16 @@ protected:
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {},
                                             const std::string &grace = "0");
-  /// Returns the arguments of a run of the small model that only ends when it
-  /// is told to.
+  /// Returns the arguments of a run of the small model that ends only by a
+  /// signal.
   static std::vector<std::string> endless(const std::string &plan,
                                           const std::string &checkpoints);
   /// Kills a rank of an endless run after five steps, and returns how the run
   /// ends.
   static Ended endOfKilled(RunProcess &run, int rank);
-  /// Tells an endless run to end after five steps, and expects a checkpoint.
+  /// Sends the signal `by` to an endless run after five steps, and expects a
+  /// checkpoint.
+  ///
   /// \param tells  RunProcess::signal or signalGroup
   static void expectSavedWhenToldToEnd(RunProcess &run, int by = SIGTERM,
                                        void (RunProcess::*tells)(int)

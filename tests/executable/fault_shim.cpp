@@ -1,25 +1,25 @@
 //===- fault_shim.cpp - Makes a process's file calls fail -----------------===//
 //
-// Loaded before all other libraries (LD_PRELOAD), it counts the calls that
-// change, open to change, or list what lies under one folder, and meddles with
-// one of them, or with each:
+// Loaded before all other libraries (LD_PRELOAD), this library counts the calls
+// that change, open for writing or list files under one folder, and disturbs
+// one call, or each call:
 //
 //   MTPLAN_FAULT_UNDER  the folder
-//   MTPLAN_FAULT_READS  not "": counts the calls that open to read, map or read
-//                       instead
+//   MTPLAN_FAULT_READS  not "": counts the calls that open for reading, map or
+//                       read instead
 //   MTPLAN_FAULT_LOG    file that gets a line "call path" for each call
-//   MTPLAN_FAULT_SINCE  calls count from the first whose "call path" ends so;
-//                       "" or not set: from the first of all
-//   MTPLAN_FAULT_RANK   only of this rank of MPI; "" or not set: of all
+//   MTPLAN_FAULT_SINCE  the first counted call is the first whose "call path"
+//                       ends with this text; "" or not set: the first of all
+//   MTPLAN_FAULT_RANK   the MPI rank that is disturbed; "" or not set: all
 //   MTPLAN_FAULT_AT     number of the call, from 1; 0: each
 //   MTPLAN_FAULT_DO     die      by SIGKILL, in a write after half of the bytes
-//                       all die  the same, and its whole session first
+//                       all die  the same, after killing the whole session
 //                       half     write or read half of the bytes
-//                       shrink   first cut the file off at its first byte
-//                       wall     map nothing that could be touched
-//                       else     fail with that errno, a number; EINTR only
-//                                where files are meant, and never twice in a
-//                                row
+//                       shrink   truncate the file to 0 bytes first
+//                       wall     make mapped pages inaccessible
+//                       else     fail with that errno, a number; EINTR only in
+//                                calls that may be interrupted, and never twice
+//                                in a row
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ namespace {
 
 struct Orders {
   std::string under, deed, since;
-  long at = -1; ///< none
+  long at = -1; ///< -1: no call
   int log = -1;
   bool reads = false;
 };
@@ -125,7 +125,7 @@ Verdict judge(const char *call, const std::string &path, Kind kind) {
   if (all.log >= 0) {
     const std::string line = named + "\n";
     if (syscall(SYS_write, all.log, line.data(), line.size()) < 0)
-      die(); // a test that counts must not count less
+      die(); // a lost line would falsify the count
   }
   if (all.at != 0 && all.at != number)
     return {};
@@ -199,7 +199,7 @@ ssize_t readSome(const char *call, int handle, size_t bytes, Real real) {
   return real(verdict.half && bytes > 1 ? bytes / 2 : bytes);
 }
 
-// Handles a call that takes a path or a handle and returns 0 or -1.
+// Handles a call that takes a path or a file descriptor and returns 0 or -1.
 template <typename Real>
 int done(const char *call, const std::string &path, Kind kind, Real real) {
   if (const Verdict verdict = judge(call, path, kind); verdict.error != 0) {
@@ -213,8 +213,7 @@ int done(const char *call, const std::string &path, Kind kind, Real real) {
 
 extern "C" {
 
-// The C library's own names of parameters are reserved.
-// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+// The C library reserves the names of its parameters, so these names differ.
 
 int open(const char *path, int flags, ...) {
   va_list rest;
@@ -280,7 +279,7 @@ ssize_t pread64(int handle, void *data, size_t bytes, off64_t offset) {
   return pread(handle, data, bytes, offset);
 }
 
-// A file that is truncated after it was mapped can no longer be accessed.
+// Access to pages beyond the end of a truncated file raises SIGBUS.
 void *mmap(void *at, size_t bytes, int protection, int flags, int handle,
            off_t offset) noexcept {
   void *mapped = next<decltype(mmap)>("mmap")(at, bytes, protection, flags,
@@ -330,8 +329,8 @@ int fsync(int handle) {
               [&] { return static_cast<int>(syscall(SYS_fsync, handle)); });
 }
 
-// Linux closes the handle whatever close() returns. Files that were only read
-// are left alone.
+// Linux closes the descriptor even if close() fails. Calls on files that are
+// open only for reading are not counted.
 int close(int handle) {
   const int flags = fcntl(handle, F_GETFL);
   Verdict verdict;

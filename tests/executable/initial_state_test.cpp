@@ -1,7 +1,7 @@
 //===- initial_state_test.cpp - The state of a rank before step 1 ---------===//
 //
-// Compares weights and master weights of any layout, byte by byte, with what
-// one thread draws for each element alone.
+// Compares weights and master weights of several layouts, byte by byte, with
+// values that one thread draws.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ namespace {
 
 using namespace runtime;
 
-/// Over all ranks: the tensors, those that are wrong, the elements they hold
-/// and the elements drawn.
+/// Counts over all ranks: tensors, tensors that differ, their elements, and the
+/// elements drawn.
 struct Seen {
   int values = 0, masters = 0, copies = 0, wrong = 0;
   std::int64_t ofValues = 0, ofMasters = 0, drawn = 0;
@@ -67,7 +67,7 @@ private:
                 parameter.init, piece, values);
   }
 
-  /// Returns its number of elements.
+  /// Compares a tensor with drawn values. Returns its number of elements.
   std::int64_t check(const RankExecutor &rank, const Parameter &parameter,
                      const Tensor &tensor, int copy) {
     const TensorView view = rank.place().viewOf(tensor);
@@ -99,7 +99,7 @@ Seen stateOf(const std::vector<std::string> &flags) {
   return state.seen;
 }
 
-// If the master is the same shard, both are drawn at once.
+// A weight and a master weight of the same shard are drawn once.
 TEST(InitialState, IsDrawnOnceForWeightAndMaster) {
   const Seen seen = stateOf({"--gpus", "1", "--precision", "bf16"});
   EXPECT_GT(seen.copies, 0);

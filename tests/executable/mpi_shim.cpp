@@ -1,7 +1,7 @@
 //===- mpi_shim.cpp - Prints the environment of MPI's start ---------------===//
 //
-// Is loaded before all other libraries (LD_PRELOAD). An MPI with CUDA support
-// may initialise CUDA, which reads these variables once.
+// This library is loaded before all others (LD_PRELOAD). An MPI with CUDA
+// support may initialise CUDA, which reads these variables once.
 //
 //===----------------------------------------------------------------------===//
 

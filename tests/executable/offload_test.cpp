@@ -1,7 +1,8 @@
 //===- offload_test.cpp - Optimizer state in the host's memory ------------===//
 //
-// On CPU ranks both memories are one and the update's kernel is the same, so a
-// run with an offloaded optimizer has the bits of a run without.
+// On CPU ranks, device memory and host memory are the same and so is the
+// update's kernel, so a run with an offloaded optimizer gives the same bits as
+// a run without.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +69,8 @@ protected:
   std::vector<std::string> numbers(const std::string &name) {
     return numbersOf(folder / (name + ".jsonl"));
   }
-  // Returns the files of the final states that differ; manifests name their
-  // plans.
+  // Returns the files of the final states that differ, except manifests, which
+  // name their plans.
   std::vector<std::string> unlike(const std::string &one,
                                   const std::string &other) {
     std::vector<std::string> files =
@@ -90,7 +91,7 @@ TEST_P(Offload, TrainsToTheSameBits) {
   EXPECT_THAT(unlike("none", "optimizer"), IsEmpty());
 }
 
-TEST_P(Offload, GoesOnFromTheOtherToTheBit) {
+TEST_P(Offload, ResumesWithAndWithoutOffloadToTheBit) {
   ASSERT_NO_FATAL_FAILURE(trainBoth());
   for (const auto &[from, to] : {std::pair("none", "optimizer"),
                                  {"optimizer", "none"},
@@ -107,8 +108,8 @@ TEST_P(Offload, GoesOnFromTheOtherToTheBit) {
 }
 
 // The device keeps no optimizer state. The host runs the whole update, and all
-// gradients are on their way before it starts.
-TEST_P(Offload, TheHostUpdates) {
+// gradient transfers are issued before it starts.
+TEST_P(Offload, HostRunsTheUpdate) {
   using namespace runtime;
   const Plan plan = readPlanFile(folder / "optimizer/plan.json");
   for (const Stage &stage : plan.stages) {
@@ -135,7 +136,7 @@ TEST_P(Offload, TheHostUpdates) {
 }
 
 // Plans may have features that cannot be compiled yet.
-TEST(Uncompiled, IsToldApart) {
+TEST(Uncompiled, UncompiledFeaturesAreReported) {
   TestFolder folder;
   auto said = [&](std::vector<std::string> flags) {
     flags.insert(flags.end(), {"--hardware", "dgx-h100", "--gpus", "2", "--dp",
@@ -164,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
             "gpt2Fp16Zero3",
             "tiny-gpt2",
             {"--gpus", "2", "--dp", "2", "--zero", "3", "--precision", "fp16"}},
-        Kept{"gpt2Pipeline", // a weight that both stages have
+        Kept{"gpt2Pipeline", // both stages hold the tied weight
              "tiny-gpt2",
              {"--gpus", "2", "--pp", "2", "--precision", "fp32"}},
         Kept{"llama",
@@ -176,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"--gpus", "2", "--dp", "2", "--zero", "1", "--precision", "bf16"}},
         Kept{"llamaZero2",
              "tiny-llama",
-             // Both plans have these splits.
+             // Fixes the same splits for both plans.
              {"--gpus", "4", "--tp", "2", "--dp", "2", "--zero", "2",
               "--precision", "bf16", "--splits", "column,row,head,vocab"}}),
     [](const auto &one) { return one.param.name; });

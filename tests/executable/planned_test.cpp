@@ -1,8 +1,8 @@
-//===- planned_test.cpp - A run does what its plan announced --------------===//
+//===- planned_test.cpp - Runs match the predictions of their plan --------===//
 //
-// Compares what the planner announces of its plan with what the compiled plan
-// allocates and sends. State is equal to the byte, and so are saved
-// activations, except for what a stage passes to the next.
+// Compares memory and communication that the planner predicts with those of the
+// compiled plan. State is equal to the byte; saved activations differ by the
+// tensors that a stage passes to the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,7 +62,8 @@ protected:
   void SetUp() override {
     const Layout &layout = GetParam();
     PlanRequest request = exampleRequest(layout.model, layout.tp);
-    // CPU ranks have no host to offload to, but run plans with offload.
+    // The machine "cpu" has no host memory, but CPU ranks run plans with
+    // offload.
     request.hardware = layout.offload == Offload::none ? "cpu" : "dgx-h100";
     request.offload = Choices<Offload>{{layout.offload}};
     request.gpus = layout.dp * layout.tp * layout.pp * layout.cp;
@@ -76,7 +77,7 @@ protected:
     request.precision = layout.precision;
     request.microBatch = 2;
     request.globalBatch = 8 * layout.dp;
-    request.output = "run"; // as a plan that is compiled
+    request.output = "run"; // compiles the plan
     if (layout.overlaps)
       request.overlaps.emplace();
     outcome = planned(request);
@@ -115,8 +116,8 @@ TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
     EXPECT_NEAR(of(MemoryClass::activations), said.activations.value,
                 0.05 * said.activations.value);
     EXPECT_LE(of(MemoryClass::workspace), (said.workspace + said.spare).value);
-    // In a model this small the alignment of offsets to 256 bytes matters, and
-    // so do gaps between buffers; in the other direction, messages in flight
+    // In a model this small, the alignment of offsets to 256 bytes and gaps
+    // between buffers matter. The prediction also counts messages in flight
     // while the next values are computed.
     EXPECT_LE(of(MemoryClass::workspace), 1.1 * said.workspace.value);
     EXPECT_GE(of(MemoryClass::workspace), 0.75 * said.workspace.value);
@@ -124,7 +125,7 @@ TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
 }
 
 // At full size on one GPU, the peak of live values is the size of the arena.
-TEST(PlannedWorkspace, IsWhatOneGpuTakes) {
+TEST(PlannedWorkspace, EqualsTheArenaOfOneGpu) {
   for (const char *model : {"gpt2-1.2b", "llama-3.2-1b"}) {
     SCOPED_TRACE(model);
     PlanRequest request = exampleRequest(model, 1);
@@ -151,7 +152,7 @@ TEST(PlannedWorkspace, IsWhatOneGpuTakes) {
   }
 }
 
-TEST_P(Planned, SendsWhatWasAnnounced) {
+TEST_P(Planned, CommunicationMatchesThePrediction) {
   std::map<CollectiveCount, std::int64_t> announced;
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
   for (const planner::LedgerEntry &entry : facts.collectives) {
@@ -160,7 +161,8 @@ TEST_P(Planned, SendsWhatWasAnnounced) {
     announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind),
                axis}] += entry.perStep;
   }
-  // First and last stage reduce the gradients of a weight that both have.
+  // The first and the last stage all-reduce the gradient of a weight that both
+  // hold.
   if (plan.stages.size() > 1)
     for (const planner::Parameter &parameter : facts.graph.parameters)
       if (parameter.shared)
@@ -179,7 +181,7 @@ TEST_P(Planned, SendsWhatWasAnnounced) {
 
 // A vocabulary of 500 tokens is stored with 512 rows, however it is sharded; no
 // other dimension of the examples has this size.
-TEST_P(Planned, KnowsItsPadding) {
+TEST_P(Planned, PaddingIsRecorded) {
   int padded = 0;
   for (const runtime::Stage &stage : plan.stages)
     for (const runtime::Parameter &parameter : stage.parameters) {
@@ -236,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Beside its arenas, the process needs a constant amount for the program, its
 // libraries, packed weights and the data. Untouched pages, such as the padding
 // of a vocabulary, take no memory.
-TEST(PlannedProcess, TakesWhatItsArenasTake) {
+TEST(PlannedProcess, ResidentMemoryMatchesTheArenas) {
   TestFolder folder;
   Ran planned({examplePath("gpt2-1.2b"), "--hardware", "cpu", "--gpus", "1",
                "--layers", "1", "--seq", "64", "--global-batch", "1",

@@ -34,8 +34,8 @@ namespace {
 constexpr auto kMostToWrite = std::chrono::minutes(2);
 constexpr auto kMostToEnd = std::chrono::minutes(3);
 
-// Returns /proc/<process>/<name>; "" if the process has ended, or ends while it
-// is read, which the stream reports by an exception.
+// Returns the contents of /proc/<process>/<name>; "" if the process ends before
+// or during the read, in which case the stream throws.
 std::string toldOf(const std::string &process, const char *name) {
   try {
     return contentOf("/proc/" + process + "/" + name);
@@ -44,8 +44,8 @@ std::string toldOf(const std::string &process, const char *name) {
   }
 }
 
-// Returns field `field` of /proc/<process>/stat, from 1; only those after the
-// name.
+// Returns field `field` (from 1, after the name) of /proc/<process>/stat; -1 if
+// the process has ended.
 long statOf(const std::string &process, int field) {
   const std::string text = toldOf(process, "stat");
   const std::size_t name = text.rfind(')');
@@ -58,8 +58,8 @@ long statOf(const std::string &process, int field) {
   return std::strtol(word.c_str(), nullptr, 10);
 }
 
-// Counts writes that end within a line: the output of another process would be
-// inserted there.
+// Counts writes that end within a line, where output of another process could
+// be inserted.
 class WholeLines : public std::stringbuf {
 public:
   int halves = 0;
@@ -115,7 +115,7 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
   const int out = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  // Otherwise an mtrun with sanitizers would report leaks of MPI.
+  // An mtrun with sanitizers would report leaks of MPI.
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
   execvp(words[0], words.data());
   _exit(127);
@@ -195,8 +195,8 @@ std::vector<std::string> underMpi(int ranks,
   if (std::string(MTPLAN_WITH_MPI).empty() ||
       std::system("command -v mpirun >/dev/null 2>&1") != 0)
     return {};
-  // Beside other tests a rank may not get a core within the second that Open
-  // MPI leaves between SIGTERM and SIGKILL.
+  // While other tests run, a rank may not get a core within the second that
+  // Open MPI leaves between SIGTERM and SIGKILL.
   std::vector<std::string> command{"mpirun",
                                    "--oversubscribe",
                                    "--allow-run-as-root",
@@ -213,7 +213,8 @@ std::vector<std::string> underMpi(int ranks,
 
 namespace {
 
-// $0 is the number of ranks; $r stands for each in `variables`.
+// Returns a command that starts `ranks` processes. $0 is the number of ranks,
+// and $r is the rank in `variables`.
 std::vector<std::string> byShell(int ranks, const std::string &variables,
                                  const std::vector<std::string> &arguments) {
   const std::string script = "pids=; trap 'kill -TERM $pids' TERM; r=0\n"
@@ -225,7 +226,7 @@ std::vector<std::string> byShell(int ranks, const std::string &variables,
                              "for p in $pids; do\n"
                              "  wait $p; ended=$?\n"
                              "  while kill -0 $p 2>/dev/null; do\n"
-                             // Interrupted by a signal.
+                             // A signal interrupted `wait`.
                              "    wait $p; ended=$?\n"
                              "  done\n"
                              "  [ $ended -eq 0 ] || status=1\n"

@@ -22,7 +22,7 @@ struct Ran {
 };
 Ran runHere(const std::vector<std::string> &arguments);
 
-/// How a command ended.
+/// Exit code and output of a command.
 struct Ended {
   int code = -1; ///< 128 + number if ended by a signal
   std::string out;
@@ -33,7 +33,7 @@ struct Ended {
 };
 
 /// A command in a session of its own, so that all its processes can be found.
-/// Its remaining processes are killed with this object.
+/// The destructor kills its remaining processes.
 class RunProcess {
 public:
   explicit RunProcess(const std::vector<std::string> &command);
@@ -51,9 +51,9 @@ public:
   /// Sends a signal to all processes of its group, and to the process once
   /// more, as `timeout` does.
   void signalGroup(int number) const;
-  /// Waits; after three minutes the command is killed.
+  /// Waits for the command to end, and kills it after three minutes.
   Ended end();
-  /// Returns the processes of its session that exist now.
+  /// Returns the processes of the session that exist now.
   std::vector<pid_t> left() const;
 
 private:
@@ -72,14 +72,14 @@ std::vector<std::string> underMpi(int ranks,
 
 /// Returns `mtrun <arguments>` as `ranks` processes with the variables that
 /// torchrun sets on one host, or srun without MPI. A shell starts them,
-/// forwards SIGTERM, and ends with 1 if one did not end with 0. No other test
-/// uses their ports.
+/// forwards SIGTERM, and exits with 1 if a process fails. No other test uses
+/// their ports.
 std::vector<std::string>
 underTorchrun(int ranks, const std::vector<std::string> &arguments);
 std::vector<std::string> underSrun(int ranks,
                                    const std::vector<std::string> &arguments);
 
-/// A folder for a test, removed with this object.
+/// A folder for a test, which the destructor removes.
 class TestFolder {
 public:
   /// \param parent  "": the folder of temporary files
@@ -96,7 +96,7 @@ private:
 };
 
 /// Compiles an example or a model file to `folder`, for CPU ranks unless the
-/// flags say otherwise; returns the errors of mtplan.
+/// flags choose other hardware. Returns the errors of mtplan.
 std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags);
 

@@ -1,6 +1,6 @@
 //===- step_times_test.cpp - Times of the parts of a step -----------------===//
 //
-// Uses a queue whose streams have their own time.
+// Uses a queue whose streams have simulated times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr double kMark = 0.25; ///< seconds
-constexpr int kTurn = 1;       ///< an event
+constexpr int kTurn = 1;       ///< number of an event
 
-/// Two streams that run side by side.
+/// Two concurrent streams, each with a time of its own.
 class TwoStreams final : public Queue {
 public:
   void select(int stream) override { selected = stream; }
@@ -71,7 +71,7 @@ private:
 
 class StepTimesTest : public testing::Test {
 protected:
-  /// Runs a part on a stream, after one on another.
+  /// Runs a part on stream `stream`, after a part on stream `from`.
   void run(int from, int stream, double seconds, double &spent) {
     InstructionRun what;
     what.instruction = ++number;
@@ -89,20 +89,20 @@ protected:
 };
 
 // The time of a mark itself is not counted.
-TEST_F(StepTimesTest, AreThoseOfThePartsAlone) {
+TEST_F(StepTimesTest, TimeOfMarksIsNotCounted) {
   double one = 1.0, other = 0.0;
   times.begin(true, nullptr);
   run(0, 0, 3.0, one);
   run(0, 0, 0.5, other);
   run(0, 0, 4.0, one);
-  EXPECT_EQ(one, 1.0); // no one has waited yet
+  EXPECT_EQ(one, 1.0); // the host has not waited yet
   times.end();
   EXPECT_EQ(one, 8.0);
   EXPECT_EQ(other, 0.5);
 }
 
 // Neither the time of an empty queue nor that of a new mark is counted.
-TEST_F(StepTimesTest, MarksTakeWhatMostOfThemTake) {
+TEST_F(StepTimesTest, SlowMarksAreNotSubtractedFromOtherParts) {
   double first = 0.0, others = 0.0;
   queue.dear = 3; // at the beginning of the step and around the first part
   times.begin(true, nullptr);
@@ -114,7 +114,7 @@ TEST_F(StepTimesTest, MarksTakeWhatMostOfThemTake) {
   EXPECT_EQ(others, 8.0);
 }
 
-TEST_F(StepTimesTest, AreNotBelowNothing) {
+TEST_F(StepTimesTest, TimesAreNotNegative) {
   double idle = 0.0;
   times.begin(true, &trace);
   run(0, 0, -0.125, idle);
@@ -139,7 +139,7 @@ TEST_F(StepTimesTest, StreamsTakeTurns) {
   EXPECT_NEAR(trace[0].end - trace[0].start, 3.0, 1e-6);
 }
 
-TEST_F(StepTimesTest, OfWhatIsNotDoneThereAreNone) {
+TEST_F(StepTimesTest, SkippedPartsHaveNoTime) {
   double idle = 0.0, norm = 0.0;
   InstructionRun what;
   times.begin(true, &trace);
@@ -156,8 +156,8 @@ TEST_F(StepTimesTest, OfWhatIsNotDoneThereAreNone) {
   EXPECT_GE(trace[1].start, trace[0].end);
 }
 
-// The host waits after this many marks, and later parts reuse them.
-TEST_F(StepTimesTest, TakeNoMoreMarksForMoreParts) {
+// The host waits after kMost parts, and later parts reuse their marks.
+TEST_F(StepTimesTest, NumberOfMarksIsLimited) {
   constexpr std::size_t kParts = 3 * StepTimes::kMost;
   double spent = 0.0;
   times.begin(true, nullptr);
@@ -170,7 +170,7 @@ TEST_F(StepTimesTest, TakeNoMoreMarksForMoreParts) {
   EXPECT_LE(queue.marks, 2 * StepTimes::kMost + 1);
 }
 
-TEST_F(StepTimesTest, AreNotTakenUnasked) {
+TEST_F(StepTimesTest, UntimedStepsHaveNoTimes) {
   double spent = 0.0;
   times.begin(true, &trace);
   times.end();
@@ -187,7 +187,7 @@ TEST_F(StepTimesTest, AreNotTakenUnasked) {
 }
 
 // Remains of an earlier step, such as one that threw, are not counted.
-TEST_F(StepTimesTest, BeginAnew) {
+TEST_F(StepTimesTest, BeginDropsEarlierTimes) {
   double spent = 0.0;
   times.begin(true, &trace);
   run(0, 0, 3.0, spent);

@@ -1,4 +1,4 @@
-//===- stream_run_test.cpp - Any order that streams allow -----------------===//
+//===- stream_run_test.cpp - Any order that the waits of streams allow ----===//
 //
 // Compiles random plans over all axes (drawn_plan.h). Their waits are minimal,
 // and every program gives the same bits in a random order that they allow. All
@@ -114,7 +114,7 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
             continue;
           const int taken = has.back();
           has.pop_back();
-          // Some instruction of the launch needs the wait.
+          // An instruction of the batch needs the wait.
           std::vector<int> launch{static_cast<int>(i)};
           for (const runtime::Batch &batch : program.batches)
             if (batch.instructions.front() == static_cast<int>(i))
@@ -126,7 +126,7 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
                                         "/instructions/" + std::to_string(one) +
                                         "/waits: must lead to instruction " +
                                         std::to_string(taken) + " ("));
-          if (launch.size() > 1) // of products, whose waits are elsewhere
+          if (launch.size() > 1) // the check may name the batch
             faults.push_back(StartsWith("/stages/" + std::to_string(s) +
                                         "/programs/" + std::to_string(p) +
                                         "/batches/"));
@@ -140,7 +140,7 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
   EXPECT_GT(waits, 50);
 }
 
-TEST_P(StreamsOfFamilies, AllowOrdersWithTheSameBits) {
+TEST_P(StreamsOfFamilies, AllowedOrdersKeepBits) {
   int moved = 0;
   forEachDrawn(5, [&](Compiled all, Dice &dice) {
     auto run = [&](const Plan &plan) {

@@ -1,8 +1,8 @@
 //===- random_model.h - Small random training steps for tests ---*- C++ -*-===//
 //
-// The graphs are not gradients of anything: operators of the kinds that layers
-// have, combined at random, so that values have none, one or many readers in
-// either phase. Numbers are drawn by plain modulo from mt19937_64, which the
+// The graphs are no real gradients: operators of the kinds that layers have are
+// combined at random, so that values have none, one or many readers in either
+// phase. Numbers are drawn by plain modulo from mt19937_64, whose sequence the
 // standard fixes.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,8 @@
 
 namespace mtplan::planner {
 
-/// 1 GB/s of memory and of network, 1 Gflop/s: bytes are nanoseconds.
+/// Returns a machine with 1 GB/s of memory and of network and 1 Gflop/s, so
+/// that a byte takes 1 ns.
 inline Machine roundMachine(double latency = 0.0) {
   Machine machine;
   Device &device = machine.device;
@@ -50,7 +51,7 @@ public:
       graph.segments.emplace_back();
       SegmentGraph &segment = graph.segments.back();
       segment.name = "segment" + std::to_string(s);
-      // A first or last segment has no neighbour to repeat towards.
+      // The first and the last of several segments do not repeat.
       bool inner = s > 0 && s + 1 < segments;
       segment.repeat = inner || (segments == 1 && oneIn(2)) ? draw(1, 3) : 1;
       int parameter = tied && s == 1 ? 0 : addParameter(graph, segment);
@@ -99,7 +100,7 @@ private:
     return op;
   }
 
-  // x [b, s, i] by w [i, o], or from the right by its transpose.
+  // Adds x [b, s, i] times w [i, o], or in backward times the transpose of w.
   int addProduct(SegmentGraph &segment, int x, int weight, Phase phase) {
     Op op = startOp(segment, phase);
     op.opClass = OpClass::gemm;
@@ -118,7 +119,7 @@ private:
     return y;
   }
 
-  // Adds a weight's gradient: positions and samples are summed over.
+  // Adds a weight's gradient, which sums over samples and positions.
   int addWeightGradient(SegmentGraph &segment, int x, int dy) {
     Op op = startOp(segment, Phase::backward);
     op.opClass = OpClass::gemm;

@@ -37,7 +37,8 @@ std::vector<std::string> with(std::vector<std::string> all,
   return all;
 }
 
-/// 13 tokens are few for a text: all bytes are below that.
+/// The vocabulary of 13 tokens is too small for text, so the file has 16-bit
+/// tokens below 11.
 void writeTokens(const std::string &path) {
   std::ofstream out(path, std::ios::binary);
   for (int i = 0; i < 4000; ++i) {
@@ -46,7 +47,7 @@ void writeTokens(const std::string &path) {
   }
 }
 
-TEST(Ckpt, FromTransformersTrainedAndBack) {
+TEST(Ckpt, TransformersWeightsAreTrainedAndExported) {
   const TestFolder folder;
   const std::string given = files("llama");
   const Ran in = ckpt({"convert", given, folder / "kept"});
@@ -82,7 +83,7 @@ TEST(Ckpt, FromTransformersTrainedAndBack) {
                                  HasSubstr("21 differences")));
 }
 
-TEST(Ckpt, InfoSaysWhatItIs) {
+TEST(Ckpt, InfoDescribesEveryFormat) {
   const TestFolder folder;
   ASSERT_EQ(ckpt({"convert", files("gpt2-published"), folder / "kept"}).code,
             0);
@@ -101,14 +102,14 @@ TEST(Ckpt, InfoSaysWhatItIs) {
               HasSubstr("llama of Hugging Face, 4 files"));
 }
 
-TEST(Ckpt, VerifyFindsAllThatIsDamaged) {
+TEST(Ckpt, VerifyFindsEveryDamagedTensor) {
   const TestFolder folder;
   ASSERT_EQ(ckpt({"convert", files("gpt2"), folder / "kept"}).code, 0);
   EXPECT_EQ(ckpt({"verify", folder / "kept"}).code, 0);
   const std::string file =
       folder / "kept/step-00000000/weights-00001-of-00001.safetensors";
   std::string bytes = contentOf(file);
-  // The first tensor and the last.
+  // Changes the last tensor, and then the first.
   bytes.back() ^= 1;
   const std::size_t dataStart =
       8 + static_cast<unsigned char>(bytes[0]) +
@@ -124,7 +125,7 @@ TEST(Ckpt, VerifyFindsAllThatIsDamaged) {
               HasSubstr("such files have no checksums"));
 }
 
-TEST(Ckpt, WhatIsMistypedIsSaidWithTheNearest) {
+TEST(Ckpt, MistypedNamesGetASuggestion) {
   auto refusal = [](const std::vector<std::string> &arguments) {
     const Ran ran = ckpt(arguments);
     EXPECT_EQ(ran.code, 2);
@@ -143,7 +144,7 @@ TEST(Ckpt, WhatIsMistypedIsSaidWithTheNearest) {
             "arguments\n");
 }
 
-TEST(Ckpt, OptionsThatDoNothingAreRefused) {
+TEST(Ckpt, OptionsWithoutEffectAreRejected) {
   const TestFolder folder;
   auto refusal = [&](const std::vector<std::string> &more) {
     const Ran ran = ckpt(with({"convert", files("gpt2"), folder / "x"}, more));
@@ -164,7 +165,7 @@ TEST(Ckpt, OptionsThatDoNothingAreRefused) {
               HasSubstr("at least 1"));
 }
 
-TEST(Ckpt, FilesOfOthersAreNotTrainedFromAsTheyAre) {
+TEST(Ckpt, ForeignFilesNeedConversion) {
   const TestFolder folder;
   ASSERT_EQ(compileExample(files("llama/config.json"), folder / "plan",
                            {"--gpus", "1", "--precision", "fp32"}),
@@ -177,8 +178,9 @@ TEST(Ckpt, FilesOfOthersAreNotTrainedFromAsTheyAre) {
   EXPECT_THAT(ran.err, HasSubstr("mtrun ckpt convert"));
 }
 
-TEST(Ckpt, ACheckpointIsNoFolderOfCheckpoints) {
-  // Later tensors would be lost in it.
+TEST(Ckpt, CheckpointIsNoFolderForCheckpoints) {
+  // Later checkpoints would be written inside this one, and no start finds
+  // them.
   const TestFolder folder;
   ASSERT_EQ(ckpt({"convert", files("llama"), folder / "kept"}).code, 0);
   ASSERT_EQ(compileExample(files("llama/config.json"), folder / "plan",

@@ -32,13 +32,13 @@ using testing::SizeIs;
 
 constexpr int kKilled = 128 + SIGKILL;
 
-/// Which processes die, and how.
+/// The processes that die, and how they die.
 struct Death {
   const char *plan;
-  int processes; ///< of MPI; 0: threads of one process
+  int processes; ///< MPI processes; 0: threads of one process
   int rank;      ///< the rank whose calls count; -1: all ranks
-  /// "all die": launcher and ranks at once. "die": only that rank; the launcher
-  /// kills the others when it notices.
+  /// "all die" kills launcher and ranks at once; "die" kills only that rank,
+  /// and the launcher then kills the others.
   const char *deed;
   int share; ///< tests one call in this many, or each with MTPLAN_TEST_ALL
 };
@@ -60,7 +60,7 @@ protected:
       GTEST_SKIP() << "no mpirun, or built without MPI";
     share = std::getenv("MTPLAN_TEST_ALL") ? 1 : death.share;
     findCalls();
-    // Each death takes at most one step.
+    // A run completes at most one step before it dies.
     steps = static_cast<int>(std::ssize(calls) / share) + 6;
     const Ended ended =
         RunProcess(threads(death.plan, whole,
@@ -91,8 +91,8 @@ protected:
     calls = linesOf(lines);
     calls.erase(calls.begin() + firstOf(calls, folderOf(4)), calls.end());
     calls.erase(calls.begin(), calls.begin() + firstOf(calls, folderOf(3)));
-    // A save checks for remains of an earlier one, as a start does; that is not
-    // counted as its own call.
+    // A save and a start both look for remains of an earlier save; this call is
+    // not counted.
     std::erase(calls, "list " + to + folderOf(3) + ".partial");
     ASSERT_GT(calls.size(), death.rank == 1 ? 8U : 30U);
     fs::remove_all(to);
@@ -117,7 +117,8 @@ protected:
     return fs::last_write_time(to + folderOf(step) + "/manifest.json", ignored);
   }
 
-  // Output of a killed launcher may be lost.
+  // Expects that the run resumed from step `from`. Output of a killed launcher
+  // may be lost.
   void expectWentOn(int from, const Ended &ended) const {
     if (from > 0 && (death.processes == 0 || ended.code == 0)) {
       EXPECT_THAT(ended.lines("goes on from step "),
@@ -127,7 +128,7 @@ protected:
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
     std::vector<std::string> reported = numbersOf(log);
     if (!contentOf(log).ends_with('\n') && !reported.empty())
-      reported.pop_back(); // killed meanwhile
+      reported.pop_back(); // cut off by the kill
     EXPECT_GT(std::ssize(reported), from);
     std::vector<std::string> expected = wholeLog;
     expected.resize(std::min(expected.size(), reported.size()));
@@ -141,7 +142,7 @@ protected:
   std::vector<std::string> calls, wholeLog;
 };
 
-TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
+TEST_P(CheckpointCrash, DeathAtAnyCallOfASaveLosesNoBit) {
   RecordProperty("calls", std::to_string(calls.size()));
   const long after = std::ssize(calls) + 1; // the first call of the next save
   int newest = 0, deaths = 0;
@@ -169,11 +170,11 @@ TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
       EXPECT_NE(dead.code, 0) << dead.out;
     ++deaths;
     expectWentOn(newest, dead);
-    EXPECT_EQ(writtenAt(newest), before); // it did not begin before that step
+    EXPECT_EQ(writtenAt(newest), before); // the run did not start over
     const std::vector<int> left = kept();
     ASSERT_GE(left.size(), 2U);
     newest = left.back();
-    // The previous checkpoint is the newest, unless this one is complete.
+    // The previous checkpoint is the newest, unless this save is complete.
     EXPECT_EQ(newest, isThere || newest == step ? step : step - 1);
     isThere = newest == step;
     // If the previous run died before it set `latest`, this run repairs it.
@@ -182,12 +183,12 @@ TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
                       folderOf(newest).substr(1) + "\n"));
   }
   EXPECT_TRUE(isThere);
-  EXPECT_LT(newest - 2, deaths); // there were others before
+  EXPECT_LT(newest - 2, deaths); // some saves needed several runs
   const Ended ended = RunProcess(command(steps)).end();
   EXPECT_EQ(ended.code, 0) << ended.out;
   expectWentOn(newest, ended);
   EXPECT_THAT(numbersOf(log), SizeIs(steps));
-  // Nothing half-written remains, and no more checkpoints than were to be kept.
+  // No partial checkpoint remains, and the newest two checkpoints are kept.
   EXPECT_THAT(kept(), ElementsAre(steps - 1, steps));
   EXPECT_THAT(namesIn(to), SizeIs(4));
   EXPECT_EQ(contentOf(to + "/latest"), folderOf(steps).substr(1) + "\n");
@@ -195,7 +196,8 @@ TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
 
 class CheckpointStart : public FaultRuns {
 protected:
-  // Returns what dead runs may leave: parts of two saves and of a removal.
+  // Returns a folder with remains of killed runs: two checkpoints, a partial
+  // save and a half-removed checkpoint.
   static std::string left() {
     std::string to = place("left");
     const fs::path whole = undisturbed("one"), folder = to;
@@ -213,7 +215,7 @@ protected:
   }
 };
 
-TEST_F(CheckpointStart, ThatDiesAtAnyCallIsMadeAgain) {
+TEST_F(CheckpointStart, DeathAtAnyCallOfAStartIsRecovered) {
   if (const std::string why = whyNoFaults(); !why.empty())
     GTEST_SKIP() << why;
   const std::string to = left(), log = place("calls");

@@ -45,7 +45,7 @@ protected:
     return runHere(arguments("one", to, std::move(more)));
   }
 
-  // Changes the format version and the checksum of the changed text.
+  // Sets a newer format version and updates the manifest's own checksum.
   static void makeForeign(const std::string &checkpoint) {
     std::string text = contentOf(checkpoint + "/manifest.json");
     auto put = [&](const std::string &key, const std::string &value) {
@@ -59,7 +59,8 @@ protected:
   }
 };
 
-// Returns the name that a message must contain for a byte of a file.
+// Returns the file or tensor name that a message about the byte at `offset`
+// must contain.
 std::string nameAt(const fs::path &file, std::int64_t offset) {
   if (file.extension() != ".safetensors")
     return file.filename();
@@ -87,12 +88,12 @@ void flipOne(const fs::path &checkpoint) {
   flip(file, static_cast<std::int64_t>(fs::file_size(file)) * 8 - 1);
 }
 
-TEST_F(CheckpointDamage, OfOneBitIsFound) {
+TEST_F(CheckpointDamage, FlippedBitIsFound) {
   using namespace runtime;
   const std::string to = kept();
   const Plan plan = readPlanFile(place("plan-one/plan.json"));
   std::vector<fs::path> files;
-  // Of each file, if the files were concatenated.
+  // The end of each file in the concatenation of all files, in bytes.
   std::vector<std::int64_t> ends;
   for (const std::string &name : namesIn(to + "/step-00000008")) {
     files.push_back(fs::path(to) / "step-00000008" / name);
@@ -126,11 +127,11 @@ TEST_F(CheckpointDamage, OfOneBitIsFound) {
       EXPECT_THAT(passedOver, ElementsAre(HasSubstr(name)));
       flip(files[f], bit);
     }
-    EXPECT_EQ(load()->step, 8); // unchanged
+    EXPECT_EQ(load()->step, 8); // the bit is restored
   });
 }
 
-TEST_F(CheckpointDamage, OfFilesIsPassedOver) {
+TEST_F(CheckpointDamage, DamagedCheckpointIsSkipped) {
   struct Case {
     std::function<void(const fs::path &checkpoint)> damage;
     std::string words;
@@ -168,7 +169,7 @@ TEST_F(CheckpointDamage, OfFilesIsPassedOver) {
   }
 }
 
-TEST_F(CheckpointDamage, OfAllEndsTheRunAndNothingIsRemoved) {
+TEST_F(CheckpointDamage, RunFailsAndKeepsFilesIfAllAreDamaged) {
   const std::string to = kept();
   for (const std::string &name : namesIn(to))
     if (name != "latest")
@@ -180,7 +181,7 @@ TEST_F(CheckpointDamage, OfAllEndsTheRunAndNothingIsRemoved) {
                                        "step-00000006", "step-00000008"));
 }
 
-TEST_F(CheckpointDamage, IsNotToHaveMoreFiles) {
+TEST_F(CheckpointDamage, ForeignFilesAreTolerated) {
   const std::string to = kept();
   std::ofstream(to + "/step-00000008/notes.txt") << "of ours";
   const Ran ran = goOn(to);
@@ -189,7 +190,7 @@ TEST_F(CheckpointDamage, IsNotToHaveMoreFiles) {
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 8\n"));
 }
 
-TEST_F(CheckpointDamage, LeavesAsManyWholeOnesAsAreKept) {
+TEST_F(CheckpointDamage, DamagedCheckpointsDoNotCountAsKept) {
   const std::string to = kept();
   flipOne(to + "/step-00000008");
   const Ran ran = goOn(to, {"--steps", "7"});
@@ -198,7 +199,7 @@ TEST_F(CheckpointDamage, LeavesAsManyWholeOnesAsAreKept) {
                                        "step-00000007", "step-00000008"));
 }
 
-TEST_F(CheckpointDamage, IsNotToBeOfAnotherVersion) {
+TEST_F(CheckpointDamage, OtherVersionIsRejected) {
   for (const std::string step : {"/step-00000008", "/step-00000004"}) {
     const std::string to = kept(), foreign = to + step;
     makeForeign(foreign);
@@ -211,7 +212,7 @@ TEST_F(CheckpointDamage, IsNotToBeOfAnotherVersion) {
     EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",
                                          "step-00000006", "step-00000008"));
   }
-  // For reading, the previous checkpoint is used.
+  // A run that only loads from the folder uses the previous checkpoint.
   const std::string from = kept();
   makeForeign(from + "/step-00000008");
   const Ran ran = goOn(place("new"), {"--load", from});
@@ -222,7 +223,7 @@ TEST_F(CheckpointDamage, IsNotToBeOfAnotherVersion) {
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 6\n"));
 }
 
-TEST_F(CheckpointDamage, IsNotToBeOfAnotherModel) {
+TEST_F(CheckpointDamage, OtherModelIsRejected) {
   const std::string to = kept(), other = place("other");
   ASSERT_EQ(compileExample("tiny-gptj", other, {"--gpus", "1"}), "");
   const Ran ran = runHere({other, "--data", kText, "--checkpoint", to});
@@ -238,7 +239,7 @@ TEST_F(CheckpointDamage, IsNotToBeOfAnotherModel) {
                 testing::IsEmpty());
 }
 
-TEST_F(CheckpointDamage, BelongsToTheRunThatWrites) {
+TEST_F(CheckpointDamage, LockedFolderIsRejected) {
   const std::string to = kept();
   const runtime::FolderLock other(to);
   const Ran ran = goOn(to);
@@ -249,7 +250,7 @@ TEST_F(CheckpointDamage, BelongsToTheRunThatWrites) {
                          "other\n");
 }
 
-TEST_F(CheckpointDamage, WhatDeadRunsLeftIsRemovedAndNothingElse) {
+TEST_F(CheckpointDamage, OnlyRemainsOfDeadRunsAreRemoved) {
   const std::string to = kept();
   for (const char *name :
        {"step-00000009.partial", "step-00000002.replaced", "ours.partial"}) {
@@ -264,7 +265,7 @@ TEST_F(CheckpointDamage, WhatDeadRunsLeftIsRemovedAndNothingElse) {
                           "step-00000006", "step-00000008"));
 }
 
-TEST_F(CheckpointDamage, OfWhatIsCalledLatestIsMended) {
+TEST_F(CheckpointDamage, WrongLatestIsRepaired) {
   for (const std::string was : {"step-00000006\n", "step-00000008", "", "x"}) {
     const std::string to = kept();
     if (was == "")
@@ -274,14 +275,14 @@ TEST_F(CheckpointDamage, OfWhatIsCalledLatestIsMended) {
     EXPECT_EQ(goOn(to).err, "");
     EXPECT_EQ(contentOf(to + "/latest"), "step-00000008\n");
   }
-  // The newest is not one that is missing or damaged.
+  // `latest` is set to the newest intact checkpoint.
   const std::string to = kept();
   fs::remove(to + "/step-00000008/manifest.json");
   EXPECT_EQ(goOn(to, {"--steps", "6"}).code, 0);
   EXPECT_EQ(contentOf(to + "/latest"), "step-00000006\n");
 }
 
-TEST_F(CheckpointDamage, AsManyAreKeptAsAreAskedFor) {
+TEST_F(CheckpointDamage, KeepLimitsTheCheckpoints) {
   const std::string to = place("new");
   EXPECT_EQ(goOn(to, {"--keep", "3"}).code, 0);
   EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",

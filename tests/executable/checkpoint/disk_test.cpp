@@ -1,8 +1,8 @@
 //===- disk_test.cpp - Disks that are too small ----------------===//
 //
-// Uses real disks in memory, mounted where only the run sees them. They show
-// what a system really reports and leaves behind, in addition to what
-// fault_shim.cpp simulates.
+// Uses tmpfs mounts in a private mount namespace. They show what a real file
+// system reports and leaves behind, in addition to what fault_shim.cpp
+// simulates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ protected:
     Ended first, second;
   };
 
-  /// Runs a command on a new disk with these options, and once more after
+  /// Runs a command on a new disk with these mount options, and once more after
   /// `between`. The contents of the disk after each run are copied to "first"
   /// and "second".
   Runs twice(const std::string &options, const std::string &between) const {
@@ -75,7 +75,8 @@ protected:
     return runs;
   }
 
-  /// Returns the steps that exist, each equal to that of an undisturbed run.
+  /// Returns the steps with a checkpoint, after comparing each with that of an
+  /// undisturbed run.
   static std::vector<int> kept(const std::string &run) {
     std::vector<int> steps;
     for (const std::string &name : namesIn(place(run) + "/kept")) {
@@ -89,7 +90,8 @@ protected:
     return steps;
   }
 
-  /// Uses disks that are too small for all checkpoints, down to the smallest.
+  /// Expects that a run on a small disk loses no complete checkpoint, and that
+  /// its repetition on a larger disk finishes.
   void expectNoneIsLost(const std::string &options) const {
     SCOPED_TRACE(options);
     const Runs runs =
@@ -104,7 +106,7 @@ protected:
     EXPECT_THAT(warnings, SizeIs(lost.size() + untold.size()));
     for (const auto &words : {warnings, errors})
       EXPECT_THAT(words, Each(HasSubstr("No space left on device")));
-    // Four were saved, two kept.
+    // The run saves four times and keeps two checkpoints.
     const std::size_t saved = 4 - lost.size() - errors.size();
     const std::vector<int> steps = kept("first");
     EXPECT_THAT(steps, SizeIs(std::min<std::size_t>(saved, 2)));
@@ -118,8 +120,8 @@ protected:
     } else if (!latest.empty()) {
       EXPECT_EQ(latest, "step-0000000" + std::to_string(steps.front()) + "\n");
     }
-    // With enough space the run resumes from the newest checkpoint and ends the
-    // same.
+    // The run resumes from the newest checkpoint once there is space, and ends
+    // with the same state.
     EXPECT_EQ(runs.second.code, 0) << runs.second.out;
     EXPECT_THAT(runs.second.lines("warning: "), IsEmpty());
     const auto from = runs.second.lines("goes on from step ");
@@ -133,7 +135,7 @@ protected:
   const std::string disk = place("disk");
 };
 
-TEST_F(CheckpointDisk, ThatIsTooSmallLosesNone) {
+TEST_F(CheckpointDisk, FullDiskLosesNoCheckpoint) {
   std::uintmax_t pages = 0;
   for (const auto &file :
        fs::directory_iterator(undisturbed("one") + "/step-00000008"))
@@ -144,15 +146,15 @@ TEST_F(CheckpointDisk, ThatIsTooSmallLosesNone) {
     expectNoneIsLost("size=" + std::to_string(4 * some) + "k");
 }
 
-TEST_F(CheckpointDisk, ThatHasTooFewFilesLosesNone) {
+TEST_F(CheckpointDisk, FullInodeTableLosesNoCheckpoint) {
   // The number of files ranges up to a folder, its lock, `latest` and its
-  // successor, three checkpoints with a folder and four files each, and a new
+  // replacement, three checkpoints with a folder and four files each, and a new
   // manifest.
   for (int files = 3; files <= 22 && !HasFailure(); ++files)
     expectNoneIsLost("nr_inodes=" + std::to_string(files));
 }
 
-TEST_F(CheckpointDisk, ThatCannotBeWrittenEndsTheRunAtItsBegin) {
+TEST_F(CheckpointDisk, ReadOnlyDiskFailsAtTheStart) {
   const Runs runs = twice("size=64m", "mount -o remount,ro \"$disk\"");
   EXPECT_EQ(runs.first.code, 0) << runs.first.out;
   EXPECT_EQ(runs.second.code, 2);
@@ -164,8 +166,8 @@ TEST_F(CheckpointDisk, ThatCannotBeWrittenEndsTheRunAtItsBegin) {
   EXPECT_THAT(kept("second"), ElementsAre(6, 8));
 }
 
-// The disk can only be read.
-TEST_F(CheckpointDisk, ThatCannotBeWrittenIsGoneOnFrom) {
+// The disk is mounted read-only.
+TEST_F(CheckpointDisk, ReadOnlyCheckpointIsLoaded) {
   const std::string to = place("to");
   std::vector<std::string> all{
       "unshare",
@@ -187,8 +189,8 @@ TEST_F(CheckpointDisk, ThatCannotBeWrittenIsGoneOnFrom) {
 
 using CheckpointLimit = FaultRuns;
 
-// The system also sends a signal.
-TEST_F(CheckpointLimit, OfTheSizeOfAFileIsToldAsAFullDiskIs) {
+// The kernel also sends SIGXFSZ.
+TEST_F(CheckpointLimit, FileSizeLimitFailsLikeAFullDisk) {
   std::vector<std::string> all{
       "sh", "-c", R"({ ulimit -f 1; "$0" "$@"; echo "code $?"; } 2>&1 | cat)"};
   const auto command = threads("one", place("limited"));

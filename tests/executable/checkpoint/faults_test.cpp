@@ -1,6 +1,6 @@
 //===- faults_test.cpp - Disks that are full or broken ---------===//
 //
-// Makes every system call of a save fail in one way or another. Training
+// Makes every system call of a save fail with one error or another. Training
 // continues, and earlier checkpoints stay as they were.
 //
 //===----------------------------------------------------------------------===//
@@ -36,11 +36,11 @@ constexpr std::array kErrors = {ENOSPC, EIO, EROFS};
 /// A call of a save.
 struct Site {
   long at = 0;      ///< its number in the run, from 1
-  std::string call; ///< "fsync latest.new": without the run's folder
-  /// The checkpoint has its name by then, and is on the disk.
+  std::string call; ///< as "fsync latest.new", relative to the run's folder
+  /// The checkpoint is already renamed and synced to the disk.
   bool isAfter = false;
-  /// Closes a folder, or a file that was only locked, so that nothing can be
-  /// lost; or sets `latest`, which is tried once more.
+  /// A failure has no effect: the call closes a folder or a lock file, or sets
+  /// `latest`, which is retried.
   bool isIdle = false;
 };
 
@@ -94,7 +94,7 @@ protected:
   static std::string wordsOf(int error) { return std::strerror(error); }
 };
 
-TEST_F(CheckpointFaults, OnTheWayAreWarnings) {
+TEST_F(CheckpointFaults, FaultsBeforeTheLastSaveAreWarnings) {
   const std::vector<Site> sites = sitesOf("step-00000006", "step-00000008");
   RecordProperty("sites", std::to_string(sites.size()));
   for (std::size_t i = 0; i < sites.size(); ++i) {
@@ -134,7 +134,7 @@ TEST_F(CheckpointFaults, OnTheWayAreWarnings) {
   }
 }
 
-TEST_F(CheckpointFaults, AtTheEndAreErrors) {
+TEST_F(CheckpointFaults, FaultsOfTheLastSaveAreErrors) {
   const std::vector<Site> sites = sitesOf("step-00000008", "/lock/none");
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Site &site = sites[i];
@@ -169,7 +169,7 @@ TEST_F(CheckpointFaults, AtTheEndAreErrors) {
 }
 
 // Interrupts each call once, and shortens each write.
-TEST_F(CheckpointFaults, ThatCanBeGoneOnFromAreNone) {
+TEST_F(CheckpointFaults, InterruptedCallsAreRetried) {
   for (const auto &[plan, deed] :
        std::vector<std::pair<std::string, std::string>>{
            {"one", std::to_string(EINTR)},
@@ -193,8 +193,8 @@ TEST_F(CheckpointFaults, ThatCanBeGoneOnFromAreNone) {
   }
 }
 
-// Includes faults of one rank where ranks read back what others wrote.
-TEST_F(CheckpointFaults, OfARankAreWarningsOfTheRun) {
+// Faults also affect a rank that reads back what another rank wrote.
+TEST_F(CheckpointFaults, FaultOfOneRankIsAWarning) {
   if (underMpi(1, {}).empty())
     GTEST_SKIP() << "no mpirun, or built without MPI";
   const std::string to = place("to"), log = place("calls");
@@ -242,7 +242,7 @@ TEST_F(CheckpointFaults, OfARankAreWarningsOfTheRun) {
     }
 }
 
-TEST_F(CheckpointFaults, OfAFolderThatCannotBeWrittenEndTheRunAtItsBegin) {
+TEST_F(CheckpointFaults, UnwritableFolderFailsAtTheStart) {
   const std::string to = place("to");
   const Ended ended = RunProcess(withFaults({to, std::to_string(EROFS), 0, ""},
                                             threads("one", to)))

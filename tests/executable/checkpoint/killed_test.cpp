@@ -28,7 +28,7 @@ constexpr int kKilled = 128 + SIGKILL;
 
 struct Ranks {
   const char *plan;
-  int processes; ///< 0: threads
+  int processes; ///< of MPI; 0: threads
 };
 
 void PrintTo(const Ranks &ranks, std::ostream *out) {
@@ -75,7 +75,7 @@ protected:
   static std::string whole() { return place("whole"); }
   static std::string wholeLog() { return place("whole.metrics"); }
 
-  /// The same command ends as if nothing had happened.
+  /// Repeats the command and expects the results of an undisturbed run.
   static Ended goesOn(const std::vector<std::string> &again,
                       const std::string &to, const std::string &log) {
     Ended ended = RunProcess(again).end();
@@ -90,7 +90,7 @@ protected:
 
 // Kills launcher and ranks together, when the checkpoint of the step has just
 // been renamed.
-TEST_P(CheckpointKilled, AtEachStepLosesNoBit) {
+TEST_P(CheckpointKilled, DeathAfterAnySaveLosesNoBit) {
   for (int step = 1; step <= kSteps && !HasFailure(); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     const std::string to = place("to"), log = place("log");
@@ -111,7 +111,7 @@ TEST_P(CheckpointKilled, AtEachStepLosesNoBit) {
 }
 
 // Half a line is in the log, and the last save may still be in progress.
-TEST_P(CheckpointKilled, InTheMiddleOfARecordLosesNoBit) {
+TEST_P(CheckpointKilled, DeathWithinALogLineLosesNoBit) {
   // mpirun takes seconds to end the remaining processes.
   for (const int step : GetParam().processes > 0
                             ? std::vector<int>{7}
@@ -120,18 +120,18 @@ TEST_P(CheckpointKilled, InTheMiddleOfARecordLosesNoBit) {
     const std::string to = place("to"), log = place("log");
     fs::remove_all(to);
     fs::remove(log);
-    // The first call opens the file.
+    // Call 1 opens the file, so call n + 1 writes the line of step n.
     const Ended dead =
         endOfAll(withFaults({log, "die", step + 1}, command(to, log, "2", "")));
     EXPECT_NE(dead.code, 0) << dead.out;
-    // The others do not continue to a save that never completes.
+    // The other ranks end by SIGTERM and start no save that never completes.
     for (int rank = 1; rank < GetParam().processes; ++rank)
       EXPECT_THAT(dead.said(rank), HasSubstr("told to end by SIGTERM: rank 0 "
                                              "did not come to "))
           << dead.out;
     EXPECT_FALSE(contentOf(log).ends_with('\n'));
     const Ended ended = goesOn(command(to, log, "2"), to, log);
-    // The save of step 6 begins when that of step 4 has ended.
+    // The save of step 6 begins after that of step 4, so a checkpoint exists.
     if (step > 6) {
       EXPECT_THAT(ended.out, HasSubstr("goes on from step "));
     }

@@ -1,8 +1,8 @@
 //===- reading_test.cpp - Checkpoints that cannot be read ------===//
 //
-// Each call with which a start reads its checkpoints fails, or finds a file
-// that is truncated meanwhile. The run resumes from the previous checkpoint and
-// ends the same.
+// Each call that reads checkpoints at a start fails, or finds a file that was
+// truncated meanwhile. The run resumes from the previous checkpoint and ends
+// with the same state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,12 +51,13 @@ protected:
     const Ended ended = RunProcess(withFaults(orders, command())).end();
     ASSERT_EQ(ended.code, 0) << ended.out;
     calls = linesOf(place("calls"));
-    // The calls of saves, which compute checksums, come after.
+    // Removes the calls of the next save, which reads files for their
+    // checksums.
     calls.resize(firstOf(calls, "step-00000008"));
     ASSERT_GT(calls.size(), 60U);
   }
 
-  // Keeps the checkpoints of steps 4 and 6 of 8.
+  // Copies the checkpoints of steps 4 and 6 from an undisturbed run.
   void keep() const {
     fs::remove_all(to);
     fs::create_directory(to);
@@ -82,7 +83,7 @@ protected:
     return ended;
   }
 
-  /// Makes one call after another fail in this way, and expects these words.
+  /// Makes each call in turn fail by `deed`, and expects `words` in warnings.
   void failEach(const std::string &deed, const std::string &words) {
     std::set<std::string> tensors;
     int passedOver = 0;
@@ -101,7 +102,7 @@ protected:
       }
       for (const std::string &warning : warnings) {
         ++passedOver;
-        // Which of two ranks comes first differs between runs.
+        // The rank that reports first differs between runs.
         EXPECT_THAT(
             warning.substr(3),
             StartsWith(plan == "one" ? file + ": " : to + "/step-00000006/"));
@@ -112,7 +113,7 @@ protected:
       }
     }
     EXPECT_GT(passedOver, 8);
-    // A weight and each of its moments count as one.
+    // A weight and each of its moments are counted separately.
     EXPECT_GE(tensors.size(), share == 1 ? 48U : 5U);
   }
 
@@ -123,15 +124,15 @@ protected:
   std::vector<std::string> calls;
 };
 
-TEST_P(CheckpointReading, ThatFailsIsPassedOver) {
+TEST_P(CheckpointReading, UnreadableCheckpointIsSkipped) {
   failEach(std::to_string(EIO), "Input/output error");
 }
 
-TEST_P(CheckpointReading, OfAFileThatIsCutShortMeanwhileIsPassedOver) {
+TEST_P(CheckpointReading, TruncatedCheckpointIsSkipped) {
   failEach("shrink", "ends |has 0 |manifest.json: ");
 }
 
-TEST_P(CheckpointReading, ThatCanBeGoneOnWithIs) {
+TEST_P(CheckpointReading, InterruptedReadsAreRetried) {
   for (const std::string &deed : {std::to_string(EINTR), std::string("half")}) {
     const Ended ended = runWith(deed, 0);
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
@@ -139,13 +140,13 @@ TEST_P(CheckpointReading, ThatCanBeGoneOnWithIs) {
   }
 }
 
-// Touching a truncated page would end the process.
+// Access to a truncated page of a mapping would end the process by SIGBUS.
 TEST_P(CheckpointReading, TouchesNoMappedPage) {
   const Ended ended = runWith("wall", 0);
   EXPECT_THAT(ended.lines("goes on from step "), ElementsAre("6"));
 }
 
-TEST_P(CheckpointReading, OfNoneEndsTheRun) {
+TEST_P(CheckpointReading, RunFailsIfNoneIsReadable) {
   keep();
   const Ended ended = RunProcess(withFaults({.under = to,
                                              .deed = std::to_string(EIO),
@@ -169,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, CheckpointReading,
 class TextReading : public FaultRuns {};
 
 // Training data may fail in the same way.
-TEST_F(TextReading, ThatFailsEndsTheRunWithWords) {
+TEST_F(TextReading, UnreadableTextFailsWithAMessage) {
   if (const std::string why = whyNoFaults(); !why.empty())
     GTEST_SKIP() << why;
   const std::string text = place("text.txt"), to = place("to"),
@@ -183,7 +184,7 @@ TEST_F(TextReading, ThatFailsEndsTheRunWithWords) {
   EXPECT_EQ(run({.under = text, .deed = "", .log = log, .reads = true}).code,
             0);
   const auto calls = static_cast<long>(linesOf(log).size());
-  EXPECT_GT(calls, 32); // samples
+  EXPECT_GT(calls, 32); // at least one per sample
   for (const auto &[deed, words] :
        {std::pair(std::to_string(EIO), "Input/output error"),
         std::pair(std::string("shrink"), "ends here|has 0 now")})

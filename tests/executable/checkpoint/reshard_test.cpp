@@ -1,8 +1,8 @@
 //===- reshard_test.cpp - Checkpoints resumed in another layout -----------===//
 //
 // Every layout of a model resumes from the checkpoint of every other layout.
-// The state is equal to the bit, and the next ten losses are equal except for
-// the order of sums.
+// The state is equal to the bit, and the next ten losses differ only by
+// rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,14 +89,15 @@ protected:
     ASSERT_EQ(ran.code, 0) << layout.name << ": " << ran.err;
   }
 
-  // Writes the model file if the layout pads it differently.
+  // Returns the name of the model, or of a written file if the layout pads the
+  // vocabulary differently.
   std::string padded(const Layout &layout) {
     if (layout.paddedVocabulary == 0)
       return GetParam().model;
     std::string model = contentOf(tools::examplePath(GetParam().model));
     model.insert(model.rfind('}'), ", \"padded_vocab_size\": " +
                                        std::to_string(layout.paddedVocabulary));
-    // The name does not depend on the padding.
+    // The file name, and so the model's name, is the same for any padding.
     const std::string file = folder / ("padded-" + layout.name);
     std::filesystem::create_directories(file);
     std::ofstream(file + "/" + GetParam().model + ".json") << model;
@@ -130,7 +131,7 @@ protected:
   TestFolder folder;
 };
 
-TEST_P(Reshard, EveryLayoutGoesOnFromEveryOther) {
+TEST_P(Reshard, EveryLayoutResumesFromEveryOther) {
   const std::vector<Layout> &layouts = GetParam().layouts;
   for (const Layout &layout : layouts)
     ASSERT_NO_FATAL_FAILURE(train(layout));
@@ -157,7 +158,7 @@ TEST_P(Reshard, EveryLayoutGoesOnFromEveryOther) {
   }
 }
 
-TEST_P(Reshard, ALayoutGoesOnFromItselfToTheBit) {
+TEST_P(Reshard, SameLayoutResumesToTheBit) {
   for (const Layout &layout : GetParam().layouts) {
     SCOPED_TRACE(layout.name);
     ASSERT_NO_FATAL_FAILURE(train(layout));
@@ -170,7 +171,7 @@ TEST_P(Reshard, ALayoutGoesOnFromItselfToTheBit) {
       EXPECT_EQ(loss, expected.at(step)) << "step " << step;
     EXPECT_THAT(differing(kept(layout) + kEnd, again + kEnd),
                 testing::IsEmpty());
-    // The position of the run and the state of its loss scale.
+    // The manifest has the position in the data and the loss scale.
     EXPECT_EQ(contentOf(kept(layout) + kEnd + "/manifest.json"),
               contentOf(again + kEnd + "/manifest.json"));
     std::filesystem::remove_all(again);
@@ -200,7 +201,7 @@ std::vector<Family> families() {
             {"tp2", {"--gpus", "2", "--tp", "2"}, 512},
             {"tp4", {"--gpus", "4", "--tp", "4"}, 520},
             {"dp2zero3", {"--gpus", "2", "--dp", "2", "--zero", "3"}, 506}}},
-          {"tiny-mistral", // grouped queries
+          {"tiny-mistral", // grouped-query attention
            {"--precision", "fp32"},
            {{"one", {"--gpus", "1"}},
             {"tp2", {"--gpus", "2", "--tp", "2"}},
@@ -217,7 +218,7 @@ std::vector<Family> families() {
             {"tp2ep2zero1",
              {"--gpus", "4", "--tp", "2", "--dp", "2", "--ep", "2", "--zero",
               "1"}}}},
-          // Master weights beside 16-bit weights, so losses may differ.
+          // The losses of 16-bit weights differ by more rounding.
           {"tiny-llama",
            {"--precision", "bf16"},
            {{"one", {"--gpus", "1"}},
@@ -227,7 +228,7 @@ std::vector<Family> families() {
              {"--gpus", "2", "--pp", "2", "--offload", "optimizer",
               "--hardware", "dgx-h100"}}},
            1e-2},
-          {"tiny-qwen2", // a loss scale
+          {"tiny-qwen2", // fp16 has a loss scale
            {"--precision", "fp16"},
            {{"one", {"--gpus", "1"}},
             {"tp2dp2zero2",

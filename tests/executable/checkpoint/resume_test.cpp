@@ -92,7 +92,7 @@ protected:
 };
 TestFolder *Resume::folder = nullptr;
 
-TEST_F(Resume, TheSameGoesOn) {
+TEST_F(Resume, SameOptionsResume) {
   const Ran ran = load("plan");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 4"));
@@ -100,14 +100,14 @@ TEST_F(Resume, TheSameGoesOn) {
   EXPECT_EQ(end().samples, 6 * 8);
 }
 
-TEST_F(Resume, AnotherLayoutIsTold) {
+TEST_F(Resume, OtherLayoutIsReported) {
   compile("tp2", {{"--gpus", "2"}, {"--tp", "2"}});
   const Ran ran = load("tp2");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 4, with another plan"));
 }
 
-TEST_F(Resume, AnotherGlobalBatchGoesOnAtTheSameSample) {
+TEST_F(Resume, OtherGlobalBatchResumesAtTheSameSample) {
   compile("batch4", {{"--global-batch", "4"}});
   const Ran ran = load("batch4");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -115,9 +115,10 @@ TEST_F(Resume, AnotherGlobalBatchGoesOnAtTheSameSample) {
   EXPECT_EQ(end().samples, 4 * 8 + 2 * 4);
 }
 
-// Nothing is learned and nothing dropped, so that a loss says which samples a
-// step drew: with a batch of 4, step 9 draws what step 5 draws after four of 8.
-TEST_F(Resume, SyntheticSamplesGoOnAtTheSameSample) {
+// A loss depends only on the samples of its step, as there is no learning and
+// no dropout. Step 9 with a batch of 4 reads the samples of step 5 after four
+// steps with a batch of 8.
+TEST_F(Resume, SyntheticDataResumesAtTheSameSample) {
   const auto lossOf = [](const std::string &metrics, int step) {
     std::ifstream log(metrics);
     for (std::string line; std::getline(log, line);)
@@ -146,7 +147,7 @@ TEST_F(Resume, SyntheticSamplesGoOnAtTheSameSample) {
             lossOf(*folder / "straight.jsonl", 5));
 }
 
-TEST_F(Resume, RatesAndLimitsMayChangeAndAreTold) {
+TEST_F(Resume, ChangedRatesAndLimitsAreReported) {
   const Ran ran =
       load("plan", {"--lr", "0.0005", "--clip", "0.5", "--weight-decay", "0"});
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -165,18 +166,18 @@ TEST_F(Resume, AnotherPrecisionRounds) {
   }
 }
 
-TEST_F(Resume, TheSameDataElsewhereGoesOn) {
+TEST_F(Resume, MovedDataResume) {
   std::filesystem::copy_file(kText, *folder / "moved.txt");
   EXPECT_EQ(load("plan", {"--data", *folder / "moved.txt"}).code, 0);
 }
 
-TEST_F(Resume, AnotherSeedIsRefused) {
+TEST_F(Resume, OtherSeedIsRejected) {
   const Ran ran = load("plan", {"--seed", "5"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("has seed 1234, this one 5: --seed 1234"));
 }
 
-TEST_F(Resume, OtherDataAreRefused) {
+TEST_F(Resume, OtherDataAreRejected) {
   std::ofstream(*folder / "other.txt") << std::string(100'000, 'x');
   const Ran ran = load("plan", {"--data", *folder / "other.txt"});
   EXPECT_EQ(ran.code, 2);
@@ -185,7 +186,7 @@ TEST_F(Resume, OtherDataAreRefused) {
 }
 
 // The size is the same, and so are the bytes that the run reads first.
-TEST_F(Resume, OneOtherByteInTheDataIsRefused) {
+TEST_F(Resume, OneChangedByteOfDataIsRejected) {
   std::string text = contentOf(kText);
   const std::string was = digestText(text);
   text[text.size() / 2] ^= 1;
@@ -201,8 +202,9 @@ TEST_F(Resume, OneOtherByteInTheDataIsRefused) {
             HasSubstr("--weights")));
 }
 
-// mtrun before digests of data stored a checksum of the first samples.
-TEST_F(Resume, AnOldCheckpointGoesOnWithANote) {
+// Older versions of mtrun stored a checksum of the first samples instead of a
+// digest of the data.
+TEST_F(Resume, OldCheckpointResumesWithANote) {
   const std::string old = *folder / "old";
   std::filesystem::copy(*folder / "before", old,
                         std::filesystem::copy_options::recursive);
@@ -223,8 +225,8 @@ TEST_F(Resume, AnOldCheckpointGoesOnWithANote) {
   EXPECT_THAT(other.err, HasSubstr("data with checksum " + kOldPrint));
 }
 
-TEST_F(Resume, AnotherSequenceIsRefused) {
-  // Without learned positions all tensors are the same.
+TEST_F(Resume, OtherSequenceLengthIsRejected) {
+  // A model without learned positions has the same tensors for any length.
   std::string model = contentOf(tools::examplePath("tiny-llama"));
   compile("llama", {}, tools::examplePath("tiny-llama"));
   ASSERT_EQ(goOn("llama", {"--steps", "4"}).code, 0);
@@ -240,7 +242,7 @@ TEST_F(Resume, AnotherSequenceIsRefused) {
   EXPECT_THAT(ran.err, HasSubstr("sequences of 32, this one 16"));
 }
 
-TEST_F(Resume, AnotherModelIsRefusedByItsFirstTensor) {
+TEST_F(Resume, OtherModelIsRejectedByItsFirstTensor) {
   compile("other", {}, tools::examplePath("tiny-gptj"));
   const Ran ran = load("other");
   EXPECT_EQ(ran.code, 2);
@@ -248,7 +250,7 @@ TEST_F(Resume, AnotherModelIsRefusedByItsFirstTensor) {
                              HasSubstr("tiny-gptj")));
 }
 
-TEST_F(Resume, WeightsAloneBeginAnew) {
+TEST_F(Resume, WeightsAloneStartAtStepOne) {
   const Ran ran = goOn("plan", {"--weights", *folder / "before", "--seed", "5",
                                 "--metrics", *folder / "anew.jsonl"});
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -257,21 +259,21 @@ TEST_F(Resume, WeightsAloneBeginAnew) {
   EXPECT_EQ(end().samples, 6 * 8);
 }
 
-TEST_F(Resume, WhatIsDoneIsNotDoneAgain) {
+TEST_F(Resume, FinishedRunTrainsNoStep) {
   const Ran ran = load("plan", {"--steps", "4"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("all 4 steps are done"));
   EXPECT_THAT(ran.out, Not(HasSubstr("a step, mean of ")));
 }
 
-TEST_F(Resume, ItsOwnCheckpointsComeBeforeOthers) {
+TEST_F(Resume, OwnCheckpointsTakePrecedence) {
   ASSERT_EQ(load("plan", {"--steps", "5"}).code, 0);
   const Ran ran = load("plan");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 5"));
 }
 
-TEST_F(Resume, WhatIsNotThereIsSaid) {
+TEST_F(Resume, MissingCheckpointIsReported) {
   const Ran ran = goOn("plan", {"--load", *folder / "plan"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("there is no checkpoint there"));
@@ -280,7 +282,7 @@ TEST_F(Resume, WhatIsNotThereIsSaid) {
   EXPECT_THAT(both.err, HasSubstr("one of the two"));
 }
 
-TEST_F(Resume, LinesOfStepsThatAreDoneAgainAreReplaced) {
+TEST_F(Resume, LinesOfRepeatedStepsAreReplaced) {
   const std::string metrics = *folder / "steps.jsonl";
   ASSERT_EQ(load("plan", {"--metrics", metrics}).code, 0);
   ASSERT_EQ(load("plan", {"--metrics", metrics}).code, 0); // all steps are done

@@ -1,8 +1,7 @@
-//===- calibrate_test.cpp - mtrun calibrate, up to mtplan -----------------===//
+//===- calibrate_test.cpp - Machine files of mtrun calibrate --------------===//
 //
-// The measurements are generated from a known machine by the planner's own
-// prices, and the file that is written must describe that machine again. No
-// time is measured.
+// The planner's cost model generates the measurements of a known machine, and
+// the written file must describe that machine. No time is measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +112,7 @@ CalibratedOn place(int ranks) {
   return on;
 }
 
-TEST(Calibrate, FindsAKnownMachineAgain) {
+TEST(Calibrate, RecoversAKnownMachine) {
   const planner::Machine known = truth();
   const Calibrated made = calibratedMachine(place(4), runsOf(known, 4));
   EXPECT_THAT(made.untold, testing::IsEmpty());
@@ -129,7 +128,7 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
   near(device.launch.value, 4e-6);
   near(device.streamRate().value, 40e9);
   near(device.passRate().value, 30e9);
-  // A peak is the best measured value; the file states efficiencies.
+  // The file has the best measured value as the peak, and rates relative to it.
   near(device.fp32->value * device.gemmEfficiency, 0.9 * 0.2e12);
   near(device.bf16->value * device.ownGemmEfficiency[2], 0.7 * 0.5e12);
   near(device.wave.value, 2e-6);
@@ -162,8 +161,8 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
                              HasSubstr("attention.dropout of 48 heads")));
 }
 
-// In a fused pair the consumer reads only what it adds.
-TEST(Calibrate, PredictsTwoAtOnce) {
+// A fused add reads only its other operand from memory.
+TEST(Calibrate, PredictsFusedKernels) {
   const planner::Machine machine = truth();
   std::map<std::string, double> seconds;
   for (const MeasuredRun &run : runsOf(machine, 1))
@@ -194,8 +193,8 @@ TEST(Calibrate, MeasurementsGiveTheSameMachine) {
             made.machineText);
 }
 
-// The runs do not use some tiles, and one rank has no links.
-TEST(Calibrate, WhatIsNotToldIsSaid) {
+// No measured run uses the smaller tiles, and one rank has no links.
+TEST(Calibrate, UnmeasuredFiguresAreReported) {
   std::vector<MeasuredRun> runs = runsOf(truth(), 1);
   std::erase_if(runs, [](const MeasuredRun &run) {
     return run.as == MeasuredAs::product && (run.m < 256 || run.batch > 1);
@@ -210,7 +209,7 @@ TEST(Calibrate, WhatIsNotToldIsSaid) {
   EXPECT_THAT(made.machineText, HasSubstr("not measured, of one rank"));
 }
 
-TEST(Calibrate, ADeviceOfThePresetsKeepsItsPeaks) {
+TEST(Calibrate, PresetDeviceKeepsItsPeaks) {
   CalibratedOn on = place(1);
   on.like = "A100-SXM4-80GB";
   on.hasKnownPeaks = true;
@@ -223,7 +222,7 @@ TEST(Calibrate, ADeviceOfThePresetsKeepsItsPeaks) {
   EXPECT_EQ(found.device.tiles.size(), known.device.tiles.size());
 }
 
-TEST(Calibrate, MtplanTakesTheFile) {
+TEST(Calibrate, MtplanReadsTheFile) {
   TestFolder folder("");
   const std::string file = folder / "ours.json";
   std::vector<std::string> errors;
@@ -248,8 +247,7 @@ TEST(Calibrate, MtplanTakesTheFile) {
   EXPECT_NEAR(sum, predicted.step, 1e-9 * predicted.step);
 }
 
-// The update's bandwidth refers to the bytes by which the update of a plan is
-// priced.
+// Calibration and the cost model count the same bytes per element of an update.
 TEST(Calibrate, UpdatesArePricedByTheBytesThatWereMeasured) {
   const std::pair<ElementType, planner::Precision> kinds[] = {
       {ElementType::f32, planner::Precision::fp32},
@@ -266,7 +264,7 @@ TEST(Calibrate, UpdatesArePricedByTheBytesThatWereMeasured) {
         problem.options, problem.machine, outcome.best()->config);
     const planner::StateBytes priced = planner::stateBytesOf(setting);
 
-    std::map<std::string, double> measured; ///< per element
+    std::map<std::string, double> measured; ///< bytes per element, by kernel
     for (const runtime::KernelRun &one :
          runtime::kernelRunsOf(runtime::CalibrationShapes{}, type)) {
       double elements = 1;
@@ -276,11 +274,11 @@ TEST(Calibrate, UpdatesArePricedByTheBytesThatWereMeasured) {
     }
     EXPECT_EQ(priced.traffic, measured["adamw"]);
     EXPECT_NEAR(priced.gradient * problem.software.parameters.normReads,
-                measured["square_sum"], 1e-3); // which writes one sum
+                measured["square_sum"], 1e-3); // plus one written sum
   }
 }
 
-TEST(Calibrate, SaysHowFarItIsAndWhatItTook) {
+TEST(Calibrate, ReportsProgressAndDuration) {
   EXPECT_EQ(partText({"kernels of next to nothing", 1, 1, 271}, 60.0),
             "measuring 271 runs in about 60.0 s, each at least 5 times "
             "whatever that takes\n"
@@ -293,7 +291,7 @@ TEST(Calibrate, SaysHowFarItIsAndWhatItTook) {
             "run is timed at least 5 times, beside two runs before\n");
 }
 
-TEST(Calibrate, RefusesInWords) {
+TEST(Calibrate, RejectsWithMessages) {
   TestFolder folder("");
   const std::string there = folder / "there.json";
   std::vector<std::string> errors;

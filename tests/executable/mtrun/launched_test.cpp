@@ -23,7 +23,7 @@ using testing::UnorderedElementsAre;
 
 using Launched = FaultRuns;
 
-TEST_F(Launched, ByTorchrunItGivesTheBitsOfThreads) {
+TEST_F(Launched, TorchrunHasTheBitsOfThreads) {
   const std::string to = place("torchrun");
   const Ended ended = endOfAll(underTorchrun(
       4,
@@ -41,7 +41,7 @@ TEST_F(Launched, ByTorchrunItGivesTheBitsOfThreads) {
   EXPECT_EQ(namesIn(to), namesIn(threads));
 }
 
-TEST_F(Launched, BySrunWithoutMpiItGivesTheBitsOfThreads) {
+TEST_F(Launched, SrunWithoutMpiHasTheBitsOfThreads) {
   const std::string to = place("srun");
   const Ended ended = endOfAll(underSrun(
       2, arguments("two", to, {"--keep", "9", "--metrics", place("metrics")})));
@@ -50,7 +50,7 @@ TEST_F(Launched, BySrunWithoutMpiItGivesTheBitsOfThreads) {
             numbersOf(undisturbed("two") + "/metrics"));
 }
 
-TEST_F(Launched, AKilledRankIsNamedAtOnceByAllOthers) {
+TEST_F(Launched, KilledRankIsNamedByAllOthers) {
   RunProcess run(underTorchrun(4, endless("four", place("killed"))));
   const Ended ended = endOfKilled(run, 1);
   EXPECT_EQ(ended.code, 1);
@@ -61,12 +61,12 @@ TEST_F(Launched, AKilledRankIsNamedAtOnceByAllOthers) {
         << ended.out;
 }
 
-TEST_F(Launched, AllSaveWhenTheyAreToldToEnd) {
+TEST_F(Launched, AllRanksSaveAtSigterm) {
   RunProcess run(underTorchrun(4, endless("four", place("ended"))));
   expectSavedWhenToldToEnd(run);
 }
 
-TEST_F(Launched, RanksThatDoNotFitAreRefused) {
+TEST_F(Launched, WrongNumberOfRanksIsRejected) {
   const Ended two = endOfAll(underTorchrun(2, arguments("four", place("2"))));
   EXPECT_EQ(two.code, 1); // the exit code of the shell
   EXPECT_THAT(two.lines("error: "),
@@ -84,7 +84,7 @@ TEST_F(Launched, RanksThatDoNotFitAreRefused) {
 }
 
 // Only one of three ranks starts.
-TEST_F(Launched, ARankOfTooFewWaitsForNobody) {
+TEST_F(Launched, LoneRankFailsWithoutWaiting) {
   const auto ends = [](const std::vector<std::string> &launcher,
                        const std::vector<std::string> &run) {
     std::vector<std::string> command{"env"};
@@ -119,7 +119,7 @@ TEST_F(Launched, ARankOfTooFewWaitsForNobody) {
 }
 
 // MPI may initialise CUDA, which reads the variables once.
-TEST_F(Launched, MpiFindsWhatCudaIsToReadInTheEnvironment) {
+TEST_F(Launched, CudaVariablesAreSetBeforeMpiInit) {
   if (std::string(MTPLAN_MPI_SHIM).empty())
     GTEST_SKIP() << "built without CUDA or MPI, or with sanitizers";
   std::vector<std::string> train = arguments("two", place("ready"));

@@ -34,7 +34,7 @@ protected:
   }
 };
 
-TEST_F(OwnProcesses, GiveTheBitsOfThreads) {
+TEST_F(OwnProcesses, HaveTheBitsOfThreads) {
   const std::string to = place("own");
   const Ended ended = endOfAll(
       command("four", to, {"--keep", "9", "--metrics", place("metrics")}));
@@ -43,7 +43,7 @@ TEST_F(OwnProcesses, GiveTheBitsOfThreads) {
             numbersOf(undisturbed("four") + "/metrics"));
 }
 
-TEST_F(OwnProcesses, ThatAreKilledAreNamedByThisAndTheOthers) {
+TEST_F(OwnProcesses, KilledRankIsNamedByAllOthers) {
   RunProcess run(command(place("killed")));
   const Ended ended = endOfKilled(run, 1);
   EXPECT_EQ(ended.code, 1);
@@ -53,12 +53,12 @@ TEST_F(OwnProcesses, ThatAreKilledAreNamedByThisAndTheOthers) {
         << ended.out;
 }
 
-TEST_F(OwnProcesses, SaveWhenThisIsToldToEnd) {
+TEST_F(OwnProcesses, SigtermToTheParentSaves) {
   RunProcess run(command(place("ended")));
   expectSavedWhenToldToEnd(run);
 }
 
-TEST_F(OwnProcesses, SaveAtCtrlCAsThreadsDo) {
+TEST_F(OwnProcesses, CtrlCSavesAsWithThreads) {
   RunProcess processes(command(place("interrupted")));
   expectSavedWhenToldToEnd(processes, SIGINT);
   std::vector<std::string> alone = endless("two", place("threads"));
@@ -68,14 +68,14 @@ TEST_F(OwnProcesses, SaveAtCtrlCAsThreadsDo) {
 }
 
 // Each process receives the signal two or three times, and counts it once.
-TEST_F(OwnProcesses, SaveWhenAllAreToldToEnd) {
+TEST_F(OwnProcesses, SignalToTheGroupSaves) {
   for (const int number : {SIGTERM, SIGINT}) {
     RunProcess run(command(place("group" + std::to_string(number))));
     expectSavedWhenToldToEnd(run, number, &RunProcess::signalGroup);
   }
 }
 
-TEST_F(OwnProcesses, EndWithThis) {
+TEST_F(OwnProcesses, EndWithTheParent) {
   RunProcess run(command(place("alone")));
   ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
   run.signal(SIGKILL);
@@ -85,12 +85,12 @@ TEST_F(OwnProcesses, EndWithThis) {
   EXPECT_THAT(run.left(), IsEmpty());
 }
 
-TEST_F(OwnProcesses, EndAsTheyWould) {
+TEST_F(OwnProcesses, ExitCodesAndMessagesAreThoseOfThreads) {
   const Ended data = endOfAll(
       command("two", place("none"), {"--data", place("no such file")}));
   EXPECT_EQ(data.code, 2) << data.out;
   EXPECT_THAT(data.out, AllOf(HasSubstr("no such file"),
-                              Not(HasSubstr("rank ")))); // only once
+                              Not(HasSubstr("rank ")))); // not per rank
   const Ended word =
       endOfAll(threads("two", place("word"), {"--ranks-as", "process"}));
   EXPECT_EQ(word.code, 2);
@@ -99,7 +99,7 @@ TEST_F(OwnProcesses, EndAsTheyWould) {
                         "processes; nearest is processes"));
 }
 
-TEST_F(OwnProcesses, MeasureAMachineTogether) {
+TEST_F(OwnProcesses, CalibrateAMachine) {
   RunProcess run({MTPLAN_MTRUN, "calibrate", "--ranks", "2", "--ranks-as",
                   "processes", "-o", place("machine.json")});
   for (int i = 0; i < 3000 && run.processOf(1) < 0; ++i)

@@ -101,20 +101,20 @@ protected:
     return ended;
   }
 
-  // The collective and its group.
+  // Matches the message about rank 1, with the collective and its group.
   static constexpr const char *kRank1 =
       "rank 1 did not come to (all-|reduce-).*in group ";
 };
 
-TEST_F(RunFailureMpi, AKilledRankIsNamedByAllOthers) {
+TEST_F(RunFailureMpi, KilledRankIsNamedByAllOthers) {
   const Ended ended = runUntil("dp2tp2", 4, SIGKILL, 1);
   for (const int rank : {0, 2, 3})
     EXPECT_THAT(ended.said(rank), ContainsRegex(kRank1)) << ended.out;
 }
 
-// The time is longer than the default, because other tests may keep a rank from
-// its core. The rank stops in any call, also in the norm's all-gather.
-TEST_F(RunFailureMpi, AStoppedRankIsNamedByAllOthers) {
+// The patience is longer than the default, because other tests may occupy the
+// core of a rank. The rank may stop in any call, also in the norm's all-gather.
+TEST_F(RunFailureMpi, StoppedRankIsNamedByAllOthers) {
   const std::vector<std::string> patient{"--patience", "20"};
   auto stage = std::async(std::launch::async, [&] {
     return runUntil("pp2", 2, SIGSTOP, 0, patient);
@@ -128,12 +128,12 @@ TEST_F(RunFailureMpi, AStoppedRankIsNamedByAllOthers) {
       << staged.out;
 }
 
-TEST_F(RunFailureMpi, AKilledStageIsNamed) {
+TEST_F(RunFailureMpi, KilledStageIsNamed) {
   const Ended ended = runUntil("pp2", 2, SIGKILL, 1);
   EXPECT_THAT(ended.said(0), HasSubstr("rank 1 did not come to")) << ended.out;
 }
 
-TEST_F(RunFailureMpi, ALauncherThatIsKilledLeavesNobody) {
+TEST_F(RunFailureMpi, KilledLauncherLeavesNoProcess) {
   RunProcess run(underMpi(
       4, arguments("dp2tp2", {"--steps", "10000000", "--every", "5"})));
   ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
@@ -143,14 +143,14 @@ TEST_F(RunFailureMpi, ALauncherThatIsKilledLeavesNobody) {
   expectNobodyLeft(run);
 }
 
-TEST_F(RunFailureMpi, ARankThatIsToldToEndEndsAll) {
+TEST_F(RunFailureMpi, SigtermToOneRankEndsAll) {
   const Ended ended = runUntil("dp2tp2", 4, SIGTERM, 2);
   EXPECT_THAT(ended.said(2), HasSubstr("told to end by SIGTERM")) << ended.out;
   for (const int rank : {0, 1, 3})
     EXPECT_THAT(ended.said(rank), HasSubstr("SIGTERM")) << ended.out;
 }
 
-TEST_F(RunFailureMpi, ASlowRankIsWaitedForAsLongAsAllowed) {
+TEST_F(RunFailureMpi, SlowRankWithinTheTimeoutIsAwaited) {
   std::vector<std::string> flags{"--steps", "2000",       "--every",
                                  "5",       "--patience", "60"};
   RunProcess run(underMpi(4, arguments("dp2tp2", flags)));
@@ -165,7 +165,7 @@ TEST_F(RunFailureMpi, ASlowRankIsWaitedForAsLongAsAllowed) {
   EXPECT_THAT(ended.out, HasSubstr("step 2000/2000"));
 }
 
-TEST_F(RunFailureMpi, ASlowRankIsNotWaitedForLonger) {
+TEST_F(RunFailureMpi, SlowRankBeyondTheTimeoutFails) {
   RunProcess run(
       underMpi(4, arguments("dp2tp2", {"--steps", "10000000", "--every", "5",
                                        "--patience", "5"})));
@@ -184,7 +184,7 @@ TEST_F(RunFailureMpi, ASlowRankIsNotWaitedForLonger) {
   expectNobodyLeft(run);
 }
 
-TEST_F(RunFailureMpi, ARankWithAnotherStartIsNamed) {
+TEST_F(RunFailureMpi, RankWithOtherOptionsIsNamed) {
   const std::string plan = *folder / "dp2tp2", other = *folder / "other";
   std::filesystem::copy(plan, other);
   std::string text = contentOf(other + "/plan.json");
@@ -237,11 +237,11 @@ TEST_F(RunFailureMpi, ARankWithAnotherStartIsNamed) {
   }
 }
 
-TEST_F(RunFailureMpi, TheNumberOfProcessesIsThePlans) {
+TEST_F(RunFailureMpi, NumberOfProcessesMustBeThePlans) {
   RunProcess run(underMpi(3, arguments("dp2tp2", {})));
   const Ended ended = run.end();
   EXPECT_EQ(ended.code, 2);
-  // mpirun may end others before they have reported too.
+  // mpirun may end the other ranks before they report the error.
   EXPECT_THAT(ended.lines("error: "),
               AllOf(Not(IsEmpty()),
                     testing::Each(HasSubstr(
@@ -264,7 +264,7 @@ TEST_F(RunFailureMpi, ThreadsAndProcessesTrainTheSameBits) {
                   .end()
                   .code,
               0);
-    // The numbers up to the learning rate; times follow.
+    // Returns the numbers of each line up to the learning rate; times follow.
     const auto numbersOf = [](const std::string &file) {
       std::vector<std::string> lines;
       std::ifstream log(file);
@@ -278,7 +278,7 @@ TEST_F(RunFailureMpi, ThreadsAndProcessesTrainTheSameBits) {
   }
 }
 
-TEST_F(RunFailure, AThreadThatGivesUpEndsAll) {
+TEST_F(RunFailure, FailingThreadEndsAll) {
   using namespace runtime;
   const Plan plan = readPlanFile(*folder / "dp2tp2" + "/plan.json");
   std::atomic<std::int64_t> latest = 0;
@@ -302,7 +302,7 @@ TEST_F(RunFailure, AThreadThatGivesUpEndsAll) {
   EXPECT_EQ(latest, 2);
 }
 
-TEST_F(RunFailure, NoNumberStopsOrIsSkipped) {
+TEST_F(RunFailure, NanStopsTheRunOrIsSkipped) {
   RunProcess stops(threads("dp2tp2", {"--steps", "50", "--lr", "1e30"}));
   const Ended stopped = stops.end();
   EXPECT_EQ(stopped.code, 1);
@@ -326,7 +326,7 @@ TEST_F(RunFailure, NoNumberStopsOrIsSkipped) {
                                    "nan, the last of 100 steps in a row"));
 }
 
-TEST_F(RunFailureMpi, NoNumberIsSaidByAll) {
+TEST_F(RunFailureMpi, NanIsReportedByAllRanks) {
   RunProcess run(
       underMpi(4, arguments("dp2tp2", {"--steps", "50", "--lr", "1e30"})));
   const Ended ended = run.end();
@@ -344,7 +344,7 @@ TEST_F(RunFailure, AFullDiskDoesNotEndTheRun) {
           .end();
   EXPECT_EQ(ended.code, 0) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("step 5/5"));
-  // One warning when it happens, and one with the total at the end.
+  // The run prints one warning at once, and one with the total at the end.
   EXPECT_THAT(ended.lines("warning: "),
               testing::ElementsAre(
                   "/dev/full: 1 record lost: No space left on device; training "
@@ -352,7 +352,7 @@ TEST_F(RunFailure, AFullDiskDoesNotEndTheRun) {
                   "/dev/full: 5 records lost: No space left on device"));
 }
 
-TEST_F(RunFailure, WhatCannotBeWrittenIsRefusedAtTheStart) {
+TEST_F(RunFailure, UnwritableLogIsRejectedAtTheStart) {
   for (const char *flag : {"--metrics", "--tensorboard"}) {
     const Ended ended =
         RunProcess(threads("dp2tp2", {flag, "/proc/nowhere/x"})).end();
@@ -362,7 +362,7 @@ TEST_F(RunFailure, WhatCannotBeWrittenIsRefusedAtTheStart) {
   }
 }
 
-TEST_F(RunFailure, ACollectiveOfAnotherSizeIsRefused) {
+TEST_F(RunFailure, MessageOfAnotherSizeIsRejected) {
   const std::string wrong = *folder / "wrong.json";
   std::string text = contentOf(*folder / "pp2/plan.json");
   // The first stage sends more than the second receives.
@@ -377,7 +377,7 @@ TEST_F(RunFailure, ACollectiveOfAnotherSizeIsRefused) {
   EXPECT_THAT(ended.out, ContainsRegex("error: .*wrong.json: /stages/0/.*"));
 }
 
-TEST_F(RunFailure, ABadTokenOnTheWayEndsTheRun) {
+TEST_F(RunFailure, InvalidTokenEndsTheRun) {
   // The vocabulary has 500 tokens, so 65000 is invalid. It is in none of the
   // first samples.
   const std::string file = *folder / "tokens.bin";

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
+TEST(RunOptions, ErrorsNameTheValidValues) {
   const std::map<std::vector<std::string>, std::string> cases = {
       {{"--steps", "0"}, "error: --steps 0: must be 1 to 1000000000\n"},
       {{"--steps", "1000000001"},
@@ -77,7 +77,7 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
   }
 }
 
-TEST(RunOptions, SayWhatIsNoNumber) {
+TEST(RunOptions, InvalidNumbersAreReported) {
   const std::map<std::vector<std::string>, std::string> cases = {
       {{"--steps", "many"}, "--steps: many is not a whole number"},
       {{"--threads", "1.5"}, "--threads: 1.5 is not a whole number"},
@@ -94,7 +94,7 @@ TEST(RunOptions, SayWhatIsNoNumber) {
   }
 }
 
-TEST(RunOptions, BeginAllThatIsWrongWithTheSameWord) {
+TEST(RunOptions, MessagesStartWithError) {
   for (const std::vector<std::string> &arguments :
        {std::vector<std::string>{"run", "--seed", "-1"},
         {"data", "info"},
@@ -108,7 +108,7 @@ TEST(RunOptions, BeginAllThatIsWrongWithTheSameWord) {
   }
 }
 
-TEST(RunOptions, AModelIsNoPlan) {
+TEST(RunOptions, ModelInPlaceOfAPlanIsRejected) {
   const std::string model = tools::examplePath("tiny-gpt2");
   EXPECT_EQ(runHere({model, "--data", kText}).err,
             "error: " + model +
@@ -116,14 +116,14 @@ TEST(RunOptions, AModelIsNoPlan) {
                 "MODEL -o FOLDER` writes one\n");
 }
 
-TEST(RunOptions, AnswersThatCannotBeShownFail) {
+TEST(RunOptions, UnwritableOutputFails) {
   std::ofstream full("/dev/full");
   std::ostringstream err;
   EXPECT_EQ(tools::runTraining({"data", "info", kText}, full, err), 1);
   EXPECT_EQ(err.str(), "error: standard output cannot be written\n");
 }
 
-TEST(RunOptions, WhatIsReadIsNotWrittenOver) {
+TEST(RunOptions, InputFilesAreNotOverwritten) {
   TestFolder folder;
   const std::string plan = folder / "run", data = folder / "own.txt";
   ASSERT_EQ(compileExample("tiny-gpt2", plan, {"--gpus", "1"}), "");
@@ -158,7 +158,7 @@ TEST(RunOptions, WhatIsReadIsNotWrittenOver) {
           ": is what -o names; give it another name");
 }
 
-TEST(RunOptions, AModelThatTextDoesNotTrainIsBadInput) {
+TEST(RunOptions, TextCannotTrainAnImageModel) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-vit", folder / "run", {"--gpus", "1"}), "");
   const Ran ran = runHere({folder / "run", "--data", kText});
@@ -166,7 +166,7 @@ TEST(RunOptions, AModelThatTextDoesNotTrainIsBadInput) {
   EXPECT_THAT(ran.err, HasSubstr("--data synthetic draws it"));
 }
 
-TEST(RunOptions, SayWhatIsMissing) {
+TEST(RunOptions, MissingOptionsAreReported) {
   for (const std::vector<std::string> &arguments :
        std::vector<std::vector<std::string>>{{}, {"run"}, {"--data", kText}}) {
     const Ran ran = runHere(arguments);
@@ -189,7 +189,7 @@ TEST(RunOptions, SayWhatIsMissing) {
   }
 }
 
-TEST(RunOptions, HelpNamesAllOfThem) {
+TEST(RunOptions, HelpListsAllOptions) {
   const Ran ran = runHere({"--help"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
@@ -207,7 +207,7 @@ TEST(RunOptions, HelpNamesAllOfThem) {
   EXPECT_THAT(runHere({"data", "--help"}).out, HasSubstr("convert"));
 }
 
-TEST(RunOptions, AGpuThatIsNotThereIsSaidInALine) {
+TEST(RunOptions, MissingGpuIsReportedInOneLine) {
   if (runtime::cudaDevices() > 0)
     GTEST_SKIP() << "there is a GPU";
   TestFolder folder;
@@ -220,7 +220,7 @@ TEST(RunOptions, AGpuThatIsNotThereIsSaidInALine) {
                          "; --backend cpu trains the same plan on CPU ranks\n");
 }
 
-TEST(RunOptions, EventsGoToAFolderThatIsMade) {
+TEST(RunOptions, EventsFolderIsCreated) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
   const Ran ran = runHere({folder / "run", "--data", kText, "--steps", "2",

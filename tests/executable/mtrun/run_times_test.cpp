@@ -53,7 +53,7 @@ std::map<int, std::vector<json>> eventsOf(const std::string &file) {
   return events;
 }
 
-// Returns what ran, without times.
+// Returns the name, category and arguments of each event, without times.
 std::vector<std::string> wordsOf(const std::vector<json> &events) {
   std::vector<std::string> words;
   words.reserve(events.size());
@@ -64,7 +64,7 @@ std::vector<std::string> wordsOf(const std::vector<json> &events) {
   return words;
 }
 
-TEST(RunTimes, ATraceHasEveryInstructionOfEveryRank) {
+TEST(RunTimes, TraceHasEveryInstructionOfEveryRank) {
   TestFolder folder;
   for (const std::vector<std::string> &flags :
        std::vector<std::vector<std::string>>{
@@ -175,7 +175,7 @@ TEST(RunTimes, ClassesAddUpToThePredictedStep) {
 }
 
 TEST(RunTimes, FlopsAreThoseOfAllRanks) {
-  // The same model on one rank and on two stages, one of which has the head.
+  // The model runs on one rank and on two stages, one of which has the head.
   const auto flopsOf = [](const std::vector<std::string> &flags) {
     TestFolder folder;
     EXPECT_EQ(compileExample("tiny-gpt2", folder / "run", flags), "");
@@ -192,7 +192,7 @@ TEST(RunTimes, FlopsAreThoseOfAllRanks) {
   EXPECT_NEAR(flopsOf({"--gpus", "2", "--dp", "2"}), one / 2, 1e-6 * one);
 }
 
-TEST(RunTimes, TheTableSetsThemSideBySide) {
+TEST(RunTimes, TableHasMeasuredAndPredictedTimes) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run",
                            {"--gpus", "4", "--dp", "2", "--tp", "2"}),
@@ -237,9 +237,10 @@ TEST(RunTimes, EveryInstructionHasAClass) {
   EXPECT_EQ(classOfGroup("tp"), "collectives tp");
 }
 
-// Ranks of a model with long steps compute for long before others hear of them;
-// a number that was typed is kept.
-TEST(RunTimes, PatienceFollowsThePrediction) {
+// Ranks with long steps compute for long between collectives, so the timeout
+// grows with the predicted step. A timeout on the command line takes
+// precedence.
+TEST(RunTimes, TimeoutGrowsWithThePredictedStep) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
   tools::RunFlags flags;

@@ -1,7 +1,7 @@
 //===- train_hooks_test.cpp - State that is copied during a step ----------===//
 //
 // A checkpoint is copied while the next forward and backward passes run. The
-// state must not change before the update announces it.
+// state must not change before the hook `beforeUpdate` is called.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,8 @@ std::string stateOf(const RankExecutor &rank) {
   return bytes;
 }
 
-/// On all ranks, in all steps but the first.
+/// Counts, over all ranks and all steps but the first, unchanged and changed
+/// states before the update, and updates that change the state.
 struct Seen {
   int same = 0, others = 0, updates = 0;
 };
@@ -91,7 +92,7 @@ Seen train(const std::vector<std::string> &flags) {
   return seen;
 }
 
-TEST(TrainHooks, TheStateIsAsItWasUntilTheUpdate) {
+TEST(TrainHooks, StateIsUnchangedUntilTheUpdate) {
   for (const std::vector<std::string> &flags :
        {std::vector<std::string>{"--gpus", "1", "--precision", "fp32"},
         {"--gpus", "4", "--dp", "2", "--tp", "2", "--zero", "3"},

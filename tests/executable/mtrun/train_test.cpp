@@ -1,7 +1,8 @@
 //===- train_test.cpp - Training runs with a falling loss -----------------===//
 //
-// mtplan -o, then mtrun, on a text: the CPU kernels in single precision. What
-// is equal to the bit, and what but for rounding, is said in the README.
+// Runs mtplan -o and mtrun on a text with the CPU kernels in single precision.
+// The README states which results are equal to the bit, and which up to
+// rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -125,8 +126,8 @@ TEST(Train, EveryLayoutTrainsTheSame) {
   }
 }
 
-// Sums over replicas are the same beside the backward pass and after it.
-TEST(Train, TheSameBitsWhereReducesAreOverlapped) {
+// Gradient reductions give the same sums during the backward pass and after it.
+TEST(Train, OverlappedReductionsKeepBits) {
   for (std::vector<std::string> flags : std::vector<std::vector<std::string>>{
            {"--gpus", "2", "--dp", "2", "--micro-batch", "1"},
            {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
@@ -144,7 +145,7 @@ TEST(Train, TheSameBitsWhereReducesAreOverlapped) {
   }
 }
 
-TEST(Train, TheSameBitsAgain) {
+TEST(Train, RepetitionAndRecomputationKeepBits) {
   Trained once = train("tiny-gpt2", kOneRank);
   expectEqual(once, train("tiny-gpt2", kOneRank));
   for (const char *what : {"full", "selective"}) {
@@ -154,11 +155,11 @@ TEST(Train, TheSameBitsAgain) {
   }
 }
 
-// The order of stages changes no bit of a step, because losses add up exactly
+// No pipeline schedule changes a bit of a step, because losses add up exactly
 // and each stage sums its gradients in the same order. Micro-batches of one
-// sample and of the whole batch give the same bits as well; those of two and
-// four round the sums of gradients otherwise.
-TEST(Train, TheSameBitsInAnyPipeline) {
+// sample and of the whole batch give the same bits as well; micro-batches of
+// two and four samples round the sums of gradients differently.
+TEST(Train, SchedulesKeepBits) {
   auto ran = [](const std::string &model, const std::string &flags) {
     std::vector<std::string> words{"--layers", "4"};
     std::istringstream text(flags);
@@ -180,7 +181,8 @@ TEST(Train, TheSameBitsInAnyPipeline) {
       expectEqual(first, ran(model, flags));
     }
   }
-  // GPT-2 ties the head to the embedding: each contributes a sum of its own.
+  // GPT-2 ties the head to the embedding, and each use has its own gradient
+  // sum.
   for (const char *model : {"tiny-llama", "tiny-gpt2", "tiny-bert"}) {
     SCOPED_TRACE(model);
     const Trained whole = ran(model, "--gpus 1 --micro-batch 8");
@@ -210,7 +212,7 @@ TEST(Train, SixteenBitsStayClose) {
 }
 
 // A scale that is a power of two only changes values that would round to zero.
-// A scale that overflows is halved until it fits, and its steps do not count.
+// A scale that overflows is halved until it fits, and its steps are skipped.
 TEST(Train, LossScales) {
   const std::vector<std::string> half{
       "--gpus", "2", "--dp", "2", "--micro-batch", "2", "--precision", "fp16"};
@@ -243,7 +245,7 @@ TEST(Train, EveryFamilyOfTokens) {
   }
 }
 
-// A drawn sample is known by its number in the run, as one that is read is.
+// A synthetic sample depends only on its number in the run, like a read sample.
 TEST(Train, SyntheticSamplesAreTheSameInAnyMicroBatch) {
   for (const char *model : {"tiny-gpt2", "tiny-vit", "tiny-t5"}) {
     SCOPED_TRACE(model);
@@ -257,7 +259,7 @@ TEST(Train, SyntheticSamplesAreTheSameInAnyMicroBatch) {
   }
 }
 
-TEST(Train, SaysWhatIsWrong) {
+TEST(Train, ErrorsAreReported) {
   Trained images = train("tiny-vit", {"--gpus", "1"});
   EXPECT_NE(images.code, 0);
   EXPECT_THAT(images.err, HasSubstr("trained on 'patches'"));

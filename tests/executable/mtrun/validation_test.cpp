@@ -19,12 +19,12 @@ using testing::HasSubstr;
 class Validation : public testing::Test {
 protected:
   void SetUp() override {
-    // It is another part of the book than the first samples.
+    // The validation text is another part of the book than the first samples.
     std::ofstream(valid) << contentOf(kText).substr(100000, 20000);
   }
 
   struct Step {
-    std::string training; ///< its numbers as text
+    std::string training; ///< numbers of training, as text
     double validation = 0.0, perplexity = 0.0;
   };
   std::vector<Step> train(const std::string &plan,
@@ -71,7 +71,7 @@ TEST_F(Validation, TrainingIsTheSameToTheBit) {
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(with[i].training, without[i].training);
     EXPECT_EQ(without[i].validation, 0.0);
-    // After steps 2 and 4, and after the last.
+    // Validation runs after steps 2 and 4, and after the last.
     EXPECT_EQ(with[i].validation > 0.0, i != 0 && i != 2) << i;
     if (with[i].validation > 0.0) {
       EXPECT_DOUBLE_EQ(with[i].perplexity, std::exp(with[i].validation));
@@ -107,7 +107,7 @@ TEST_F(Validation, IsTheSameInEveryLayout) {
   }
 }
 
-TEST_F(Validation, DropsNothing) {
+TEST_F(Validation, RunsWithoutDropout) {
   // Compares the same weights with and without dropout: trained with almost no
   // learning rate, they have the same validation loss and another training
   // loss.
@@ -135,9 +135,9 @@ TEST_F(Validation, DropsNothing) {
   EXPECT_NE(dropping[4].training, keeping[4].training);
 }
 
-TEST_F(Validation, TakesNoSampleTwice) {
+TEST_F(Validation, ReadsNoSampleTwice) {
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "plan", {"--gpus", "1"}), "");
-  // 639 tokens are 19 samples of 32, or two global batches of 8.
+  // 639 tokens are 19 samples of 32 tokens, so two global batches of 8 fit.
   const std::string little = folder / "little.txt";
   std::ofstream(little) << contentOf(kText).substr(100000, 639);
   train("plan", {"--valid", little});

@@ -14,7 +14,8 @@ constexpr double kNano = 1e-9;
 const Mesh kMesh{{{"tp", 2}}};
 enum : int { kB, kS, kG };
 
-// 1 Tflop/s, 1 TB/s, half of that by passes, batched products at half rate.
+// Returns a device of 1 Tflop/s and 1 TB/s. Passes reach half of the bandwidth,
+// and batched products run at half rate.
 Machine roundMachine() {
   Machine machine;
   Device &device = machine.device;
@@ -43,8 +44,9 @@ Software fusedKernel() {
   return software;
 }
 
-// 8 heads of 48 and 256 positions: 2 * 2 * 8 * 256 * 256 * 48 / 2 flops, with
-// the diagonal's blocks 1.5 of them, padded to 64 twice as many.
+// 8 heads of 48 features and 256 positions have 2 * 2 * 8 * 256 * 256 * 48 / 2
+// flops. Whole blocks on the diagonal make them 1.5 times, and with padding to
+// 64 features twice as many.
 TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
   AttentionCase forward = attentionCase(2, 256, 4, 1, 48, Phase::forward, true);
   EXPECT_NEAR(time(forward, kReplicated, roundMachine(), fusedKernel()),
@@ -53,11 +55,13 @@ TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
       attentionCase(2, 256, 4, 1, 48, Phase::backward, true);
   EXPECT_NEAR(time(backward, kReplicated, roundMachine(), fusedKernel()),
               2 * 125'829'120 / 0.25e12, 1e-15);
-  // Without a mask there is no diagonal: twice the pairs, 64 / 48 of them.
+  // Attention without a mask computes twice the pairs, times 64 / 48 by
+  // padding.
   AttentionCase all = attentionCase(2, 256, 4, 1, 48, Phase::forward, false);
   EXPECT_NEAR(time(all, kReplicated, roundMachine(), fusedKernel()),
               134'217'728 / 0.5e12, 1e-15);
-  // Heads over two ranks; four query heads to a key's are four times the work.
+  // Two ranks share the heads; four query heads per key head are four times the
+  // work.
   EXPECT_NEAR(time(forward, kG, roundMachine(), fusedKernel()),
               50'331'648 / 0.5e12, 1e-15);
   AttentionCase grouped = attentionCase(2, 256, 4, 4, 48, Phase::forward, true);
@@ -84,14 +88,13 @@ TEST(FusedAttention, RatesComeFromDeviceThenArchitectureThenMachine) {
   software.attention.rates.clear();
   EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
   EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).backward, 0.125);
-  // No name is no key.
+  // An empty architecture name matches no rate.
   device.architecture.clear();
   software.attention.rates = {{"", 1.0, 1.0}};
   EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
 }
 
-// Dropout's measured shares apply where they exist, and the lower bound uses
-// them too.
+// Rates measured with dropout apply where they exist, also in the lower bound.
 TEST(FusedAttention, DropoutHasItsOwnRates) {
   Machine machine = roundMachine();
   Software software = fusedKernel();
@@ -114,7 +117,8 @@ TEST(FusedAttention, DropoutHasItsOwnRates) {
 TEST(FusedAttention, AddsCopiesAroundTheKernel) {
   Software software = fusedKernel();
   software.attention.copyForward = 36;
-  // 2 * 256 * 192 queries' elements of 36 bytes at 0.5 TB/s.
+  // The copies move 36 bytes for each of 2 * 256 * 192 query elements at 0.5
+  // TB/s.
   EXPECT_NEAR(time(attentionCase(2, 256, 4, 1, 48, Phase::forward, true),
                    kReplicated, roundMachine(), software),
               2 * 50'331'648 / 0.5e12 + 98'304 * 36 / 0.5e12, 1e-15);
@@ -126,7 +130,7 @@ struct Row {
   double forward, backward; // us
 };
 
-// The study's program gives these values, as in product_cost_test's table.
+// The program of docs/studies/step-time gives these values.
 constexpr Row kStudy[] = {
     {"fms", "dgx-a100-80g", 2, 8, 128, 4096, 428.5617, 1488.0614},
     {"mosaic", "dgx-a100-80g", 4, 16, 80, 2048, 557.1920, 2143.0463},
@@ -159,9 +163,10 @@ Software scoreKernel() {
   return software;
 }
 
-// Four heads of 4, eight positions: two batches of products of 2 * 4 * 8 * 8 *
-// 4 flops at 0.5 Tflop/s, twice as many backward; 256 scores of 3 + 5 and 6 + 5
-// bytes, and 128 elements of queries of 8 and 12, at 0.5 TB/s.
+// Four heads of 4 features and eight positions take two batches of products of
+// 2 * 4 * 8 * 8 * 4 flops at 0.5 Tflop/s, twice as many backward; 3 + 5 bytes
+// (backward 6 + 5) per score of 256, and 8 bytes (backward 12) per query
+// element of 128, at 0.5 TB/s.
 TEST(ScoreAttention, TakesProductsAndPassesOverScores) {
   Machine machine = roundMachine();
   EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true),
@@ -172,21 +177,22 @@ TEST(ScoreAttention, TakesProductsAndPassesOverScores) {
               (16.384 + 5.632 + 3.072) * kNano, 1e-18);
 }
 
-// Heads times samples that do not divide by four: 28 + 5 bytes a score.
+// If samples times heads do not divide by four, a score takes 28 + 5 bytes.
 TEST(ScoreAttention, TheSoftmaxIsFusedForSomeShapesOnly) {
   Machine machine = roundMachine();
   Software software = scoreKernel();
   EXPECT_NEAR(time(attentionCase(1, 8, 3, 1, 4, Phase::forward, true),
                    kReplicated, machine, software),
               (6.144 + 12.672 + 1.536) * kNano, 1e-18);
-  // Two of four heads on a rank; with two samples they are four again.
+  // A rank with two of four heads cannot fuse; with two samples it has four
+  // again.
   EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true), kG,
                    machine, software),
               (4.096 + 8.448 + 1.024) * kNano, 1e-18);
   EXPECT_NEAR(time(attentionCase(2, 8, 4, 1, 4, Phase::forward, true), kG,
                    machine, software),
               (8.192 + 4.096 + 2.048) * kNano, 1e-18);
-  // Longer than it takes.
+  // The fused softmax is limited to `fusedLongest` positions.
   software.attention.scores.fusedLongest = 7;
   EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true),
                    kReplicated, machine, software),

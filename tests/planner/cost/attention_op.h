@@ -1,4 +1,4 @@
-//===- attention_op.h - Attention as the compiler passes it on --*- C++ -*-===//
+//===- attention_op.h - Attention operators for tests of costs --*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_PLANNER_COST_ATTENTION_OP_H
 #define MTPLAN_TESTS_PLANNER_COST_ATTENTION_OP_H
@@ -13,8 +13,8 @@ struct AttentionCase {
   std::vector<Tensor> tensors;
 };
 
-/// Queries [b, s, g r d], keys and values [b, s, g d]; forward the result and
-/// no statistics, backward the three gradients.
+/// Returns attention of queries [b, s, g r d] and of keys and values [b, s, g
+/// d]. Forward has one result without statistics, backward three gradients.
 inline AttentionCase attentionCase(std::int64_t b, std::int64_t s,
                                    std::int64_t g, std::int64_t r,
                                    std::int64_t d, Phase phase, bool causal,

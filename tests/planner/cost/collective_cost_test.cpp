@@ -1,4 +1,4 @@
-//===- collective_cost_test.cpp - Collectives by hand, law and record -----===//
+//===- collective_cost_test.cpp - Collectives by hand and as measured -----===//
 
 #include <fstream>
 #include <iterator>
@@ -12,8 +12,8 @@ using namespace mtplan::planner;
 
 namespace {
 
-// 100 GB/s within 8 devices and 10 GB/s beyond, no delays: round numbers, so
-// each expectation is worked by hand.
+// Returns a machine with 100 GB/s within 8 devices, 10 GB/s beyond and no
+// delays, so that each expectation is worked by hand.
 Machine roundMachine() {
   Machine machine;
   machine.devicesPerNode = 8;
@@ -24,7 +24,8 @@ Machine roundMachine() {
   return machine;
 }
 
-// The same with 1 us and 4 us a step, 3 us and 5 us a pass.
+// Returns the same machine with 1 us and 4 us per step, and 3 us and 5 us per
+// pass.
 Machine slowMachine() {
   Machine machine = roundMachine();
   machine.levels[0].latency = Seconds{1e-6};
@@ -49,7 +50,7 @@ TEST(CollectiveTime, OneRankIsFree) {
 
 TEST(CollectiveTime, TwoRanksOfANode) {
   Machine machine = roundMachine();
-  // Half of 1 GB each way twice: 1 GB at 100 GB/s.
+  // Each rank sends half of 1 GB twice, 1 GB at 100 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1e9, {2, 1}, machine), 10e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 1e9, {2, 1}, machine), 5e-3);
   // A shard of 1 GB goes to the one neighbour.
@@ -59,7 +60,7 @@ TEST(CollectiveTime, TwoRanksOfANode) {
 }
 
 TEST(CollectiveTime, AGroupWithOneRankPerNodeUsesTheOuterLevelAlone) {
-  // The same at 10 GB/s: ranks 0 and 8.
+  // Ranks 0 and 8 send the same bytes at 10 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1e9, {2, 8}, roundMachine()),
                    100e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 1e9, {2, 16}, roundMachine()),
@@ -67,53 +68,55 @@ TEST(CollectiveTime, AGroupWithOneRankPerNodeUsesTheOuterLevelAlone) {
 }
 
 TEST(CollectiveTime, ACrossingGroupSendsOnlyItsShareAcross) {
-  // 16 ranks on 2 nodes, 1.6 GB: inside 2 * 7/8 of 1.6 GB at 100 GB/s is 28 ms;
-  // across 2 * 1/2 of the eighth each rank keeps, 0.2 GB at 10 GB/s, 20 ms. The
-  // slower level is what it takes.
+  // 16 ranks on 2 nodes reduce 1.6 GB. Inside a node, 2 * 7/8 of 1.6 GB at 100
+  // GB/s take 28 ms; between nodes, 2 * 1/2 of each rank's 0.2 GB at 10 GB/s
+  // take 20 ms. The slower level determines the time.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1.6e9, {16, 1}, roundMachine()),
                    28e-3);
-  // 64 ranks on 8 nodes: across 2 * 7/8 of 0.2 GB at 10 GB/s.
+  // 64 ranks on 8 nodes send 2 * 7/8 of 0.2 GB between nodes at 10 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1.6e9, {64, 1}, roundMachine()),
                    35e-3);
-  // Every fourth rank, 2 per node, on 4 nodes: across 2 * 3/4 of 0.8 GB.
+  // Every fourth rank, 2 per node on 4 nodes, sends 2 * 3/4 of 0.8 GB across.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1.6e9, {8, 4}, roundMachine()),
                    120e-3);
 }
 
-// With groups of three ranks on nodes of 8, the group 6 7 8 crosses: two of its
-// three links leave the node, and each carries 2/3 of the sum both ways.
+// On nodes of 8, one group of three has ranks 6, 7 and 8: two of its three
+// links leave the node, and each carries 2/3 of the sum both ways.
 TEST(CollectiveTime, GroupsAcrossNodesPayForTheOuterLevel) {
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 12}, roundMachine()),
                    120e-3);
-  // Alone they fit one node.
+  // One or two groups fit in a node.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 3}, roundMachine()),
                    12e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 6}, roundMachine()),
                    12e-3);
-  // 12 ranks lie 8 and 4: what the four pass on, a quarter each, goes around
-  // three times.
+  // 12 ranks have 8 and 4 on two nodes, in three units of four. Each rank of a
+  // unit sends 2/3 of its quarter, 0.3 GB, between nodes.
   EXPECT_DOUBLE_EQ(
       time(StepKind::reduceScatter, 1.2e9, {12, 1, 24}, roundMachine()),
       2.0 / 3 * 0.3e9 / 10e9);
 }
 
 TEST(CollectiveTime, AllToAllAcrossNodesIsBoundByTrafficOutOfTheNode) {
-  // 8 of 16 peers are outside: half of 1.6 GB at 10 GB/s.
+  // 8 of 16 ranks are on the other node, so half of 1.6 GB crosses at 10 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 1.6e9, {16, 1}, roundMachine()),
                    80e-3);
 }
 
 TEST(CollectiveTime, EmptyPayloadCostsOnlyStepsAndPasses) {
-  // 8 ranks of a node: 7 steps of 1 us and a pass of 3 us; twice.
+  // 8 ranks of a node take 7 steps of 1 us and a pass of 3 us, an all-reduce
+  // twice.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0, {8, 1}, slowMachine()), 20e-6);
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0, {8, 1}, slowMachine()), 10e-6);
-  // 4 nodes of 8: 7 steps of 1 us and 3 of 4 us, passes of 3 us and 5 us.
+  // 4 nodes of 8 take 7 steps of 1 us and 3 of 4 us, and passes of 3 us and 5
+  // us.
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0, {32, 1}, slowMachine()), 27e-6);
 }
 
 TEST(CollectiveTime, ChunksArePipelined) {
-  // 2 ranks: one step of 1 us, and 9 us for 0.9 MB at 100 GB/s. In the best
-  // chunks (sqrt(1) + sqrt(9))^2 = 16 us; 3 us for the pass.
+  // 2 ranks take one step of 1 us, and 9 us for 0.9 MB at 100 GB/s. The best
+  // chunks take (sqrt(1) + sqrt(9))^2 = 16 us, and the pass 3 us.
   EXPECT_NEAR(time(StepKind::allGather, 0.9e6, {2, 1}, slowMachine()), 19e-6,
               1e-15);
 }
@@ -123,25 +126,27 @@ TEST(CollectiveTime, ASwitchThatSumsHalvesTheTraffic) {
   machine.levels[0].inSwitchReduction = true;
   machine.levels[0].reductionBandwidth = BytesPerSec{100e9};
   machine.levels[0].reductionLatency = Seconds{0.0};
-  // 8 ranks: 9/8 of 0.8 GB instead of 14/8, at 100 GB/s.
+  // 8 ranks send 9/8 of 0.8 GB instead of 14/8, at 100 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {8, 1}, machine), 9e-3);
-  // Two ranks are better off without: 1 instead of 3/2 of 0.8 GB.
+  // Two ranks are faster without the switch: they send 1 instead of 3/2 of 0.8
+  // GB.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 1}, machine), 8e-3);
-  // A scatter sums nothing in the switch: 7/8 of 0.8 GB.
+  // A reduce-scatter sums nothing in the switch and sends 7/8 of 0.8 GB.
   EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 0.8e9, {8, 1}, machine), 7e-3);
 }
 
 TEST(CollectiveTime, AMeshOfLinksIsAsFastAsItsRings) {
   Machine machine = roundMachine();
   machine.levels[0].rings = {1, 2, 4};
-  // 0.6 GB: 2 * 1/2 on one ring, 2 * 2/3 on two, 2 * 3/4 on four.
+  // A rank sends 2 * 1/2 of 0.6 GB on one ring, 2 * 2/3 on two, 2 * 3/4 on
+  // four.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.6e9, {2, 1}, machine), 6e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.6e9, {3, 1}, machine), 4e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.6e9, {4, 1}, machine), 2.25e-3);
 }
 
-// Bridges join pairs at 200 GB/s, a socket joins two pairs at 20, a node two
-// sockets at 10, the network nodes at 2.
+// Returns a machine whose pairs of devices have 200 GB/s, sockets of two pairs
+// 20, nodes of two sockets 10, and the network 2.
 Machine pairedMachine() {
   Machine machine;
   machine.devicesPerNode = 8;
@@ -157,33 +162,33 @@ Machine pairedMachine() {
 
 TEST(CollectiveTime, EveryLevelCarriesTheRemainder) {
   Machine machine = pairedMachine();
-  // A pair: 2 * 1/2 of 0.8 GB at 200 GB/s.
+  // A pair sends 2 * 1/2 of 0.8 GB at 200 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 1}, machine), 4e-3);
-  // A socket: each keeps 0.4 GB of its pair, 2 * 1/2 of it at 20 GB/s.
+  // In a socket, a rank sends 2 * 1/2 of its pair's share, 0.4 GB, at 20 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 1}, machine), 20e-3);
-  // A node: 0.2 GB are left, at 10 GB/s: the socket stays the slowest.
+  // In a node, 0.2 GB remain at 10 GB/s, so the socket stays the slowest.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {8, 1}, machine), 20e-3);
-  // Two nodes: 0.1 GB at 2 GB/s. Four: 2 * 3/4 of that.
+  // Two nodes send 0.1 GB at 2 GB/s, and four nodes 2 * 3/4 of that.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {16, 1}, machine), 50e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {32, 1}, machine), 75e-3);
-  // Every second rank: no pairs, so all 0.8 GB pass the socket.
+  // Every second rank has no pairs, so all 0.8 GB pass the socket.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 2}, machine), 40e-3);
-  // Two of four are in a socket: 0.4 GB between sockets takes as long.
+  // Two of four ranks share a socket: 0.4 GB between sockets take as long.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 2}, machine), 40e-3);
-  // Ranks 0 and 4: all of it between sockets.
+  // Ranks 0 and 4 send all 0.8 GB between sockets.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 4}, machine), 80e-3);
-  // Ranks 0 and 8: between nodes.
+  // Ranks 0 and 8 send all 0.8 GB between nodes.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 8}, machine), 400e-3);
 }
 
 TEST(CollectiveTime, ScatterAndGatherAreHalvesOfAnAllReduce) {
   Machine machine = pairedMachine();
-  // Shards of 0.1 GB from 8 ranks: as half of the all-reduce of 0.8 GB.
+  // Shards of 0.1 GB of 8 ranks take half as long as an all-reduce of 0.8 GB.
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0.1e9, {8, 1}, machine), 10e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 0.8e9, {8, 1}, machine),
                    10e-3);
-  // Each rank gets one eighth of 0.8 GB: 4 peers in the other socket at 10
-  // GB/s, 2 in the other pair at 20.
+  // Each rank gets one eighth of 0.8 GB from each peer: 4 peers are in the
+  // other socket at 10 GB/s, 2 in the other pair at 20.
   EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 0.8e9, {8, 1}, machine), 40e-3);
 }
 
@@ -196,7 +201,7 @@ TEST(PointToPointTime, UsesTheLinkBetweenTheRanks) {
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3);
   EXPECT_DOUBLE_EQ(seconds(8), 400e-3);
   EXPECT_DOUBLE_EQ(seconds(16), 400e-3);
-  // The sockets' own latency: 3 us a pass and 7 us a step.
+  // A socket takes 3 us per pass and 7 us per step.
   machine.levels[2].base = Seconds{3e-6};
   machine.levels[2].latency = Seconds{7e-6};
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3 + 10e-6);
@@ -249,8 +254,8 @@ std::string readInput(const std::string &name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The machine files' network figures against all-reduces that others measured:
-// 16 kinds of cluster, 2 to 1440 GPUs, 1 MiB to 1 GiB.
+// Compares the machine files' network figures with published measurements of
+// all-reduces: 16 kinds of cluster, 2 to 1440 GPUs, 1 MiB to 1 GiB.
 TEST(CollectiveTime, AgreesWithPublishedMeasurements) {
   using namespace mtplan::tools;
   std::vector<CollectiveRow> rows = readRows(
@@ -260,7 +265,7 @@ TEST(CollectiveTime, AgreesWithPublishedMeasurements) {
   for (const CollectiveRow &row : rows)
     EXPECT_GT(row.predicted, 0) << row.hardware;
   EXPECT_LT(medianError(rows), 0.15);
-  // No single kind of cluster hides behind the others.
+  // Every kind of cluster also has a small median error of its own.
   for (const CollectiveRow &first : rows) {
     std::vector<CollectiveRow> same;
     for (const CollectiveRow &row : rows)

@@ -1,7 +1,8 @@
 //===- compute_bound_test.cpp - No strategy beats the bound ---------------===//
 //
-// Every software on every machine: the search's bound must stay below what any
-// operator takes on any rank, or optima would be lost.
+// The search's lower bound must not exceed the time of any operator on any
+// rank, for every software and machine; otherwise the search could prune an
+// optimum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,7 +118,7 @@ TEST(ComputeLowerBound, NoStrategyIsFasterOnAnyMachineUnderAnySoftware) {
       }
     }
   }
-  // A bound of nothing would pass too.
+  // A bound of zero would pass too, so some bounds must be tight.
   EXPECT_GT(tight, tried / 50);
 }
 

@@ -1,4 +1,4 @@
-//===- compute_cost_test.cpp - Operators on a round device ----------------===//
+//===- compute_cost_test.cpp - Operator times worked by hand --------------===//
 
 #include <random>
 
@@ -11,9 +11,9 @@ using namespace mtplan::planner;
 
 namespace {
 
-// 100 units with tiles of 10 x 10, 1 Tflop/s in fp16 and a tenth of it in fp32,
-// 1 GB/s, half of each reached: round numbers, so that expectations are worked
-// by hand.
+// Returns a device of 100 units with tiles of 10 x 10, 1 Tflop/s in fp16, a
+// tenth of it in fp32, and 1 GB/s. Kernels reach half of each, so that
+// expectations are worked by hand.
 Machine roundMachine() {
   Machine machine;
   Device &device = machine.device;
@@ -42,7 +42,7 @@ Tensor tensor(std::vector<std::int64_t> shape, int elementBytes = 2) {
 
 enum : int { kM, kN, kK };
 
-// A product of m x k by k x n.
+// Returns a product of m x k by k x n.
 Case product(std::int64_t m, std::int64_t n, std::int64_t k,
              int elementBytes = 2) {
   Case result;
@@ -73,8 +73,8 @@ double time(const Case &c, int choice, const Machine &machine,
 }
 
 TEST(ComputeTime, FullWavesRunAtTheReachedRate) {
-  // 100 tiles of 10 x 10 x 100000: 2e9 flops at half of 1 Tflop/s is 4 ms; the
-  // bytes, 2 * (2 * 100 * 1e5 + 1e4), need 80 ms at half of 1 GB/s.
+  // 100 tiles of 10 x 10 x 100000 have 2e9 flops, 4 ms at half of 1 Tflop/s.
+  // The bytes, 2 * (2 * 100 * 1e5 + 1e4), take 80 ms at half of 1 GB/s.
   Case c = product(100, 100, 100'000);
   EXPECT_DOUBLE_EQ(time(c, kReplicated, roundMachine()), 0.04002e9 / 0.5e9);
   Machine machine = roundMachine();
@@ -89,11 +89,12 @@ Machine fastMemory() {
 }
 
 TEST(ComputeTime, APartialWaveTakesAsLongAsAFullOne) {
-  // 110 tiles are two waves of 100 units: as long as 200.
+  // 110 tiles are two waves of 100 units, and take as long as 200 tiles.
   double two = time(product(110, 100, 10'000), kReplicated, fastMemory());
   EXPECT_DOUBLE_EQ(two,
                    time(product(200, 100, 10'000), kReplicated, fastMemory()));
-  // 2 waves * 100 units * 100 elements * 2 * 10000 flops at 0.5 Tflop/s.
+  // 2 waves * 100 units * 100 elements * 20000 flops take 0.8 ms at 0.5
+  // Tflop/s.
   EXPECT_DOUBLE_EQ(two, 0.8e-3);
   // 105 rows need 11 rows of tiles, as 110 do.
   EXPECT_DOUBLE_EQ(two,
@@ -101,17 +102,17 @@ TEST(ComputeTime, APartialWaveTakesAsLongAsAFullOne) {
 }
 
 TEST(ComputeTime, IdleUnitsShareALongContraction) {
-  // 50 tiles on 100 units: two units for each half of k.
+  // 50 tiles on 100 units have two units each, one for each half of k.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 10'000), kReplicated, fastMemory()),
                    0.2e-3);
-  // 60 tiles leave too few to pair them up.
+  // 60 tiles leave too few units for a second one per tile.
   EXPECT_DOUBLE_EQ(time(product(60, 100, 10'000), kReplicated, fastMemory()),
                    0.4e-3);
-  // A share is at least 512 long: k of 600 is shared by 600 / 512 units, which
-  // leaves 512. 100 units * 100 * 2 * 512 flops at 0.5 Tflop/s.
+  // A unit's part of k is at least 512, so k of 600 takes as long as 512: 100
+  // units * 100 * 2 * 512 flops at 0.5 Tflop/s.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 600), kReplicated, fastMemory()),
                    20.48e-6);
-  // Shorter than that, it is not shared: 100 * 100 * 2 * 30.
+  // A shorter k is not shared: 100 * 100 * 2 * 30 flops.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 30), kReplicated, fastMemory()),
                    1.2e-6);
 }
@@ -136,7 +137,7 @@ TEST(ComputeTime, SinglePrecisionHasItsOwnPeak) {
 
 TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   // 5 products of 5 x 5 need a tile each, and each tile is padded to 10 x 10.
-  // 100 / 5 = 20 units could share k and leave 500, but 512 is the least.
+  // 20 units per tile would leave parts of k of 500, but the minimum is 512.
   Case c = product(5, 5, 10'000);
   c.op.factors.push_back({"h", 5, Split::head, true, Reduction::sum, 0.0});
   c.op.batch = {3};
@@ -145,7 +146,7 @@ TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   c.tensors = {tensor({5, 5, 10'000}), tensor({5, 10'000, 5}),
                tensor({5, 5, 5})};
   c.op.flops = Flops{5 * 2.0 * 5 * 5 * 10'000};
-  // 100 units * 100 elements * 2 * 512 flops at 0.5 Tflop/s.
+  // 100 units * 100 elements * 2 * 512 flops take 20.48 us at 0.5 Tflop/s.
   EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 20.48e-6);
 }
 
@@ -156,11 +157,11 @@ TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirShards) {
   c.op.operands = {{0, {0, 1}}, {1, {1}}};
   c.op.results = {{2, {0, 1}}};
   c.op.flops =
-      Flops{1e15}; // counted, but memory is what such operators wait for
+      Flops{1e15}; // no effect, because such operators are bound by memory
   c.tensors = {tensor({1000, 500}), tensor({500}), tensor({1000, 500}, 4)};
   Machine machine = roundMachine();
   machine.device.launch = Seconds{1e-3};
-  // 1 MB + 1 kB + 2 MB at half of 1 GB/s, and a launch.
+  // The operator moves 1 MB + 1 kB + 2 MB at half of 1 GB/s, after a launch.
   EXPECT_DOUBLE_EQ(time(c, kReplicated, machine), 3.001e6 / 0.5e9 + 1e-3);
   // Both halves of the batch read all 500 elements of the gain.
   EXPECT_DOUBLE_EQ(time(c, 0, machine), 1.501e6 / 0.5e9 + 1e-3);
@@ -193,7 +194,7 @@ TEST(ComputeTime, PassesMoveTheSoftwaresBytes) {
   Machine machine = roundMachine();
   machine.device.elementwiseEfficiency = 0.8; // 0.4 GB/s
   machine.device.launch = Seconds{1e-3};
-  // Half a million elements a millisecond and byte: 1.25 ms each.
+  // One byte for each of 0.5 million elements takes 1.25 ms at 0.4 GB/s.
   auto at = [&](PassKind kind, Phase phase) {
     Case c = pass(kind, phase);
     return computeTime(c.op, {{kReplicated}}, c.tensors, kMesh, machine,
@@ -229,7 +230,8 @@ TEST(ComputeTime, PassesOverWideElementsMoveMore) {
   software.passes.residual = {3, 5, 1, 1};
   Case c = pass(PassKind::residual, Phase::forward);
   c.tensors[0].elementBytes = c.tensors[2].elementBytes = 4;
-  // Half a batch: 1 MB of the 2 MB, 3 bytes for every two.
+  // Half a batch has 1 MB of the 2 MB, and the pass moves 3 bytes for every
+  // two.
   EXPECT_DOUBLE_EQ(computeTime(c.op, {{0}}, c.tensors, kMesh, roundMachine(),
                                software, Precision::fp32)
                        .value,
@@ -260,10 +262,10 @@ TEST(ComputeTime, ACausalSplitLeavesTheLastRankMoreWork) {
   c.op.results = {{1, {0, 1}}};
   c.op.flops = Flops{1e9};
   c.tensors = {tensor({100, 10}), tensor({100, 10})};
-  // 1 Gflop at a quarter of 1 Tflop/s.
+  // 1 Gflop takes 4 ms at a quarter of 1 Tflop/s.
   EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 4e-3);
   EXPECT_DOUBLE_EQ(time(c, 1, fastMemory()), 2e-3);
-  // The second of two ranks sees three quarters of the triangle.
+  // The second of two ranks computes three quarters of the causal triangle.
   EXPECT_DOUBLE_EQ(time(c, 0, fastMemory()), 3e-3);
 }
 

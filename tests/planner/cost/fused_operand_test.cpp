@@ -18,8 +18,8 @@ constexpr double kNano = 1e-9;
 enum Tensors : int { kX, kW, kY, kZ };
 enum Factors : int { kB, kI, kO };
 
-// y [8, 16] = x [8, 4] w, and a consumer z of y; two bytes an element, on two
-// ranks. A byte takes a nanosecond, a launch three.
+// A model with y [8, 16] = x [8, 4] w and a consumer z of y, two bytes per
+// element, on two ranks. A byte takes 1 ns, a launch 3 ns.
 struct Followed {
   Followed() {
     SegmentGraph segment;
@@ -60,7 +60,7 @@ struct Followed {
   SegmentGraph &segment() { return model.segments[0]; }
   Op &consumer() { return segment().ops[1]; }
 
-  // Splits the product along `product` and its consumer along `pass`.
+  // Returns a plan that splits the product along `product` and z along `pass`.
   SegmentPlan planOf(int product, int pass) {
     SegmentPlan plan;
     plan.strategies = {{{kReplicated, product}}, {{kReplicated, pass}}};
@@ -84,7 +84,7 @@ struct Followed {
 };
 
 // A rank's shard of y or z has 128 bytes.
-TEST(FusedOperand, IsReadInTheLayoutItIsMadeIn) {
+TEST(FusedOperand, NeedsTheLayoutOfTheResult) {
   Followed one;
   ASSERT_EQ(check(one.model), std::vector<std::string>{});
   // The fused kernel writes z instead of y, so z takes no more time.
@@ -183,7 +183,7 @@ TEST(FusedOperand, IsWrittenAndRead) {
   EXPECT_EQ(formatModelGraph(read), text);
 }
 
-TEST(FusedOperand, IsRejectedWhereItCannotBe) {
+TEST(FusedOperand, InvalidFusionsAreRejected) {
   auto complaint = [](auto change) {
     Followed one;
     change(one.segment());

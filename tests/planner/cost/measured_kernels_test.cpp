@@ -1,4 +1,4 @@
-//===- measured_kernels_test.cpp - Figures of one software's kernels ------===//
+//===- measured_kernels_test.cpp - Measured rates of kernels --------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(MeasuredKernels, AreWrittenAndRead) {
   EXPECT_THAT(text, HasSubstr("bf16_GBps"));
 }
 
-TEST(MeasuredKernels, MistakesAreReportedWithTheirPlace) {
+TEST(MeasuredKernels, MistakesAreReportedWithTheirPointer) {
   json kernels = someKernels();
   kernels["attention"].erase("fp32_backward");
   kernels["passes"]["layer_norm"]["fp32_GBps"] = quantity(-1);
@@ -122,7 +122,7 @@ TEST(MeasuredKernels, ApplyToTheirSoftwareAndPrecisionAlone) {
             norm.seconds(plain, own, Precision::fp16));
   EXPECT_EQ(norm.seconds(machine, other, Precision::fp32),
             norm.seconds(plain, other, Precision::fp32));
-  // A part of another operator by the software's file, and measured.
+  // The software's file gives dropout no bytes, but the measured rate applies.
   Software within = own;
   within.passes.dropout = {0, 0, 0, 0};
   const OnePass dropout("dropout");
@@ -149,9 +149,9 @@ TEST(MeasuredKernels, MayHaveVariants) {
   EXPECT_NEAR(rate("gelu", Precision::fp32), 8e9, 1);
   EXPECT_NEAR(rate("relu", Precision::fp32), 16e9, 1);
   EXPECT_NEAR(rate("", Precision::fp32), 16e9, 1);
-  // Not measured in that precision.
+  // The variant is not measured in bf16, so the rate of its kind applies.
   EXPECT_NEAR(rate("gelu", Precision::bf16), 12e9, 1);
-  // No machine that says nothing of it has another price for it.
+  // Machines without measurements of a variant price it like its kind.
   OnePass plain("activation"), erf("activation");
   erf.op.variant = "gelu";
   for (const char *name : {"cpu", "dgx-h100"})
@@ -201,7 +201,7 @@ TEST(MeasuredKernels, AttentionWithDropoutMayHaveItsOwnShare) {
   EXPECT_EQ(attentionRateOf(own, device, Precision::fp32).forward, 0.5);
   EXPECT_EQ(attentionRateOf(own, device, Precision::bf16, true).forward,
             device.attentionEfficiency);
-  // Without a measurement with dropout it is as attention without dropout.
+  // Dropout without a measurement of its own has the rate of plain attention.
   const Machine without = parseMachine(fileWith(someKernels()).dump());
   EXPECT_EQ(
       attentionRateOf(own, without.device, Precision::fp32, true).backward,

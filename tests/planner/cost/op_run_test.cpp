@@ -12,8 +12,9 @@
 namespace mtplan::planner {
 namespace {
 
-// y = a W and z = a V, of [rows, in] and weights [in, out]; backward the
-// gradients of both weights, and of `a` by two products and a sum.
+// y = a W and z = a V, with `a` [rows, in] and weights [in, out]. Backward
+// computes the gradients of both weights, and that of `a` by two products and a
+// sum.
 class Pair {
 public:
   Pair(std::int64_t rows, std::int64_t in, std::int64_t outY,
@@ -49,7 +50,7 @@ public:
     norm.operands = {{x, {0, 1}}};
     norm.results = {{a, {0, 1}}};
     segment.ops.push_back(norm);
-    // Letters of the operands and the result, of r, i, o.
+    // `first`, `second` and `third` are factors of the operands and the result.
     auto product = [&](int one, int two, int result, std::vector<int> first,
                        std::vector<int> second, std::vector<int> third,
                        std::int64_t out, Phase phase) {
@@ -98,7 +99,7 @@ public:
     double time = computeTime(one, runs[at], strategy, segment.tensors, mesh,
                               machine, software)
                       .value;
-    // The lower bound holds whatever the product is batched with.
+    // The lower bound also holds for a product of a batch.
     EXPECT_LE(
         computeLowerBound(one, runs[at], segment.tensors, 1, machine, software)
             .value,
@@ -118,8 +119,8 @@ Software plain(bool isFused) {
   return software;
 }
 
-// Two products of 1024 and 3072 columns are one of 4096 columns: each its share
-// of that one's time, and the sum of input gradients takes none.
+// Two products of 1024 and 3072 columns run as one of 4096 columns and share
+// its time; the sum of input gradients takes no time.
 TEST(OpRun, ProductsOfOneInputAreBatched) {
   Pair both(4096, 2048, 1024, 3072), one(4096, 2048, 4096, 64);
   Software batched = plain(true), apart = plain(false);
@@ -138,7 +139,7 @@ TEST(OpRun, ProductsOfOneInputAreBatched) {
   EXPECT_GT(both.seconds(kSum, apart, Precision::bf16), 0.0);
 }
 
-// Large products in fp8: the ratio of the rates, 1979 at 0.58 over 989 at 0.66.
+// Large fp8 products gain the ratio of rates: 1979 at 0.58 over 989 at 0.66.
 TEST(OpRun, ProductsOfLayersAreInFp8) {
   Pair pair(16384, 16384, 16384, 64);
   Software software = plain(false);
@@ -147,8 +148,8 @@ TEST(OpRun, ProductsOfLayersAreInFp8) {
   EXPECT_NEAR(wide / narrow, 1979 * 0.58 / (989.4 * 0.66), 0.03);
   EXPECT_EQ(pair.seconds(kNorm, software, Precision::fp8),
             pair.seconds(kNorm, software, Precision::bf16));
-  // Casts: behind a norm 1 byte per element of the input, 5 of the weight, and
-  // of the gradient 4, once; at the rate of passes.
+  // Casts move 1 byte per element of an input behind a norm, 5 of the weight
+  // and, once, 4 of the gradient, at the rate of passes.
   software.casts = {100, 1, 5, 4};
   const double rate = pair.machine.device.passRate().value;
   const double elements = 16384.0 * 16384.0;
@@ -164,8 +165,8 @@ TEST(OpRun, ProductsOfLayersAreInFp8) {
   EXPECT_EQ(pair.seconds(kY, software, Precision::fp8), wide);
 }
 
-// 1 + spread sqrt(2 ln N) of everything a device computes.
-TEST(OpRun, TheSlowestDeviceSetsThePace) {
+// All compute takes 1 + spread sqrt(2 ln N) times as long on N devices.
+TEST(OpRun, SlowestDeviceSetsTheTime) {
   Pair pair(4096, 2048, 1024, 3072);
   Software software = plain(false);
   for (int op : {kNorm, kY, kSum})

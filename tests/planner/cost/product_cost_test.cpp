@@ -11,7 +11,7 @@ using namespace mtplan::planner;
 
 namespace {
 
-// 100 units at 1 Tflop/s in fp16, half of it reached.
+// Returns a device of 100 units and 1 Tflop/s in fp16, half of it reached.
 Device roundDevice(std::vector<Tile> tiles) {
   Device device;
   device.units = 100;
@@ -29,15 +29,16 @@ double time(const Device &device, double m, double n, double k,
 
 TEST(ProductTime, TakesTheFastestTile) {
   Device device = roundDevice({{20, 10, 1.0}, {10, 10, 0.8}});
-  // A wave of the large tile is 100 * 200 * 2 * 10000 flops: 0.8 ms; of the
-  // small one, at 0.8 of the rate, 0.5 ms.
-  // 60 large tiles, one wave; 110 small ones, two.
+  // A wave of large tiles has 100 * 200 * 2 * 10000 flops and takes 0.8 ms; a
+  // wave of small tiles, at 0.8 of the rate, takes 0.5 ms. The product has one
+  // wave of 60 large tiles, or two of 110 small ones.
   EXPECT_DOUBLE_EQ(time(device, 110, 100, 10'000), 0.8e-3);
-  // 100 small tiles, one wave; 50 large ones, of which two share each k.
+  // The product has one wave of 100 small tiles, or 50 large tiles of two
+  // units.
   EXPECT_DOUBLE_EQ(time(device, 100, 100, 10'000), 0.4e-3);
-  // 105 large tiles, two waves; 210 small ones, three.
+  // The product has two waves of 105 large tiles, or three of 210 small ones.
   EXPECT_DOUBLE_EQ(time(device, 420, 50, 10'000), 1.5e-3);
-  // 10 of either, so ten units share each.
+  // The product has 10 tiles of either size, so ten units share each.
   EXPECT_DOUBLE_EQ(time(device, 10, 100, 10'000), 0.05e-3);
 }
 
@@ -45,9 +46,10 @@ TEST(ProductTime, AWaveHasAFixedTimeInProportionToItsArea) {
   Device device = roundDevice({{20, 10, 1.0}, {10, 10, 0.8}});
   device.wave = Seconds{40e-6};
   EXPECT_DOUBLE_EQ(time(device, 110, 100, 10'000), 0.84e-3);
-  // Three waves of the tile of half the area.
+  // A wave of the small tile, of half the area, takes 20 us more.
   EXPECT_DOUBLE_EQ(time(device, 420, 50, 10'000), 1.56e-3);
-  // Half a wave, though contractions are too short to be shared.
+  // A partial wave has a part of the fixed time, even if k is too short to
+  // share.
   EXPECT_DOUBLE_EQ(time(device, 100, 100, 10'000), 0.42e-3);
   EXPECT_DOUBLE_EQ(time(device, 10, 100, 500), 25e-6 + 2e-6);
 }
@@ -56,7 +58,7 @@ TEST(ProductTime, UnalignedExtentsAreSlow) {
   Device device = roundDevice({{1, 1, 1.0}});
   device.products.unaligned64 = 0.5;
   device.products.unaligned8 = 0.25;
-  // Units of one element: 2 m n k / 0.5 Tflop/s.
+  // Tiles have one element, so the time is 2 m n k / 0.5 Tflop/s.
   auto slowdown = [&](double m, double n, double k, Precision precision) {
     double rate = precision == Precision::fp16 ? 0.5e12 : 0.05e12;
     return time(device, m, n, k, 1, precision) * rate / (2 * m * n * k);

@@ -1,7 +1,7 @@
-//===- fit_machine_test.cpp - Known machines, found again -----------------===//
+//===- fit_machine_test.cpp - The fit recovers known machines -------------===//
 //
-// The planner's own prices make measurements from a machine whose figures are
-// known, exactly or with noise; the fit must find those figures.
+// The planner's cost model generates measurements of a machine with known
+// figures, exactly or with noise; the fit must find those figures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,8 @@ json quantity(json value) {
   return {{"value", std::move(value)}, {"source", "a test"}};
 }
 
-// Figures of dgx-a100-80g, those in the list replaced by "fit".
+// Returns the file of dgx-a100-80g with "fit" in place of the figures of
+// kTruth.
 json machineToFit() {
   json file;
   file["name"] = "ours";
@@ -90,7 +91,7 @@ Machine trueMachine() {
   return parseMachine(file["machine"].dump());
 }
 
-/// A measurement file of what the true machine would take.
+/// A measurement file with the times of the true machine and optional noise.
 class Bench {
 public:
   explicit Bench(double spread = 0.0, unsigned seed = 1)
@@ -128,9 +129,9 @@ private:
     for (int rows : {64, 128, 256, 384, 512, 640, 1024, 2048})
       for (int columns : {512, 1024, 2048, 4096, 6144})
         addProduct(rows, columns, 2048, 1);
-    for (int columns : {1032, 4104, 8200}) // of 8 and not of 64
+    for (int columns : {1032, 4104, 8200}) // multiples of 8, not of 64
       addProduct(4096, columns, 4096, 1);
-    for (int columns : {1030, 4100, 8195}) // not of 8
+    for (int columns : {1030, 4100, 8195}) // not multiples of 8
       addProduct(4096, columns, 4096, 1);
     for (int batch : {16, 64, 256})
       for (int size : {1024, 2048})
@@ -160,8 +161,8 @@ private:
     made.ranks = row.value("ranks", 2);
     made.stride = row.value("stride", 1);
     double seconds = made.predicted(truth);
-    // A sum of twelve uniform numbers is nearly normal, and the same
-    // everywhere.
+    // A sum of twelve uniform numbers is nearly normal, and the same on every
+    // platform.
     double sum = -6;
     for (int i = 0; i < 12; ++i)
       sum += static_cast<double>(random() >> 11) * 0x1p-53;
@@ -194,8 +195,8 @@ TEST(FitMachine, FindsAKnownMachine) {
     EXPECT_LT(residual.rms, 1e-3) << nameOf(residual.kind);
 }
 
-// 2 % of noise on each of some 240 measurements. What most of the times depend
-// on comes out within 2 %, the rest within what the fit itself says.
+// Some 240 measurements have 2 % of noise each. Every figure is within 2 %, or
+// within four of the standard deviations that the fit reports.
 TEST(FitMachine, FindsItUnderNoise) {
   for (unsigned seed : {1U, 2U, 3U}) {
     MachineFit fit = fitted(Bench(0.02, seed).text());
@@ -243,8 +244,7 @@ TEST(FitMachine, WritesAMachineFileWithSources) {
             "ours");
 }
 
-// Memory that copies faster than its peak ends at the bound 1, which the result
-// reports.
+// An efficiency above 1 is fitted as the bound 1, which the result reports.
 TEST(FitMachine, StaysWithinPhysics) {
   Bench bench;
   for (json &row : bench.file["passes"])
@@ -259,7 +259,7 @@ TEST(FitMachine, StaysWithinPhysics) {
   }
 }
 
-// The messages of a fit that cannot be.
+// Returns the errors of a fit that must fail.
 std::vector<std::string> refusals(const Bench &bench) {
   std::vector<std::string> errors;
   EXPECT_FALSE(fitMachine(parseMeasurements(bench.text()), errors));
@@ -290,7 +290,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   EXPECT_THAT(errors[0], HasSubstr("/machine/levels/1/bandwidth_GBps: no "
                                    "measurement depends on it; measure "));
 
-  // Only products that divide by 64, one at a time.
+  // Keeps only products that divide by 64 and are not batched.
   bench = Bench();
   std::erase_if(bench.file["products"].get_ref<json::array_t &>(),
                 [](const json &row) {
@@ -304,7 +304,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   EXPECT_THAT(errors[1], HasSubstr("unaligned_8_rate"));
   EXPECT_THAT(errors[2], HasSubstr("batched_rate"));
 
-  // One size over one group: rate and delays cannot be told apart.
+  // One size over one group does not separate rate and delays.
   bench = Bench();
   std::erase_if(bench.file["collectives"].get_ref<json::array_t &>(),
                 [](const json &row) {
@@ -313,7 +313,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   errors = refusals(bench);
   EXPECT_GT(errors.size(), 1U);
 
-  // The first tile's rate is by what the others are counted.
+  // The first tile's rate is the unit of the other rates and cannot be fitted.
   bench = Bench();
   bench.file["machine"]["device"]["tiles"]["value"][0][2] = "fit";
   errors = refusals(bench);
@@ -377,8 +377,8 @@ TEST(ParseMeasurements, NamesEveryMistakeWithItsPlace) {
   EXPECT_THAT(messageOf(json::array()), HasSubstr("must be an object"));
 }
 
-// A straight line through points that are not on one, by hand: y = 1 + x
-// through (0, 1), (1, 2), (2, 3.3), (3, 3.7) has slope 0.94 and start 1.09.
+// The least-squares line through (0, 1), (1, 2), (2, 3.3), (3, 3.7), worked by
+// hand, has slope 0.94 and start 1.09.
 TEST(LeastSquares, FitsALine) {
   const double kX[] = {0, 1, 2, 3}, kY[] = {1, 2, 3.3, 3.7};
   auto errors = [&](const std::vector<double> &values) {
@@ -391,10 +391,11 @@ TEST(LeastSquares, FitsALine) {
   LeastSquares line = solveLeastSquares({unknown, unknown}, errors);
   EXPECT_NEAR(line.values[0], 1.09, 1e-6);
   EXPECT_NEAR(line.values[1], 0.94, 1e-6);
-  // Residuals 0.09, 0.03, -0.33, 0.21: their squares sum to 0.162, of two too
-  // many points 0.081 each; of the slope over 5, the spread of x.
+  // The squares of the residuals 0.09, 0.03, -0.33, 0.21 sum to 0.162, or 0.081
+  // per degree of freedom; the slope's variance is that over 5, the spread of
+  // x.
   EXPECT_NEAR(line.deviations[1], std::sqrt(0.081 / 5), 1e-6);
-  // Bounded, the slope is what it may be, and the start the mean of the rest.
+  // A bounded slope is at its bound, and the start is the mean of the rest.
   unknown.most = 0.5;
   LeastSquares bound =
       solveLeastSquares({{-10, 10, {0}, FitScale::linear}, unknown}, errors);

@@ -1,6 +1,6 @@
-//===- groups_test.cpp - Process groups, as others list them --------------===//
+//===- groups_test.cpp - Process groups equal published lists -------------===//
 //
-// features 1M and K12.
+// Tests M1 to M3 and K12 of docs/closed-forms.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ Parallelism sharedOut(int tp, int pp, int dp) {
   return config;
 }
 
-// M1: Megatron's docstring (core/parallel_state.py), 16 ranks.
+// M1: the docstring of Megatron's core/parallel_state.py lists 16 ranks.
 TEST(Groups, EqualMegatronsExample) {
   Parallelism config = sharedOut(2, 4, 2);
   EXPECT_EQ(groups(config, {"tp"}), (Groups{{0, 1},
@@ -59,26 +59,26 @@ TEST(Groups, EqualMegatronsExample) {
   EXPECT_EQ(
       groups(config, {"pp"}),
       (Groups{{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}));
-  // One replica of the model: its stages and their tensor ranks.
+  // A group over pp and tp is one replica of the model.
   EXPECT_EQ(groups(config, {"pp", "tp"}),
             (Groups{{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}}));
 }
 
-// M2: 8 GPUs, two replicas of four.
+// M2: 8 GPUs are two replicas of four.
 TEST(Groups, TwoReplicasOfFour) {
   Parallelism config = sharedOut(4, 1, 2);
   EXPECT_EQ(groups(config, {"tp"}), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   EXPECT_EQ(groups(config, {"dp"}), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
 }
 
-// K12: DP rank 0 sees GPUs 0 and 1; behind them are 2 and 3.
+// K12: the first stages are on GPUs 0 and 1, the second stages on 2 and 3.
 TEST(Groups, TwoPipelinesOfTwo) {
   Parallelism config = sharedOut(1, 2, 2);
   EXPECT_EQ(groups(config, {"pp"}), (Groups{{0, 2}, {1, 3}}));
   EXPECT_EQ(groups(config, {"dp"}), (Groups{{0, 1}, {2, 3}}));
 }
 
-// Experts and context between replicas and tensor ranks: tp - cp - ep - dp.
+// The axes nest in the order tp - cp - ep - dp - pp.
 TEST(Groups, NestInMegatronsOrder) {
   Parallelism config = sharedOut(2, 2, 4);
   config.cp = 2;
@@ -88,11 +88,11 @@ TEST(Groups, NestInMegatronsOrder) {
   EXPECT_EQ(groups(config, {"ep"})[0], (std::vector{0, 4}));
   EXPECT_EQ(groups(config, {"dp"})[0], (std::vector{0, 8}));
   EXPECT_EQ(groups(config, {"pp"})[0], (std::vector{0, 16}));
-  // Replicas that hold the same weights outside experts.
+  // Ranks along dp and ep hold the same weights outside experts.
   EXPECT_EQ(groups(config, {"dp", "ep"})[1], (std::vector{1, 5, 9, 13}));
 }
 
-// M3, over all ways to write 1 to 64 ranks as tp * cp * dp * pp.
+// M3: tests all ways to write 1 to 64 ranks as tp * cp * dp * pp.
 TEST(Groups, ContainEveryRankOncePerAxis) {
   for (int world = 1; world <= 64; ++world)
     for (int tp = 1; tp <= world; ++tp)

@@ -45,7 +45,7 @@ TEST(Layout, PlacementsAreReadAndWritten) {
   EXPECT_EQ(placementOf(layout, kTp), kPartial);
   EXPECT_EQ(placementOf(layout, kCp), 0);
   EXPECT_EQ(placementOf(Layout::replicated(2), kDp), kReplicated);
-  // Between dp and cp, since axes of a dimension are ascending.
+  // tp is inserted between dp and cp, since axes of a dimension are ascending.
   EXPECT_EQ(withPlacement(layout, kTp, 0), split({{kDp, kTp, kCp}, {}}));
   EXPECT_EQ(withPlacement(layout, kDp, 1), split({{kCp}, {kDp}}, {kTp}));
   EXPECT_EQ(withPlacement(layout, kCp, kPartial),
@@ -151,7 +151,7 @@ Array sized(std::int64_t rows, std::int64_t columns) {
           std::vector<std::int64_t>(static_cast<std::size_t>(rows * columns))};
 }
 
-// Part `index` of `parts` along `dim`.
+// Returns part `index` of `parts` along `dim`.
 Array chunk(const Array &array, int dim, int index, int parts) {
   Array piece = sized(dim == 0 ? array.rows / parts : array.rows,
                       dim == 1 ? array.columns / parts : array.columns);
@@ -202,7 +202,7 @@ Array pieceOf(const Array &global, const Layout &layout, int rank) {
   return piece;
 }
 
-// True if two ranks differ along no axis outside `axes`.
+// Returns whether two ranks differ along no axis outside `axes`.
 bool sameBut(int a, int b, const std::vector<int> &axes) {
   for (int axis = 0; axis < 3; ++axis)
     if (coordinate(a, axis) != coordinate(b, axis) &&
@@ -221,7 +221,7 @@ Ranks distribute(const Array &global, const Layout &layout,
     ranks.push_back(pieceOf(global, layout, rank));
   if (layout.partial.empty())
     return ranks;
-  // The first rank of each group of terms holds what the others leave over.
+  // The first rank of each group has the term that completes the reduction.
   for (int rank = 0; rank < kMesh.ranks(); ++rank) {
     int root = 0;
     while (!sameBut(root, rank, layout.partial))
@@ -308,8 +308,8 @@ TEST(ReshardSteps, TurnsAnyLayoutIntoAnyOtherOnRealArrays) {
     std::map<int, int> stepsOf;
     Layout now = from;
     for (const ReshardStep &step : reshardSteps(from, to)) {
-      // Data can only move as the step says if the step leaves from where it
-      // says and arrives as the minor-most axis.
+      // A step is a valid data movement only if its axis is the minor-most of
+      // the source and of the target dimension.
       if (step.fromDim >= 0) {
         ASSERT_EQ(now.dims[static_cast<std::size_t>(step.fromDim)].back(),
                   step.axis);

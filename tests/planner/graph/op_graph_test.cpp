@@ -318,7 +318,7 @@ TEST(GraphFile, SaysWhereItIsWrong) {
   EXPECT_EQ(messageOf(edited("\"kind\": \"einsum\"", "\"variant\": \"wide\"")),
             "/segments/0/ops/0/variant: is \"wide\", but there is no kind that "
             "it is of");
-  // Well-formed text is still checked.
+  // Well-formed text with an unsound graph is rejected.
   EXPECT_EQ(messageOf(edited("\"carried_out\": [2]", "\"carried_out\": [5]")),
             "/segments/0/gradient_in/0: \"dy\" and \"dw\" must have one "
             "shape\n/segments/0/carried_in/0: \"x\" and \"dw\" must have one "
@@ -344,10 +344,10 @@ TEST(OpGraph, ParametersHaveAShareOfTheirSegment) {
   };
   read(0, 0);
   read(0, 1);
-  read(0, 0); // twice
-  read(1, 1); // shared
+  read(0, 0); // counted once
+  read(1, 1); // shared with segment 0
   read(1, 2);
-  read(1, 3); // of other ranks
+  read(1, 3); // expert weights are not counted
   shareSegments(graph);
   EXPECT_DOUBLE_EQ(graph.parameters[0].ofSegment, 0.75);
   EXPECT_DOUBLE_EQ(graph.parameters[1].ofSegment, 0.25);

@@ -88,7 +88,8 @@ TEST(StrategiesOf, AnAxisOfOneRankHasNothingToChoose) {
 }
 
 TEST(StrategiesOf, AValueIsNotASumAndAMaximumAtOnce) {
-  // m[t] = max over i of a sum over o: both missing from the result.
+  // m[t] is a maximum over i of a sum over o, and the result has neither
+  // factor.
   Op op = linearLayer();
   op.factors[kI].reduction = Reduction::max;
   op.results = {{3, {kT}}};
@@ -148,7 +149,7 @@ TEST(LayoutsOf, AMaximumIsPartialAsAMaximum) {
   op.factors[kI].reduction = Reduction::max;
   EXPECT_EQ(resultLayout(op, {{kReplicated, kI}}, 0),
             (Layout{{{}, {}}, {1}, Reduction::max}));
-  // An addend waits for a sum; a maximum does not make it partial.
+  // Only a sum makes an addend partial; a maximum does not.
   EXPECT_EQ(operandLayout(op, {{kReplicated, kI}}, 2), Layout::replicated(1));
 }
 
@@ -174,7 +175,7 @@ TEST(LayoutsOf, RanksTogetherDoTheWholeWork) {
   }
 }
 
-TEST(Describe, UsesTheFieldsWords) {
+TEST(Describe, UsesCommonTerms) {
   Op op = linearLayer();
   EXPECT_EQ(describe(op, {{kReplicated, kO}}, kTwoAxes), "column");
   EXPECT_EQ(describe(op, {{kT, kO}}, kTwoAxes), "batch + column");

@@ -133,8 +133,8 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(machine.levels[1].rings, (std::vector<double>{1, 2}));
 }
 
-// The devices of a node share its host's memory evenly. A host has all of its
-// members or is left out.
+// A machine file has all figures of a host or none. The devices of a node share
+// its host's memory evenly.
 TEST(ParseMachine, AHostIsAllOrNothing) {
   EXPECT_FALSE(parseMachine(smallFile().dump()).host);
   EXPECT_EQ(hostShareOf(parseMachine(smallFile().dump()), 8), Bytes{});
@@ -274,7 +274,7 @@ TEST(SlowestOf, GrowsWithTheRootOfTheLogarithm) {
   EXPECT_EQ(slowestOf(device, 1000), 1.0);
   device.spread = 0.01;
   EXPECT_EQ(slowestOf(device, 1), 1.0);
-  // The root of 2 ln 2981 = 2 * 8 is 4.
+  // sqrt(2 ln 2981) = sqrt(2 * 8) is 4.
   EXPECT_NEAR(slowestOf(device, 2981), 1.04, 1e-6);
 }
 
@@ -328,7 +328,7 @@ TEST(ParseMachine, NamesEveryMistake) {
   EXPECT_EQ(std::ranges::count(message, '\n'), 3) << message;
 }
 
-TEST(ParseMachine, TextThatIsNoJsonIsPlaced) {
+TEST(ParseMachine, InvalidJsonIsReportedWithItsPosition) {
   EXPECT_EQ(messageOf(""),
             "1:1: not JSON: syntax error while parsing value - unexpected "
             "end of input; expected '[', '{', or a literal");

@@ -15,7 +15,7 @@ json quantity(json value) {
   return {{"value", std::move(value)}, {"source", "a test"}};
 }
 
-// Six H200 on a link of 40 GB/s.
+// Returns a machine of six H200 on a link of 40 GB/s.
 json shortFile() {
   return {{"name", "six"},
           {"devices_per_node", quantity(6)},
@@ -42,12 +42,12 @@ TEST(ShortMachine, NamesADeviceAndOneLink) {
   EXPECT_EQ(machine.levels[0].bandwidth, BytesPerSec{40e9});
   EXPECT_DOUBLE_EQ(machine.levels[0].latency.value, 2.7e-6);
   EXPECT_DOUBLE_EQ(machine.levels[0].base.value, 19.2e-6);
-  // All else is the preset's.
+  // All other figures are those of the preset.
   Machine preset = loadMachine("hgx-h200");
   preset.name = machine.name;
   preset.devicesPerNode = machine.devicesPerNode;
   preset.levels = machine.levels;
-  preset.host.reset(); // a node's, not a device's
+  preset.host.reset(); // belongs to the node
   EXPECT_EQ(formatMachine(machine, ""), formatMachine(preset, ""));
 }
 
@@ -75,12 +75,12 @@ TEST(ShortMachine, ADeviceMayDeriveFromAnother) {
   EXPECT_EQ(machine.device.gemmEfficiency, 0.5);
   EXPECT_EQ(machine.device.units, 108);
   EXPECT_EQ(machine.device.bandwidth, preset.device.bandwidth);
-  // The name stays what it is like, unless it is given.
+  // A device without a name has the name in `like`.
   file["device"].erase("name");
   EXPECT_EQ(parseMachine(file.dump()).device.name, "A100-SXM4-80GB");
 }
 
-// V100 has no bf16: its machines' precision comes with it, and may be replaced.
+// V100 has no bf16, so its default precision is fp16. A file may replace it.
 TEST(ShortMachine, ThePrecisionComesWithTheDevice) {
   json file = shortFile();
   file["device"] = "V100-SXM3-32GB";
@@ -102,7 +102,7 @@ TEST(ShortMachine, UnknownDevicesNameTheNearestAndAll) {
             0U)
       << message;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  file["device"] = "A100"; // no other is as short as "cpu core"
+  file["device"] = "A100"; // edit distance alone prefers "cpu core"
   EXPECT_NE(messageOf(file).find("; nearest is \"A100-SXM4-40GB\", and"),
             std::string::npos);
   file["device"] = {{"like", "TPU"}};
@@ -114,7 +114,7 @@ TEST(ShortMachine, UnknownDevicesNameTheNearestAndAll) {
   EXPECT_EQ(messageOf(file).find("/device: must be an object"), 0U);
 }
 
-TEST(ShortMachine, MistakesKeepTheirPlace) {
+TEST(ShortMachine, MistakesKeepTheirPointer) {
   json file = shortFile();
   file["link"]["bandwidth_GBps"] = 40;
   file["link"]["ranks"] = quantity(2);
@@ -134,7 +134,7 @@ TEST(ShortMachine, MistakesKeepTheirPlace) {
       << messageOf(file);
 }
 
-// A name means one device: presets that share one agree on every figure.
+// Presets with the same device name agree on every figure of the device.
 TEST(ShortMachine, PresetsWithOneDeviceAgree) {
   std::vector<std::string> names = knownDevices();
   std::size_t presets = 0;

@@ -25,7 +25,7 @@ json pass(int first) {
           {"backward_kernels", quantity(first + 3)}};
 }
 
-// Every number differs, so that none can be mistaken for its neighbour.
+// Returns a file in which all numbers differ, so that a swap is found.
 json smallFile() {
   return {{"name", "small"},
           {"attention",
@@ -222,13 +222,14 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // 32 of passes, 10 of parameters, 4 and 5 of collectives, 4 of casts, 5 of
-  // joins, 5 beside them; of attention 3 and 4, or 8 and 4; the launch.
+  // Both files have 65 values of passes (32), parameters (10), collectives (4
+  // and 5), casts (4), joins (5) and others (5); one file has 3 + 4 of
+  // attention, the other 8 + 4; one value is the launch.
   EXPECT_EQ(values, 2 * 65 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
-  // Objects, texts and the list of rates too.
+  // Objects, texts and the list of rates are required, too.
   std::vector<std::string> missing;
   for (const char *key :
        {"name", "attention", "passes", "cross_entropy_bytes", "parameters",
@@ -239,7 +240,7 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
     file.erase(key);
     EXPECT_EQ(messageOf(file.dump()), std::string("/") + key + ": is missing");
   }
-  // Rare members may be missing.
+  // Some members are optional.
   json rare = smallFile();
   for (const char *key :
        {"gathered_fp8_share", "flat_ring_GBps", "per_sharer_us"})
@@ -296,7 +297,7 @@ TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {
             "/passes/rope: must be an object, got 3");
   EXPECT_EQ(messageWith("/passes/ropes", pass(1)),
             "/passes/ropes: unknown key; the nearest valid key is \"rope\"");
-  // Scores mean nothing to a fused kernel.
+  // A fused kernel has no figures of scores.
   EXPECT_EQ(messageWith("/attention/scores", json::object()).substr(0, 31),
             "/attention/scores: unknown key;");
 }
@@ -308,7 +309,7 @@ TEST(ParseSoftware, MalformedJsonIsReportedWithItsPlace) {
 
 TEST(FormatSoftware, RoundTrips) {
   for (const json &file : {smallFile(), scoreFile()}) {
-    // Sources are all one text here, so nothing at all is lost.
+    // All sources have the same text here, so the file is reproduced exactly.
     std::string text = formatSoftware(parseSoftware(file.dump()), "made up");
     EXPECT_EQ(json::parse(text), file);
   }

@@ -1,10 +1,10 @@
 //===- partial_fc_test.cpp - A trunk by samples, a head by classes --------===//
 //
-// InsightFace's partial FC (features I14): ten layers that every rank runs on
-// samples of its own, and a classifier over a million classes that every rank
-// holds an eighth of. The planner is given one axis of eight ranks, on which
-// every operator chooses for itself; the boundary between the two is one
-// all-gather forward and one reduce-scatter backward.
+// InsightFace's partial FC has ten layers that every rank runs on its own
+// samples, and a classifier over a million classes that every rank holds an
+// eighth of. The planner has one axis of eight ranks, on which every operator
+// chooses its split. The boundary between the two parts is one all-gather
+// forward and one reduce-scatter backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ public:
     return static_cast<int>(segment.tensors.size()) - 1;
   }
 
-  // A weight [kWidth, columns]; its columns are split as `split`.
+  // Adds a weight [kWidth, columns], whose columns split as `split`.
   int weight(std::int64_t columns, Split split) {
     Parameter parameter;
     parameter.name = segment.name + ".weight";
@@ -60,7 +60,7 @@ public:
     return made;
   }
 
-  // Factors: 0 samples, 1 the width, 2 columns or classes.
+  // Adds an operator with the factors 0 (samples), 1 (width), 2 (columns).
   Op &op(const char *kind, Phase phase, std::int64_t columns, Split split,
          std::vector<Use> operands, Use result) {
     Op made;
@@ -85,7 +85,7 @@ public:
     made.flops = Flops{2.0 * kSamples * kWidth * double(columns)};
   }
 
-  // x W forward; the gradients of both, from dy, backward.
+  // Adds y = x W. backward() adds the gradients of x and W from dy.
   int forward(int x, int w, std::int64_t columns, Split split) {
     int y = tensor("y", {kSamples, columns}, Phase::forward);
     product("product", Phase::forward, columns, split,
@@ -125,8 +125,8 @@ void addTrunk(ModelGraph &graph, const char *name, int repeat, bool first) {
   graph.segments.push_back(build.segment);
 }
 
-// The classifier and its loss as Megatron splits it: the maximum, the sum of
-// exponentials, the target's logit, each of one number a sample.
+// Adds the classifier and its loss as Megatron splits it: the maximum, the sum
+// of exponentials and the target's logit are one number per sample each.
 void addHead(ModelGraph &graph) {
   SegmentBuilder build(graph, "head", 1);
   int w = build.weight(kClasses, Split::vocab);
@@ -158,7 +158,7 @@ void addHead(ModelGraph &graph) {
            {{logits, {0, 2}}, {largest, {0}}, {sum, {0}}, {targets, {0}}},
            {dlogits, {0, 2}});
   int dx = build.backward(x, w, dlogits, kClasses, Split::vocab);
-  // The width of the input is no choice of operators that do not have it.
+  // Operators that do not read the input cannot be split along its width.
   for (Op &op : build.segment.ops)
     if (op.opClass != OpClass::gemm && op.factors.size() == 3)
       op.factors[1].divisible = false;
@@ -176,7 +176,7 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   addTrunk(graph, "trunk", kLayers - 1, false);
   addHead(graph);
   ASSERT_EQ(check(graph), std::vector<std::string>{});
-  // 10 GB/s between ranks, 100 Tflop/s, 1 TB/s of memory.
+  // The machine has 10 GB/s between ranks, 100 Tflop/s, 1 TB/s of memory.
   Machine machine = roundMachine();
   machine.device.memory = Bytes{64e9};
   machine.device.bandwidth = BytesPerSec{1e12};
@@ -200,7 +200,7 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
       const Op &op = segment.ops[o];
       std::string expected = segment.name == "head" ? "vocab" : "batch";
       if (op.kind == "token_loss")
-        continue; // one number a sample, wherever it is
+        continue; // one number per sample, in any layout
       EXPECT_EQ(wordOf(op, run.strategies[o], axis), expected) << op.name;
     }
   }
@@ -208,9 +208,9 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   Setting setting = settingOf(options, machine, best.config);
   const double kEmbeddings = 2.0 * kSamples * kWidth;
   int gathers = 0, scatters = 0;
-  double ofSamples = 0.0; // all-reduces' worth of one number a sample
+  double ofSamples = 0.0; // in all-reduces of one number per sample
   for (const LedgerEntry &entry : ledgerOf(graph, best.plans(), setting)) {
-    // The trunk's gradients are summed, as those of any replicas are.
+    // The trunk's gradients are all-reduced, as in data parallelism.
     if (entry.phase == LedgerPhase::update ||
         (entry.cause.ends_with(".dw") && entry.segment != "head"))
       continue;
@@ -232,11 +232,12 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   }
   EXPECT_EQ(gathers, 1);
   EXPECT_EQ(scatters, 1);
-  // Three, or less where the loss needs a number on its sample's rank only.
+  // The loss needs up to three all-reduces, or fewer if only the rank of a
+  // sample needs a number.
   EXPECT_GT(ofSamples, 0.0);
   EXPECT_LE(ofSamples, 3.0);
 
-  // A million classes on every rank instead: their gradient is summed, 1 GB.
+  // A million classes on every rank need an all-reduce of gradients of 1 GB.
   options.tensorSplits = {Split::batch};
   SearchResult replicated = search(graph, machine, options);
   ASSERT_EQ(replicated.plans.size(), 1U);

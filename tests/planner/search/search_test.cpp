@@ -1,4 +1,4 @@
-//===- search_test.cpp - The search against each configuration alone ------===//
+//===- search_test.cpp - The search against exhaustive solving ------------===//
 
 #include <set>
 
@@ -26,11 +26,11 @@ struct Solved {
   int dp = 1, tp = 1;
   std::int64_t microBatch = 1;
   std::optional<PlannedCandidate> planned;
-  double work = 0.0;  // a lower bound: seconds that its operators need
-  double bound = 0.0; // no plan that fits is faster
+  double work = 0.0;  // lower bound in seconds: time of the operators
+  double bound = 0.0; // lower bound in seconds of plans that fit
 };
 
-// Every candidate in the order of tp, then micro-batch, solved to the end.
+// Solves every configuration to optimality, ordered by tp, then micro-batch.
 std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
                              const SearchOptions &options) {
   std::vector<Solved> all;
@@ -145,7 +145,7 @@ TEST(PlannerSearch, FindsTheBestAtAnyMemory) {
       }
     }
   }
-  // The cases are of every kind.
+  // Cases of every kind occurred.
   EXPECT_GT(fitting, 200);
   EXPECT_GT(tight, 150);
   EXPECT_GT(optimal, 150);
@@ -183,7 +183,8 @@ TEST(PlannerSearch, BatchesMustDivide) {
   SearchOptions options = optionsFor(4, 6);
   options.top = 100;
   SearchResult result = search(model, machine, options);
-  // dp 4 does not divide 6. dp 2 leaves 3: 1 or 3 at once; dp 1: 1, 2, 3 or 6.
+  // dp 4 does not divide 6. dp 2 allows micro-batches of 1 or 3, dp 1 of 1, 2,
+  // 3 or 6.
   EXPECT_EQ(result.candidates, 6);
   ASSERT_FALSE(result.rejections.empty());
   EXPECT_EQ(result.rejections[0].reason, Rejection::Reason::divisor);
@@ -281,8 +282,8 @@ TEST(PlannerSearch, PinsApplyToTheTensorAxisAlone) {
     EXPECT_EQ(rejection.reason, Rejection::Reason::pins);
 }
 
-// Two axes that divide a batch of 4 one by one but not together, and nothing
-// else to split: the tensor ranks repeat the work.
+// Two axes divide a batch of 4 separately but not together, and nothing else
+// can be split, so the tensor ranks repeat the work.
 TEST(PlannerSearch, AnAxisWithoutAFactorRepeatsTheWork) {
   RandomModel random(4);
   ModelGraph model = random.model(1, 1, 1);

@@ -1,7 +1,7 @@
 //===- schedule_check_test.cpp - Broken orders -------------------===//
 //
-// The check judges without running. Here orders are run: stages take turns in
-// every possible way, messages lie in queues between them.
+// checkSchedule() decides without execution. These tests execute schedules with
+// all interleavings of the stages, and with queues of messages between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using enum ScheduleKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The tasks that a stage has done and the contents of the queues. A message is
-/// its part and its micro-batch; a queue is (from, to, kind).
+/// The number of tasks that each stage has done, and the contents of the
+/// queues. A message is a part and a micro-batch; a queue is (from, to, kind).
 struct World {
   std::vector<std::size_t> position;
   std::map<std::tuple<int, int, int>, std::deque<std::pair<int, int>>> queues;
@@ -120,7 +120,8 @@ TEST(ScheduleCheck, AgreesWithExecution) {
   for (const ScheduleShape &shape : shapes)
     for (int round = 0; round < 300; ++round) {
       Schedule schedule = scheduleOf(shape);
-      // From a few swaps, which often leave the order valid, to chaos.
+      // Disturbs an order by a few swaps, which often leave it valid, or
+      // shuffles it.
       int swaps = round % 10;
       for (int i = 0; i < swaps; ++i) {
         std::vector<Task> &order = schedule[random() % schedule.size()];
@@ -136,7 +137,7 @@ TEST(ScheduleCheck, AgreesWithExecution) {
           << round;
       ++(runs ? finished : stuck);
     }
-  // Both verdicts were put to the test.
+  // Both outcomes occurred often.
   EXPECT_GT(finished, 300);
   EXPECT_GT(stuck, 300);
 }
@@ -181,8 +182,8 @@ TEST(ScheduleCheck, NamesBothEndsOfAChannel) {
 TEST(ScheduleCheck, NamesBlockedTasks) {
   ScheduleShape shape{oneForwardOneBackward, 2, 1, 2};
   Schedule schedule = scheduleOf(shape);
-  // Stage 0 wants a gradient before it sends the second micro-batch, which
-  // stage 1 takes first.
+  // Stage 0 waits for a gradient before it sends the second micro-batch, which
+  // stage 1 receives first.
   schedule[0] = {{TaskKind::forward, 0, 0},
                  {TaskKind::backward, 0, 0},
                  {TaskKind::forward, 0, 1},

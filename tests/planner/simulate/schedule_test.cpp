@@ -14,7 +14,8 @@ using enum ScheduleKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// "F0 B0 W0": letter and micro-batch; with chunks "F0.1".
+/// Returns an order as text: kind and micro-batch as "F0 B0 W0", with chunks as
+/// "F0.1".
 std::string written(const std::vector<Task> &order, bool chunks = false) {
   std::string text;
   for (const Task &task : order) {
@@ -26,7 +27,7 @@ std::string written(const std::vector<Task> &order, bool chunks = false) {
   return text;
 }
 
-/// Every shape up to 6 stages, 3 chunks and 20 micro-batches that has a
+/// Returns every shape up to 6 stages, 3 chunks and 20 micro-batches that has a
 /// schedule.
 std::vector<ScheduleShape> allShapes() {
   std::vector<ScheduleShape> shapes;
@@ -54,7 +55,7 @@ TEST(Schedule, GPipeRunsBackwardsInReverse) {
     EXPECT_EQ(written(order), "F0 F1 F2 F3 B3 B2 B1 B0");
 }
 
-// Narayanan et al. 2021, figure 4 top.
+// The orders are in Narayanan et al. 2021, figure 4 top.
 TEST(Schedule, OneForwardOneBackward) {
   Schedule schedule = scheduleOf({oneForwardOneBackward, 4, 1, 8});
   EXPECT_EQ(written(schedule[0]),
@@ -71,8 +72,8 @@ TEST(Schedule, FewMicroBatchesAreAllWarmUp) {
   EXPECT_EQ(written(schedule[3]), "F0 B0 F1 B1");
 }
 
-// Narayanan et al. 2021, figure 4 bottom: 4 devices, 2 chunks, 8 micro-batches;
-// the device's dark blue tasks are chunk 0, the light blue ones chunk 1.
+// The orders are in Narayanan et al. 2021, figure 4 bottom: 4 devices, 2 chunks
+// (dark and light blue) and 8 micro-batches.
 TEST(Schedule, InterleavedAsInMegatron) {
   Schedule schedule = scheduleOf({interleaved, 4, 2, 8});
   EXPECT_EQ(written(schedule[0], true),
@@ -87,7 +88,7 @@ TEST(Schedule, InterleavedAsInMegatron) {
       << "4 warm-up forwards";
 }
 
-// Qi et al. 2023, figure 3 top, devices 1, 2 and 4 (there counted from 1).
+// The orders are those of devices 1, 2 and 4 in Qi et al. 2023, figure 3 top.
 TEST(Schedule, ZeroBubbleH1) {
   Schedule schedule = scheduleOf({zeroBubble, 4, 1, 8});
   EXPECT_EQ(written(schedule[0]),
@@ -131,7 +132,7 @@ TEST(InFlight, ClosedFormEqualsTheCount) {
     for (int stage = 0; stage < shape.stages; ++stage) {
       EXPECT_EQ(inFlight(shape, stage), inFlight(schedule[stage]))
           << named(shape) << " stage " << stage;
-      // Nothing ever holds more in all.
+      // The peak of both kinds of activations equals their total.
       Bytes most = peakActivations(
           schedule[stage], std::vector<Activations>(shape.chunks, {{1}, {1}}));
       EXPECT_EQ(most.value, inFlight(shape, stage).total())
@@ -141,18 +142,18 @@ TEST(InFlight, ClosedFormEqualsTheCount) {
 }
 
 TEST(InFlight, EqualsPublishedCounts) {
-  // 1f1b: min(m, p - i). gpipe: m.
+  // 1F1B has min(m, p - i) micro-batches in flight, GPipe m.
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 8}, 0).full, 4);
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 8}, 3).full, 1);
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 2}, 1).full, 2);
   EXPECT_EQ(inFlight({gpipe, 4, 1, 8}, 3).full, 8);
-  // Megatron-LM: 2 (p - i - 1) + (v - 1) p + 1 chunks; on stage 0 that is
-  // 1 + (p - 1) / (p v) of a stage's p micro-batches: 11 halves of 4.
+  // Megatron-LM has 2 (p - i - 1) + (v - 1) p + 1 chunks in flight; on stage 0
+  // that is 1 + (p - 1) / (p v) times p micro-batches, or 11 halves for p = 4.
   EXPECT_EQ(inFlight({interleaved, 4, 2, 8}, 0).full, 11);
   EXPECT_EQ(inFlight({interleaved, 4, 2, 8}, 3).full, 5);
   EXPECT_EQ(inFlight({interleaved, 4, 2, 4}, 0).full, 8);
-  // ZB-H1: as many as 1f1b that wait for backward, and no stage more than its
-  // first in all.
+  // ZB-H1 has as many micro-batches before backward as 1F1B, and no stage holds
+  // more in total than the first.
   InFlight third = inFlight({zeroBubble, 4, 1, 8}, 2);
   EXPECT_EQ(third.full, 2);
   EXPECT_EQ(third.weightOnly, 2);
@@ -160,12 +161,12 @@ TEST(InFlight, EqualsPublishedCounts) {
 }
 
 TEST(InFlight, BytesDependOnTheChunks) {
-  // F0.0 F1.0 F0.1 (3 + 3 + 5) B0.1 F1.1 (- 5 + 5) ...
+  // F0.0 F1.0 F0.1 hold 3 + 3 + 5 bytes, B0.1 frees 5, F1.1 adds 5, and so on.
   Schedule schedule = scheduleOf({interleaved, 2, 2, 2});
   EXPECT_EQ(written(schedule[1], true),
             "F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 B0.0 B1.0");
   EXPECT_EQ(peakActivations(schedule[1], {{{3}, {}}, {{5}, {}}}).value, 11.0);
-  // ZB-H1, last of two stages: F0 B0 F1 holds 2 + 10, then B1 leaves 2 + 2.
+  // On the last of two ZB-H1 stages, F0 B0 F1 hold 2 + 10, and B1 leaves 2 + 2.
   Schedule split = scheduleOf({zeroBubble, 2, 1, 2});
   EXPECT_EQ(written(split[1]), "F0 B0 F1 B1 W0 W1");
   EXPECT_EQ(peakActivations(split[1], {{{10}, {2}}}).value, 12.0);

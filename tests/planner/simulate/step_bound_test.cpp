@@ -1,4 +1,4 @@
-//===- step_bound_test.cpp - A bound that is never too high ------===//
+//===- step_bound_test.cpp - Lower bounds of a step -----------------------===//
 
 #include <random>
 
@@ -12,7 +12,7 @@ namespace {
 
 using enum ScheduleKind;
 
-// Times are whole numbers: no rounding, no tolerance.
+// Times are whole numbers, so the comparison needs no tolerance.
 TEST(StepBound, NeverExceedsTheStep) {
   std::mt19937_64 random(1);
   double sum = 0.0, bounds = 0.0;
@@ -23,7 +23,7 @@ TEST(StepBound, NeverExceedsTheStep) {
       shareLinks(problem);
     double step = stepSeconds(problem, scheduleOf(problem.shape)).value;
     double bound = stepLowerBound(problem).value;
-    // Links that are shared divide, and so round.
+    // Shared links divide bandwidth, and so round.
     EXPECT_LE(bound, step * (round % 5 == 0 ? 1.0 + 1e-12 : 1.0))
         << "round " << round;
     if (plain && round % 5 != 0) {
@@ -31,7 +31,7 @@ TEST(StepBound, NeverExceedsTheStep) {
       bounds += bound;
     }
   }
-  // Tight enough to be of use: compute and sends alone explain most.
+  // Bounds are tight for pipelines of compute and sends alone.
   EXPECT_GT(bounds, 0.9 * sum);
 }
 
@@ -58,7 +58,8 @@ TEST(StepBound, IsExactForOneMicroBatch) {
 }
 
 TEST(StepBound, DependsOnTheSlowestStage) {
-  // Stage 1 of 3 takes 10 + 20 against 1 + 2: 1, then 8 times 30, then 2.
+  // Stage 1 takes 10 + 20, the others 1 + 2: its 8 times 30 start after 1, and
+  // its update of 7 follows.
   StepProblem problem = equalStages({oneForwardOneBackward, 3, 1, 8}, 1.0, 2.0);
   problem.stages[1].chunks[0].slices[0].forward = {10.0};
   problem.stages[1].chunks[0].slices[0].backward = {20.0};

@@ -1,7 +1,8 @@
 //===- step_pipeline_test.cpp - Bubbles and messages -------------===//
 //
-// Closed forms from the papers the schedules come from, and a recursion over
-// uneven stages that shares nothing with the simulator but the schedule.
+// Compares steps with closed forms of the papers that introduce the schedules
+// (H1 to H8 of docs/closed-forms.md), and with a recursion over uneven stages
+// that shares only the schedule with the simulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ double bubbleOf(const StepProblem &problem) {
   return result.stages[0].bubble / result.stages[0].busy;
 }
 
-// features H3.
+// H3: 14 slots, 6 of them idle, and 4 micro-batches in flight.
 TEST(StepPipeline, GPipeOfFourByFour) {
   StepResult result = simulated(equalStages({gpipe, 4, 1, 4}, 1.0, 1.0));
   EXPECT_EQ(result.step.value, 14.0);
@@ -36,7 +37,7 @@ TEST(StepPipeline, GPipeOfFourByFour) {
   }
 }
 
-// features H4: (p - 1) / m of the ideal, whatever backward costs.
+// H4: the bubble is (p - 1) / m of the ideal for any time of backward.
 TEST(StepPipeline, BubbleFallsWithMicroBatches) {
   for (ScheduleKind kind : {gpipe, oneForwardOneBackward})
     for (double backward : {1.0, 2.0, 3.0}) {
@@ -58,7 +59,7 @@ TEST(StepPipeline, OneForwardOneBackwardBubble) {
           << p << " stages, " << m << " micro-batches";
 }
 
-// features H6; Narayanan et al. 2021, section 2.2.2.
+// H6: the bubble is (p - 1) / (v m) (Narayanan et al. 2021, section 2.2.2).
 TEST(StepPipeline, InterleavedBubble) {
   EXPECT_DOUBLE_EQ(bubbleOf(equalStages({interleaved, 4, 2, 8}, 1.0, 2.0)),
                    0.1875);
@@ -71,7 +72,7 @@ TEST(StepPipeline, InterleavedBubble) {
             << p << " stages, " << v << " chunks, " << m << " micro-batches";
 }
 
-// features H1.
+// H1: one of p stages is busy at a time.
 TEST(StepPipeline, OneMicroBatchUsesOneStageAtATime) {
   for (int p = 1; p <= 8; ++p) {
     StepResult result =
@@ -81,8 +82,9 @@ TEST(StepPipeline, OneMicroBatchUsesOneStageAtATime) {
   }
 }
 
-// Qi et al. 2023, table 2: (p - 1)(F + B - W), a third of 1f1b's where all
-// three are equal. The others are the paper's W < F < B, B + W = 2 F.
+// The bubble is (p - 1)(F + B - W) (Qi et al. 2023, table 2), a third of 1F1B's
+// if all three are equal. The other times are the paper's W < F < B, B + W = 2
+// F.
 TEST(StepPipeline, ZeroBubbleH1Bubble) {
   struct Times {
     double f, b, w;
@@ -98,7 +100,7 @@ TEST(StepPipeline, ZeroBubbleH1Bubble) {
       }
 }
 
-// features H8.
+// H8: stages exchange 2 m (p - 1) messages, or 2 m (p v - 1) if interleaved.
 TEST(StepPipeline, MessagesPassEachBoundaryTwice) {
   for (int p = 2; p <= 5; ++p)
     for (int m = p; m <= 4 * p; m += p) {
@@ -124,7 +126,7 @@ TEST(StepPipeline, MessagesPassEachBoundaryTwice) {
   EXPECT_EQ(simulated(equalStages({interleaved, 1, 3, 2}, 1, 2)).messages, 0);
 }
 
-/// When tasks end, by what they wait for, one asking the other.
+/// Computes the end of each task by recursion over the tasks that it needs.
 class Recursion {
 public:
   explicit Recursion(const StepProblem &theProblem)

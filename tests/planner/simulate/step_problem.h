@@ -10,8 +10,8 @@
 
 namespace mtplan::planner {
 
-/// Returns a step whose chunks have one segment each, with these times and
-/// nothing else.
+/// Returns a step whose chunks have one segment each, with these times and no
+/// others.
 inline StepProblem equalStages(ScheduleShape shape, double forward,
                                double backward, double weightGradient = 0.0) {
   SliceTimes slice;
@@ -71,7 +71,7 @@ inline StepProblem randomPipeline(std::mt19937_64 &random) {
   return problem;
 }
 
-/// Returns the same with everything else that a step can have but shared links.
+/// Returns such stages with all other features of a step except shared links.
 inline StepProblem randomStep(std::mt19937_64 &random) {
   StepProblem problem = randomPipeline(random);
   auto flag = [&] { return random() % 2 == 0; };

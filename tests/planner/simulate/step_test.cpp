@@ -61,14 +61,15 @@ TEST(Step, TimeAloneEqualsTheFullResult) {
     EXPECT_EQ(result.tasks.size(), std::size_t(result.graph.size()));
     EXPECT_TRUE(result.graph.isInOrder());
     EXPECT_THAT(result.timeline.stuck, IsEmpty());
-    // Same input, same bytes.
+    // Equal inputs give equal bits.
     StepResult again = simulated(problem);
     EXPECT_EQ(again.timeline.start, result.timeline.start);
     EXPECT_EQ(again.timeline.finish, result.timeline.finish);
   }
 }
 
-/// Every duration of a problem. A gradient of weights is part of a backward.
+/// Returns every duration of a problem, except weight gradients, which are
+/// parts of backwards.
 std::vector<Seconds *> durationsOf(StepProblem &problem) {
   std::vector<Seconds *> all = {&problem.tied, &problem.gradientNorm};
   for (StageTimes &stage : problem.stages) {
@@ -86,8 +87,8 @@ std::vector<Seconds *> durationsOf(StepProblem &problem) {
   return all;
 }
 
-// Only while links are not shared: see
-// Timeline.SharingCanRewardALongerTask.
+// The property holds only if links are not shared, as
+// Timeline.SharingCanRewardALongerTask shows.
 TEST(Step, LongerTasksNeverEndItSooner) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 300; ++round) {

@@ -1,7 +1,7 @@
-//===- step_traffic_test.cpp - What communication costs a step ---===//
+//===- step_traffic_test.cpp - The cost of communication in a step --------===//
 //
-// Small steps worked by hand: what runs beside compute, what it delays, and
-// which heading of StageUse it goes under.
+// Small steps are worked by hand: the communication that compute hides, the
+// tasks that it delays, and the member of StageUse that counts it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace {
 
 using enum ScheduleKind;
 
-/// One stage, one chunk of `count` segments.
+/// Returns a step of one stage with one chunk of `count` segments.
 StepProblem segments(int microBatches, int count, double forward,
                      double backward) {
   StepProblem problem = equalStages({oneForwardOneBackward, 1, 1, microBatches},
@@ -42,7 +42,7 @@ TEST(StepTraffic, ReduceOverlapsBackwardSegmentBySegment) {
   EXPECT_EQ(result.step.value, 22.0);
   EXPECT_EQ(result.stages[0].exposedData.value, 3.0);
   EXPECT_EQ(result.stages[0].update.value, 1.0);
-  // Slower than backward: they queue from 10.
+  // Reductions that are slower than backward queue from 10.
   slice(problem).reduce = {6.0};
   EXPECT_EQ(simulated(problem).step.value, 29.0);
   EXPECT_EQ(simulated(problem).stages[0].exposedData.value, 10.0);
@@ -67,7 +67,7 @@ TEST(StepTraffic, ZeroBubbleReducesAfterGradientsOfWeights) {
   StepProblem problem = equalStages({zeroBubble, 1, 1, 1}, 1.0, 5.0, 2.0);
   slice(problem).count = 2;
   slice(problem).reduce = {10.0};
-  // F 2, B 6, then W at 10 and 12; reduces 10 to 20 to 30.
+  // F takes 2 and B 6; W ends at 10 and 12, and reductions end at 20 and 30.
   EXPECT_EQ(simulated(problem).step.value, 30.0);
 }
 
@@ -75,7 +75,7 @@ TEST(StepTraffic, GatherOverlapsTheFirstForward) {
   StepProblem problem = segments(2, 3, 2.0, 4.0);
   slice(problem).gather = {3.0};
   problem.stages[0].update = {1.0};
-  // Gathered at 3, 6, 9; computed until 5, 8, 11.
+  // Gathers end at 3, 6, 9, and forwards at 5, 8, 11.
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 11.0 + 12.0 + 18.0 + 1.0);
   EXPECT_EQ(result.stages[0].exposedData.value, 5.0);
@@ -91,8 +91,8 @@ TEST(StepTraffic, GatherBeforeEachUse) {
   StepProblem problem = segments(1, 2, 2.0, 4.0);
   slice(problem).gather = {3.0};
   problem.gather = GatherRule::eachUse;
-  // Gathers end at 3, 6, 9, 12; F 3-5, 6-8, B 9-13, 13-17. The third starts
-  // once the first forward is over: two segments in memory, no more.
+  // Gathers end at 3, 6, 9, 12; F runs 3-5 and 6-8, B 9-13 and 13-17. The third
+  // gather starts after the first forward, as memory holds two segments.
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 17.0);
   EXPECT_EQ(result.stages[0].exposedData.value, 5.0);
@@ -104,7 +104,7 @@ TEST(StepTraffic, GatherBeforeEachUse) {
 }
 
 TEST(StepTraffic, PrefetchWaitsForMemory) {
-  // Gathers are quick; that of use n starts when use n - 2 is over.
+  // Gathers are short; the gather of use n starts when use n - 2 ends.
   StepProblem problem = segments(2, 3, 5.0, 7.0);
   slice(problem).gather = {1.0};
   problem.gather = GatherRule::eachUse;
@@ -128,7 +128,7 @@ TEST(StepTraffic, GathersAndReducesQueueTogether) {
   slice(problem).reduce = {4.0};
   problem.gather = GatherRule::eachUse;
   problem.reduce = ReduceRule::eachMicroBatch;
-  // Gathers end at 2, 4, 6, 8; backward at 7 and 9; reduces run from 8.
+  // Gathers end at 2, 4, 6, 8; backwards at 7 and 9; reductions run from 8.
   EXPECT_EQ(simulated(problem).step.value, 16.0);
 }
 
@@ -147,7 +147,7 @@ TEST(StepTraffic, SendsDelayTheReceiver) {
   EXPECT_EQ(result.step.value, 13.0);
   EXPECT_EQ(result.stages[0].exposedPointToPoint.value, 3.0 + 4.0);
   EXPECT_EQ(result.stages[1].exposedPointToPoint.value, 3.0 + 4.0);
-  // With more to do, sends beside compute save time.
+  // More micro-batches make hidden sends faster than exposed ones.
   problem.shape.microBatches = 8;
   double exposed = simulated(problem).step.value;
   problem.overlap.pointToPoint = true;
@@ -166,7 +166,7 @@ TEST(StepTraffic, TiedEmbeddingDelaysBothEnds) {
     EXPECT_EQ(stage.exposedSync.value, 5.0);
     EXPECT_EQ(stage.bubble.value, 3.0);
   }
-  // One stage holds it once.
+  // A single stage needs no reduction.
   problem = equalStages({oneForwardOneBackward, 1, 1, 1}, 1, 2);
   problem.tied = {5.0};
   EXPECT_EQ(simulated(problem).step.value, 3.0);
@@ -180,13 +180,13 @@ TEST(StepTraffic, TiedEmbeddingWaitsForItsTwoSegments) {
     auto at = std::ranges::find(result.tasks, StepRole::tied, &StepTask::role);
     return result.timeline.start[at - result.tasks.begin()].value;
   };
-  // The last stage's second segment, its head, is back at 5 and reduced at 15;
-  // the first segment is reduced at 25.
+  // The last stage's second segment, its head, ends backward at 5 and its
+  // reduction at 15; the first segment's reduction ends at 25.
   slice(problem, 1).count = 2;
   slice(problem, 1).reduce = {10.0};
   EXPECT_EQ(tiedAt(), 15.0);
   EXPECT_EQ(simulated(problem).step.value, 25.0);
-  // Not overlapped, both are reduced from 7 to 27, gathers or not.
+  // Exposed reductions of both run from 7 to 27, with and without gathers.
   problem.overlap.reduce = false;
   EXPECT_EQ(tiedAt(), 27.0);
   problem.reduce = ReduceRule::eachMicroBatch;
@@ -194,7 +194,7 @@ TEST(StepTraffic, TiedEmbeddingWaitsForItsTwoSegments) {
   slice(problem, 1).gather = {1.0};
   problem.gather = GatherRule::eachUse;
   EXPECT_EQ(tiedAt(), 27.0);
-  // Nothing to reduce: the first stage's backward, at 9, comes last.
+  // If the last stage reduces nothing, the first stage's backward at 9 is last.
   slice(problem, 1).reduce = {};
   EXPECT_EQ(tiedAt(), 9.0);
 }
@@ -216,8 +216,8 @@ TEST(StepTraffic, OffloadIsAPipelineOfItsOwn) {
     chunk.hostUpdate = {3.0};
     chunk.up = {1.0};
   }
-  // Backward of chunk 1 ends at 4, of chunk 0 at 6. Down until 6 and 8, the
-  // host until 9 and 12, up until 13.
+  // Backward of chunk 1 ends at 4, of chunk 0 at 6. Transfers down end at 6 and
+  // 8, host updates at 9 and 12, the last transfer up at 13.
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 13.0);
   EXPECT_EQ(result.stages[0].exposedHost.value, 7.0);
@@ -231,11 +231,11 @@ TEST(StepTraffic, SharedLinkSlowsBoth) {
   StepProblem problem = equalStages({oneForwardOneBackward, 2, 1, 1}, 1, 2);
   slice(problem, 1).reduce = {3.0};
   problem.stages[1].chunks[0].sendBackward = {4.0};
-  // From 4 on the last stage sends for 4 and reduces for 3.
+  // The last stage sends for 4 and reduces for 3, both from 4.
   EXPECT_EQ(simulated(problem).step.value, 8.0 + 2.0);
   problem.links = {"network card of stage 1"};
   problem.stages[1].links.data = problem.stages[1].links.sendBackward = 0;
-  // Half speed until the reduce is done at 10; the send has 1 left.
+  // Both have half speed until the reduction ends at 10; the send has 1 left.
   EXPECT_EQ(simulated(problem).step.value, 11.0 + 2.0);
 }
 

@@ -36,7 +36,7 @@ struct Run {
   std::vector<int> stuck;
 };
 
-/// Executes the definition, event by event: every task that can start starts,
+/// Simulates the definition event by event: every task that can start starts,
 /// and each of k tasks on a link progresses at 1/k until the next event.
 Run definition(const std::vector<Job> &jobs) {
   constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-//===- chain_test.cpp - Chains against trying everything --*- C++ -*-===//
+//===- chain_test.cpp - Chains against exhaustive search --------*- C++ -*-===//
 
 #include <algorithm>
 #include <limits>
@@ -24,7 +24,7 @@ void expectSameRuns(const ChainSolution &a, const ChainSolution &b) {
   }
 }
 
-/// Everything the exhaustive search says that does not depend on ties.
+/// Compares all results of the exhaustive search that do not depend on ties.
 void expectAgrees(const ChainProblem &chain, const ChainSolution &solution,
                   const ChainSolution &expected) {
   ASSERT_EQ(solution.feasible, expected.feasible);
@@ -63,7 +63,7 @@ TEST(SolveChain, EqualsExhaustiveSearchOnRandomChains) {
       ++illegal;
       continue;
     }
-    chain.memoryLimit = -1.0; // no memory is negative: the least is returned
+    chain.memoryLimit = -1.0; // infeasible: the least memory is returned
     ChainSolution smallest = solveChainExhaustively(chain);
     ASSERT_FALSE(smallest.feasible);
     double least = smallest.cost.memory;
@@ -82,7 +82,7 @@ TEST(SolveChain, EqualsExhaustiveSearchOnRandomChains) {
     if (HasFatalFailure())
       return;
   }
-  // The draw must reach every branch.
+  // The random cases reach every branch.
   EXPECT_GT(infeasible, 2000);
   EXPECT_GT(binding, 2000);
   EXPECT_GT(illegal, 100);
@@ -137,9 +137,9 @@ TEST(SolveChain, EqualsExhaustiveSearchUpToRoundingOnFractions) {
 }
 
 TEST(SolveChain, RepeatsDivideAMemoryLimit) {
-  // One variable, 3 repeats: fast and large (1, 10), middle (3, 5), slow (9,
-  // 1). Limit 16 takes fast + middle + slow = 13 s; middle three times would be
-  // 9 s with 15 bytes, which is better.
+  // One variable in 3 repeats has the costs (1, 10), (3, 5) and (9, 1), in
+  // seconds and bytes. Within 16 bytes, one of each takes 13 s, but three times
+  // the middle one takes 9 s and 15 bytes.
   ChainProblem chain;
   Link link;
   link.problem.domains = {3};
@@ -168,7 +168,7 @@ TEST(SolveChain, RepeatsDivideAMemoryLimit) {
 }
 
 TEST(SolveChain, EqualRepeatsBecomeOneRun) {
-  // 40 repeats, of which a limit of 100 lets 20 be fast (4 bytes instead of 1).
+  // A limit of 100 lets 20 of 40 repeats be fast (4 bytes instead of 1).
   ChainProblem chain;
   Link link;
   link.problem.domains = {2, 2, 2};
@@ -211,8 +211,8 @@ TEST(SolveChain, RunsGroupEqualRepeatsThatMayMove) {
 }
 
 TEST(SolveChain, PrefersStayingInOneState) {
-  // Every transition costs the same, but the next link wants state 2: the chain
-  // is in state 2 from the start, rather than in state 0 and then going there.
+  // Every transition costs the same, but the next link prefers state 2: the
+  // chain is in state 2 from the start and does not change to it from state 0.
   ChainProblem chain;
   Link link;
   link.problem.domains = {3, 3, 2};
@@ -232,7 +232,7 @@ TEST(SolveChain, PrefersStayingInOneState) {
 }
 
 TEST(SolveChain, SharedVariableTakesOneValue) {
-  // On its own the first would take 0 and the second 1; with one shared value 1
+  // The first link alone would choose 0, the second 1; for one shared value, 1
   // is cheaper.
   ChainProblem chain;
   for (const std::vector<double> &time : {std::vector<double>{1, 3}, {9, 2}}) {
@@ -280,7 +280,7 @@ TEST(SolveChain, GivesUpExactlyWhenTheOptimumIsTooSlow) {
 
 TEST(SolveChain, BoundHoldsWhereverTheBudgetEnds) {
   int open = 0;
-  int raised = 0; // bounds that closing the gap improved before it ended
+  int raised = 0; // bounds that gap closing raised before the budget ended
   for (unsigned seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(seed);
     RandomChain random(seed);

@@ -1,4 +1,4 @@
-//===- elimination_test.cpp - Elimination against all -----*- C++ -*-===//
+//===- elimination_test.cpp - Elimination against brute force ---*- C++ -*-===//
 
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Least objective per combination of kept values, by trying everything.
+/// Returns the least objective of each combination of kept values, by brute
+/// force.
 std::map<std::vector<int>, double> leastOf(const Problem &problem,
                                            const std::vector<int> &keep,
                                            Objective objective) {
@@ -96,7 +97,7 @@ TEST(SolveElimination, EqualsBruteForceOnRandomProblems) {
     expectMatches(elimination, problem, keep, {1.0, 0.5});
     expectMatches(elimination, problem, keep, {0.0, 1.0});
 
-    // The same structure with other numbers, other infinities among them.
+    // The structure stays, but numbers and infinities change.
     for (CostTable &table : problem.tables)
       table = random.table(problem.domains, table.scope, 8);
     expectMatches(elimination, problem, keep, {1.0, 0.25});
@@ -104,7 +105,7 @@ TEST(SolveElimination, EqualsBruteForceOnRandomProblems) {
 }
 
 TEST(SolveElimination, LongRowsUseEveryPartOfTheKernel) {
-  // Rows of 7 * 11 = 77 entries: chunks, fours and single ones.
+  // Rows of 7 * 11 = 77 entries use chunks, groups of four and single entries.
   RandomChain random(5);
   Problem problem;
   problem.domains = {5, 3, 7, 11};
@@ -124,7 +125,7 @@ TEST(SolveElimination, LongRowsUseEveryPartOfTheKernel) {
 
 TEST(SolveElimination, DecodesLowestValuesAmongEquals) {
   // All but (0, 0) and (1, 1) cost 4. Variable 0 is eliminated first, so
-  // variable 1 is given its value first: 0; then variable 0: 1.
+  // variable 1 is decoded first, as 0, and then variable 0, as 1.
   Problem problem;
   problem.domains = {3, 3};
   problem.tables.push_back({{0, 1}, {5, 4, 4, 4, 9, 4, 4, 4, 4}, {}});
@@ -136,14 +137,14 @@ TEST(SolveElimination, DecodesLowestValuesAmongEquals) {
 }
 
 TEST(SolveElimination, PropagatesInfinitiesBeforeSolving) {
-  // x = y through the table, y pinned to 2: only one value of each is left.
+  // x = y by the table and y is fixed to 2, so one value of each is left.
   Problem problem;
   problem.domains = {3, 3};
   CostTable equal = {{0, 1}, std::vector<double>(9, kInfinity), {}};
   equal.time[0] = equal.time[4] = equal.time[8] = 1;
   problem.tables = {equal, {{1}, {kInfinity, kInfinity, 0}, {}}};
   EXPECT_EQ(liveValues(problem), (LiveValues{{2}, {2}}));
-  problem.tables[0].scope = {1, 0}; // now y is what the rows are numbered by
+  problem.tables[0].scope = {1, 0}; // now y numbers the rows
   EXPECT_EQ(liveValues(problem), (LiveValues{{2}, {2}}));
   problem.tables.push_back({{0}, {0, 0, kInfinity}, {}});
   EXPECT_TRUE(liveValues(problem)[0].empty());
@@ -151,8 +152,8 @@ TEST(SolveElimination, PropagatesInfinitiesBeforeSolving) {
 }
 
 TEST(SolveElimination, OrderOfATreeHasWidthOne) {
-  // A caterpillar: spine 0-1-2-3, one leg each. Eliminating the spine first
-  // would join four variables at once.
+  // The graph is a caterpillar: a spine 0-1-2-3 with one leg each. Eliminating
+  // the spine first would create a table of four variables.
   EliminationOrder plan = planElimination(
       {4, 4, 4, 4, 4, 4, 4, 4},
       {{0, 1}, {1, 2}, {2, 3}, {0, 4}, {1, 5}, {2, 6}, {3, 7}}, {});
@@ -162,8 +163,8 @@ TEST(SolveElimination, OrderOfATreeHasWidthOne) {
 }
 
 TEST(SolveElimination, OrderCountsTheTablesItCreates) {
-  // A ring of four: the first joins its two neighbours (8 entries), so the next
-  // still has two (8); then 4 and 2.
+  // In a ring of four, eliminating a variable connects its two neighbours (8
+  // entries), so the next still has two (8); then 4 and 2 entries follow.
   EliminationOrder plan =
       planElimination({2, 2, 2, 2}, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}, {});
   EXPECT_EQ(plan.order, (std::vector<int>{0, 1, 2, 3}));
@@ -172,7 +173,8 @@ TEST(SolveElimination, OrderCountsTheTablesItCreates) {
 }
 
 TEST(SolveElimination, RejectsTablesThatWouldNotFit) {
-  // Twelve variables of ten values, all tied to each other: 10^12 entries.
+  // Twelve variables of ten values, with a table for each pair, need 10^12
+  // entries.
   Problem problem;
   problem.domains.assign(12, 10);
   for (int a = 0; a < 12; ++a)

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// x in 0..1, y in 0..2; the second table's scope is the other way round.
+/// Returns a problem of x in 0..1 and y in 0..2; the second table is over (y,
+/// x).
 Problem twoVariables() {
   Problem problem;
   problem.domains = {2, 3};
@@ -23,11 +24,11 @@ Problem twoVariables() {
 }
 
 TEST(SolveFactorGraph, PricesAnAssignmentInScopeOrder) {
-  // y = 2, x = 1: entry 2 * 2 + 1 of the second table.
+  // y = 2, x = 1 is entry 2 * 2 + 1 of the second table.
   Cost cost = costOf(twoVariables(), {1, 2});
   EXPECT_EQ(cost.time, 100 + 6 + 20);
   EXPECT_EQ(cost.memory, 1000 + 8);
-  // y = 2, x = 0.
+  // y = 2, x = 0 is entry 2 * 2.
   EXPECT_EQ(costOf(twoVariables(), {0, 2}).time, 100 + 5 + 10);
 }
 

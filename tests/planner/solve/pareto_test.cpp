@@ -10,7 +10,7 @@
 namespace mtplan::planner {
 namespace {
 
-/// Small integers, so that ties of every kind are common.
+/// Returns points of small integers, so that ties of every kind are common.
 std::vector<ParetoPoint> randomPoints(std::mt19937_64 &random, int count,
                                       int &made) {
   std::uniform_int_distribution<int> value(0, 20);
@@ -22,8 +22,8 @@ std::vector<ParetoPoint> randomPoints(std::mt19937_64 &random, int count,
   return points;
 }
 
-/// The definition: a point stays unless another is at least as good in both
-/// respects and better in one, or equal and made before.
+/// Returns the front by definition: a point stays unless another is no worse in
+/// both costs and better in one, or equal and earlier.
 std::vector<int> undominated(const std::vector<ParetoPoint> &points) {
   std::vector<ParetoPoint> kept;
   for (const ParetoPoint &p : points) {
@@ -54,7 +54,7 @@ std::vector<int> namesOf(const std::vector<ParetoPoint> &points) {
 
 TEST(Pareto, KeepsNondominatedPoints) {
   std::mt19937_64 random(1);
-  // Beyond 256 points most are dropped before they are sorted.
+  // keepPareto() drops most of more than 256 points before it sorts them.
   for (int count : {0, 1, 2, 7, 40, 255, 256, 300, 1000})
     for (int round = 0; round < 20; ++round) {
       int made = 0;

@@ -1,7 +1,7 @@
 //===- random_chain.h - Small random chains for tests -----*- C++ -*-===//
 //
-// Integer costs, so that sums are exact and ties are common. Drawn with plain
-// modulo from mt19937_64, whose numbers the standard fixes.
+// Costs are integers, so that sums are exact and ties are common. Numbers are
+// drawn by plain modulo from mt19937_64, whose sequence the standard fixes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ public:
   }
   bool oneIn(int n) { return draw(1, n) == 1; }
 
-  /// A table with every kind of entry: ties, infinities, no memory at all.
+  /// Returns a table with ties, infinities and sometimes no memory.
   CostTable table(const std::vector<int> &domains, std::vector<int> scope,
                   int infinityOneIn) {
     CostTable result;
@@ -61,7 +61,7 @@ public:
     return result;
   }
 
-  /// At most this many ways to solve it.
+  /// Returns a chain with at most `mostWays` solutions.
   ChainProblem chain(double mostWays = 20e3) {
     for (;;) {
       ChainProblem result = anyChain();
@@ -79,7 +79,7 @@ private:
     return product;
   }
 
-  /// Not counting that shared variables have one value.
+  /// Returns the number of solutions, as if shared variables were independent.
   static double waysToSolve(const ChainProblem &chain) {
     double ways = 1.0;
     for (const Link &link : chain.links)

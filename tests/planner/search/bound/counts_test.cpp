@@ -13,8 +13,8 @@
 namespace mtplan::planner {
 namespace {
 
-// The counts cover all points of the space, enumerated in families or one by
-// one; a configuration that stands for others is one of them.
+// Solved, pruned, refused and unreached configurations add up to the space. A
+// rejection that counts several configurations names one of them.
 TEST(Counts, AddUpToTheSpace) {
   std::int64_t pruned = 0, solved = 0, refused = 0, unreached = 0, families = 0;
   for (unsigned seed = 0; seed < 36; ++seed) {

@@ -1,4 +1,4 @@
-//===- relaxation_test.cpp - Bounds stay below every plan's step ----------===//
+//===- relaxation_test.cpp - Lower bounds never exceed a plan's step ------===//
 
 #include <numeric>
 
@@ -15,8 +15,8 @@
 namespace mtplan::planner {
 namespace {
 
-// Holds every bound of every candidate to the step of the plan that is found;
-// returns how many were compared.
+// Compares every bound of every configuration with the step of the plan that is
+// found for it. Returns the number of comparisons.
 int compare(const Case &drawn) {
   int compared = 0;
   Bounds bounds(drawn.model, drawn.machine, drawn.options);
@@ -70,8 +70,8 @@ int compare(const Case &drawn) {
   return compared;
 }
 
-// Experts over replicas, some layers that recompute, uneven cuts, hybrid
-// sharding.
+// Covers expert parallelism, recomputation of some layers, uneven stages and
+// hybrid sharding.
 TEST(Relaxation, BoundsEveryPlanOfTheSpace) {
   int compared = 0, cut = 0, experts = 0, hybrid = 0, counted = 0;
   for (unsigned seed = 0; seed < 8; ++seed) {
@@ -95,7 +95,8 @@ TEST(Relaxation, BoundsEveryPlanOfTheSpace) {
   EXPECT_GT(counted, 50);
 }
 
-// Any part of the traffic beside compute, with software that taxes it.
+// Overlaps any subset of communication, with software that slows down
+// overlapped compute.
 TEST(Relaxation, BoundsEveryPlanUnderAnyOverlap) {
   Software taxed = defaultSoftware();
   taxed.overlap.tax = 0.3;
@@ -128,12 +129,12 @@ TEST(Relaxation, BoundsEveryPlanUnderAnyOverlap) {
   EXPECT_GT(compared, 1000);
 }
 
-// Any part of what the host does beside the device, and traffic between
-// replicas beside compute or not.
+// Overlaps any subset of the host's work with the device, and either all or no
+// communication between replicas.
 TEST(Relaxation, BoundsEveryPlanWithOffload) {
   int compared = 0;
   Software sweeping = defaultSoftware();
-  sweeping.parameters.sweep = 60; // which the device goes on with meanwhile
+  sweeping.parameters.sweep = 60; // bytes per weight, during the host's work
   for (int beside = 0; beside < 16; ++beside)
     for (unsigned seed : {3U, 9U}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ' ' << beside);
@@ -153,8 +154,8 @@ TEST(Relaxation, BoundsEveryPlanWithOffload) {
   EXPECT_GT(compared, 1000);
 }
 
-// One of eight chunks is reduced while the others' gradients go down, are used
-// and come up, 2 ns each of every weight: in sum that is twice the step.
+// Chunks are reduced, transferred down, updated and transferred up in a
+// pipeline. Each of these takes 2 ns per weight, and their sum twice the step.
 TEST(Relaxation, BoundsPipelinedOffload) {
   for (unsigned seed : {0U, 2U, 4U, 6U}) {
     Case drawn = drawCase(seed);
@@ -181,7 +182,7 @@ TEST(Relaxation, BoundsPipelinedOffload) {
   }
 }
 
-// A parameter that two segments of one stage share needs no sum between stages.
+// A parameter that two segments of one stage share needs no reduction over pp.
 TEST(Relaxation, TiedParametersWithinAStageNeedNoSum) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     Case drawn = drawCase(seed);
@@ -213,7 +214,7 @@ TEST(Relaxation, BoundsParametersWithoutGradients) {
   }
 }
 
-// The weight is sliced over the tensor axis before it is gathered.
+// The weight is sliced over the tensor axis before its all-gather.
 TEST(Relaxation, BoundsParametersPinnedReplicated) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     Case drawn = drawCase(seed);

@@ -1,7 +1,7 @@
 //===- closed_forms_test.cpp - Numbers worked out on paper ----------------===//
 //
-// Expected values are those of the papers, written down as numbers; the page
-// docs/closed-forms.md says which check is which.
+// Expected values are numbers of the papers. docs/closed-forms.md lists them by
+// their labels, such as G4.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ struct Product {
   std::vector<Tensor> tensors;
 };
 
-// X [m, k] by W [k, n], 2 bytes an element.
+// Returns the product of X [m, k] and W [k, n], with 2 bytes per element.
 Product product(std::int64_t m, std::int64_t n, std::int64_t k) {
   Product made;
   Op &op = made.op;
@@ -46,8 +46,8 @@ Product product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return made;
 }
 
-// L1 to L3: 2 n^3 flops over 6 n^2 bytes, and what is left of them on one of p
-// ranks that share the columns, for n = 3072.
+// L1 to L3: 2 n^3 flops over 6 n^2 bytes for n = 3072, and their parts on one
+// of p ranks that share the columns.
 TEST(GemmIntensity, FallsAsColumnsAreShared) {
   constexpr double kCube = 2.0 * 3072 * 3072 * 3072;
   constexpr double kSquares = 6.0 * 3072 * 3072;
@@ -74,39 +74,40 @@ TEST(GemmIntensity, FallsAsColumnsAreShared) {
   }
 }
 
-// I4, FlexFlow's picture of a layer that makes 10 x 512: its sample, attribute
-// and parameter axes are strategies of one operator. (Its fourth, different
-// operators on different devices, is a pipeline stage here and nothing finer.)
+// I4: FlexFlow's figure of a layer with a 10 x 512 output. Its sample,
+// attribute and parameter axes are strategies of one operator. (Its fourth,
+// operators on different devices, exists only as pipeline stages.)
 TEST(Soap, ShapesOfTheThreeSplits) {
   Product layer = product(10, 512, 512);
   auto pieces = [&](int ranks, Split split, int use) {
     Mesh mesh{{{"tp", ranks}}};
     std::vector<Strategy> found = strategiesOf(layer.op, mesh, {{{split}}});
-    EXPECT_EQ(found.size(), 2U); // replicated, and the split
+    EXPECT_EQ(found.size(), 2U); // replicated, and the split itself
     Layout layout = use < 2 ? operandLayout(layer.op, found.back(), use)
                             : resultLayout(layer.op, found.back(), 0);
     return localShape(layer.tensors[static_cast<std::size_t>(use)].shape,
                       layout, mesh);
   };
   using Shape = std::vector<std::int64_t>;
-  // Sample: five ranks of 2 x 512, all with the full weight.
+  // The sample axis gives five ranks 2 x 512 and the full weight.
   EXPECT_EQ(pieces(5, Split::batch, 2), (Shape{2, 512}));
   EXPECT_EQ(pieces(5, Split::batch, 1), (Shape{512, 512}));
-  // Attribute: two ranks of 10 x 256.
+  // The attribute axis gives two ranks 10 x 256.
   EXPECT_EQ(pieces(2, Split::column, 2), (Shape{10, 256}));
-  // Parameter: the same split, seen on the weight; the input stays replicated.
+  // The parameter axis is the same split of the weight; the input is
+  // replicated.
   EXPECT_EQ(pieces(2, Split::column, 1), (Shape{512, 256}));
   EXPECT_EQ(pieces(2, Split::column, 0), (Shape{10, 512}));
   // The other dimension of the parameter splits the input instead.
   EXPECT_EQ(pieces(2, Split::row, 1), (Shape{256, 512}));
   EXPECT_EQ(pieces(2, Split::row, 0), (Shape{10, 256}));
-  // Two axes at once: 5 x 2 ranks of 2 x 256.
+  // Two axes give 5 x 2 ranks 2 x 256.
   Mesh both{{{"dp", 5}, {"tp", 2}}};
   EXPECT_EQ(localShape({10, 512}, resultLayout(layer.op, {{kM, kN}}, 0), both),
             (Shape{2, 256}));
 }
 
-// Bytes per weight of one that divides by everything.
+// Returns the bytes per weight of a parameter that all ranks divide.
 double bytesPerWeight(int stage, int ranks, const Software &software,
                       Precision precision = Precision::bf16) {
   ModelGraph model;
@@ -129,7 +130,7 @@ double bytesPerWeight(int stage, int ranks, const Software &software,
   return parameterCost(weight, state, setting).memory / (4096.0 * 4096.0);
 }
 
-// G4: the table for Adam in mixed precision, 2 + 2 + 12 bytes.
+// G4: the table for Adam in mixed precision has 2 + 2 + 12 bytes.
 TEST(ZeroBytes, EqualTheTable) {
   struct Row {
     int ranks;
@@ -145,8 +146,8 @@ TEST(ZeroBytes, EqualTheTable) {
   }
 }
 
-// 1Y: Megatron's distributed optimizer. With gradients in fp32 18 bytes become
-// 6 + 12 / d; all in fp32, 16 become 8 + 8 / d.
+// Y: Megatron's distributed optimizer turns 18 bytes with fp32 gradients into 6
+// + 12 / d, and 16 bytes, all in fp32, into 8 + 8 / d.
 TEST(ZeroBytes, EqualMegatronsDistributedOptimizer) {
   Software wide = defaultSoftware();
   wide.parameters.gradient = 4;
@@ -187,7 +188,7 @@ TEST(StateOfAModel, IsGivenInGigabytesAndGibibytes) {
   EXPECT_NEAR(single.total().value / 1e9, 133.07, 0.005);
 }
 
-// G10: behind a pipeline ZeRO stops at 1, unless it is asked for by name.
+// G10: pipelines use ZeRO up to stage 1, unless a higher stage is requested.
 TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
   ModelGraph model = RandomModel(1).model(3, 1, 1);
   model.segments[1].repeat = 4;
@@ -213,7 +214,7 @@ TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
   EXPECT_GT(forced, 0);
 }
 
-// H10: 30 layers on 4 stages lose none; S3's example (H1) is 4 and 4.
+// H10: 30 layers on 4 stages lose none. H1: 8 layers on 2 stages are 4 and 4.
 TEST(PipelineSplit, KeepsEveryLayerOfThirtyAndOfEight) {
   EXPECT_EQ(evenLayers(8, 2), (std::vector{4, 4}));
   std::vector<int> layers = evenLayers(30, 4);

@@ -1,8 +1,8 @@
 //===- ledger_test.cpp - A small plan, counted by hand --------------------===//
 //
-// Two repeats of a product and an activation on a 2 x 2 mesh, three
-// micro-batches. At 1 GB/s, 1 Gflop/s and no latency a byte of traffic and a
-// flop are a nanosecond each.
+// The plan has two repeats of a product and an activation on a 2 x 2 mesh, and
+// three micro-batches. At 1 GB/s, 1 Gflop/s and no latency, a byte of traffic
+// and a flop take 1 ns each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,8 @@ protected:
     segment.reported = {kLoss};
     model.segments = {segment};
 
-    // Rows over tp: y is partial, summed for the activation, w.dw stays split.
+    // tp splits the rows of w: y is partial and then summed, and w.dw stays
+    // split.
     plan.count = 2;
     plan.strategies = {
         {{kB, kI}}, {{kB, kReplicated}}, {{kB, kReplicated}}, {{kB, kI}}};
@@ -121,9 +122,10 @@ void expectEntry(const LedgerEntry &entry, StepKind kind, int axis,
   EXPECT_DOUBLE_EQ(entry.time.value, nanoseconds * kNano);
 }
 
-// y: 2 of 4 samples, 8 wide, 2 bytes: 32 B, in 2 repeats of 3 micro-batches.
-// The loss: 4 B once a step. The gradient: half of 16 x 8, 2 bytes: 128 B. Over
-// two ranks an all-reduce of n bytes sends n. The slice of z is no collective.
+// y has 2 of 4 samples, 8 columns and 2 bytes: 32 B in 2 repeats of 3
+// micro-batches. The loss has 4 B once per step. The gradient is half of 16 x 8
+// in 2 bytes: 128 B. Over two ranks, an all-reduce of n bytes sends n bytes.
+// The slice of z is no collective.
 TEST_F(LedgerTest, CountsEveryCollective) {
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
   ASSERT_EQ(ledger.size(), 3U);
@@ -145,7 +147,7 @@ TEST_F(LedgerTest, CountsCollectivesOfRecomputation) {
               LedgerPhase::forward, "y", 2, 6, 32);
   expectEntry(ledger[1], StepKind::allReduce, kTensorAxis, 32,
               LedgerPhase::backward, "y", 2, 6, 32);
-  // The step's time agrees: it has 6 more all-reduces than without.
+  // The step has 6 more all-reduces than without recomputation.
   EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan}, setting).tensor.value,
                    12 * 32 * kNano);
 }
@@ -160,10 +162,10 @@ TEST_F(LedgerTest, MergesRunsWithEqualCollectives) {
   EXPECT_EQ(ledger[2].perStep, 2);
 }
 
-// A gradient that is summed over the tensor axis once per step arrives unsplit,
-// 256 B, is scattered to the 128 B that are stored, and those are summed over
-// data.
-TEST_F(LedgerTest, SumsOncePerStepIfTheStateSaysSo) {
+// A gradient that is summed over the tensor axis once per step has 256 B
+// before, and a reduce-scatter leaves the stored 128 B, which are summed over
+// the data axis.
+TEST_F(LedgerTest, ReducesOncePerStepIfTheStateSaysSo) {
   plan.parameters[0]->reduceOncePerStep = true;
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
   ASSERT_EQ(ledger.size(), 4U);
@@ -176,9 +178,10 @@ TEST_F(LedgerTest, SumsOncePerStepIfTheStateSaysSo) {
   EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
 }
 
-// z passes through unchanged. Half of its 4 x 8 elements of 2 bytes take 32 B
-// for any number of repeats; 32 B for each virtual stage; and if z is saved in
-// another layout than it is carried in, here half of it, 16 B for each repeat.
+// z passes through the repeats unchanged. Half of its 4 x 8 elements of 2 bytes
+// takes 32 B for any number of repeats, and 32 B per virtual stage. If z is
+// saved in another layout than it is carried in, here half of it, it takes 16 B
+// per repeat.
 TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
   model.segments[0].carriedIn = model.segments[0].carriedOut = {kZ};
@@ -195,14 +198,15 @@ TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   plan.count = 2;
   plan.saved[kZ] = layout({{0}, {1}});
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 16);
-  // Carried in at another position than out, z is another value in each repeat.
+  // If z is carried in at another position than out, repeats save different
+  // values.
   plan.saved[kZ] = plan.made[kZ];
   model.segments[0].carriedIn = {kY, kZ};
   plan.carriedIn = {*plan.made[kY], *plan.made[kZ]};
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
 }
 
-// A tied parameter is kept, updated and summed once.
+// A tied parameter is stored, updated and summed once.
 TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
   model.parameters[0].shared = true;
   plan.count = 1;
@@ -218,11 +222,11 @@ TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
   EXPECT_EQ(memory.gradients.value, 64 * 2);
 }
 
-// Six times: each product 256 flops (its bytes, 192, are fewer), the activation
-// 32 + 32 B, the loss 32 + 4 B; the sum of y 32 B; the slice of z reads and
-// writes 16 B. Twice: 128 + 4 B over data, 64 weights of 28 B each updated,
-// their gradients of 2 B each read for the norm, and 128 B of gradient read
-// back by the second and third micro-batch.
+// Six times, a product computes 256 flops (its bytes, 192, are fewer), the
+// activation moves 32 + 32 B and the loss 32 + 4 B, the sum of y sends 32 B,
+// and the slice of z moves 16 + 16 B. Twice, 128 + 4 B are sent over data, 64
+// weights of 28 B are updated, their gradients of 2 B are read for the norm,
+// and the second and third micro-batch read back 128 B of gradient.
 TEST_F(LedgerTest, TimeAddsUp) {
   StepTime time = stepTimeOf(model, {plan}, setting);
   EXPECT_DOUBLE_EQ(time.compute.value,
@@ -234,10 +238,10 @@ TEST_F(LedgerTest, TimeAddsUp) {
   EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 264 + 3840) * kNano);
 }
 
-// Two repeats of 64 weights: 2 + 2 + 12 bytes each. z is saved twice, 32 B
-// each. Alive beside it: y twice (32 B as made, 32 B summed) in forward, w.dw
-// (128 B) and the slice of z (16 B) in backward, which is more. The input x is
-// alive throughout, 32 B.
+// Two repeats of 64 weights take 2 + 2 + 12 bytes per weight, and z is saved
+// twice, 32 B each. Forward holds y twice (32 B as made, 32 B summed), backward
+// w.dw (128 B) and the slice of z (16 B), which is more. The input x, 32 B, is
+// live throughout.
 TEST_F(LedgerTest, MemoryByClass) {
   MemoryUse memory = memoryOf(model, {plan}, setting);
   EXPECT_EQ(memory.parameters.value, 256);
@@ -248,7 +252,7 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_EQ(memory.reserved.value, 1000);
   EXPECT_EQ(memory.limit.value, 1e6);
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 176 + 1000);
-  // Memory that is kept beyond the workspace is reported as `spare`.
+  // Memory that is reserved beyond the workspace is reported as `spare`.
   memory.keepRoom(Bytes{200});
   EXPECT_EQ(memory.workspace.value, 176);
   EXPECT_EQ(memory.spare.value, 24);
@@ -260,12 +264,12 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_TRUE(memory.fits());
 }
 
-// The operators run in the order loss, activation, product. z is alive during
+// The operators run in the order loss, activation, product. z is live during
 // the first two, y (as made and summed) during the last two, 32 B each, which
-// is 96 B at the activation. The input x, 32 B, is alive throughout. As a value
-// of the segment, only the product reads x, which is 96 B, too; received from a
-// neighbour, x is alive from the start. z, sent to the next segment, is still
-// alive at the product.
+// is 96 B at the activation. The input x, 32 B, is live throughout. If x is a
+// value of the segment, only the product reads it, which is 96 B, too; if x
+// comes from a neighbour, it is live from the start. If z is sent to the next
+// segment, it is still live at the product.
 TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();
@@ -287,9 +291,9 @@ TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 128);
 }
 
-// Mixed precision: 2 B weight, 2 B gradient, 12 B master copy and moments; in
-// single precision 4 + 4 + 8. Either way 16, so 1,213,479,936 weights need
-// 19,415,678,976 B = 18.08 GiB.
+// Mixed precision has 2 B of weight, 2 B of gradient, 12 B of master copy and
+// moments; single precision has 4 + 4 + 8. Both are 16 B, so 1,213,479,936
+// weights need 19,415,678,976 B = 18.08 GiB.
 TEST(StateBytes, SixteenPerWeight) {
   Machine machine = roundMachine();
   for (Precision precision :

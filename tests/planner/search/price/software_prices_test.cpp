@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNano = 1e-9;
 
-// At 1 GB/s a byte takes a nanosecond. The weight is [16, 8].
+// Prices a weight of [16, 8] on 2 x 2 ranks. A byte takes 1 ns.
 class SoftwarePrices : public testing::Test {
 protected:
   SoftwarePrices() {
@@ -46,7 +46,7 @@ TEST_F(SoftwarePrices, GradientsAreAddedAfterTheFirstMicroBatch) {
                    4 * 64 * 12 * kNano);
 }
 
-// Our own kernels move 6 bytes per weight in the first micro-batch (read 2,
+// mtplan's kernels move 6 bytes per weight in the first micro-batch (read 2,
 // store 4) and 10 in each of the other two (read 2 + 4, store 4), at 1 GB/s;
 // the update moves 8 at 2 GB/s. A rank has 64 weights.
 TEST_F(SoftwarePrices, TheFirstMeasuredGradientIsStored) {
@@ -66,7 +66,7 @@ TEST_F(SoftwarePrices, TheFirstMeasuredGradientIsStored) {
 }
 
 // A rank owns 32 of its 64 weights. The update includes the squares of their
-// gradients, at the rate of passes, 1 GB/s, or at the measured rate of our own
+// gradients, at the rate of passes, 1 GB/s, or at the measured rate of mtplan's
 // kernels, 4 GB/s.
 TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
   EXPECT_EQ(squaresTime(parameter, split, setting).value, 0);
@@ -85,9 +85,9 @@ TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
                    32 * 4 / 4.0 * kNano);
 }
 
-// A parameter with a quarter of a segment's weights takes a quarter of the time
-// of all of them if their messages are grouped. A message of its own takes
-// longer, because it has a latency of its own.
+// If the messages of a segment are grouped, a parameter with a quarter of its
+// weights takes a quarter of the time of all. A separate message takes longer,
+// because it has its own latency.
 TEST_F(SoftwarePrices, MessagesOfASegmentAreGrouped) {
   machine = roundMachine(8e-6);
   machine.device.name = "one";
@@ -139,8 +139,8 @@ TEST_F(SoftwarePrices, GradientsAreAsWideAsTheSoftwareKeepsThem) {
   EXPECT_EQ(stateBytesOf(setting).gradient, 2);
 }
 
-// A gather over two ranks of 128 B to 256 B sends 128 B; a copy reads and
-// writes 256 B; an all-reduce of 256 B sends 256.
+// An all-gather over two ranks of 128 B to 256 B sends 128 B; a copy reads and
+// writes 256 B; an all-reduce of 256 B sends 256 B.
 TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
   Layout replicated = Layout::replicated(3);
   Layout shard = withPlacement(replicated, kTensorAxis, 1);
@@ -193,8 +193,7 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 128 * kNano);
 }
 
-// A partial sum of 16-bit values is rounded at every hop at the size of the
-// sum.
+// A reduction in 16 bits would round at every hop.
 TEST_F(SoftwarePrices, NoReplicated16BitValueBecomesPartial) {
   LayoutDomain domain;
   const Layout layout = Layout::replicated(3);
@@ -209,7 +208,7 @@ TEST_F(SoftwarePrices, NoReplicated16BitValueBecomesPartial) {
   EXPECT_TRUE(std::isfinite(domain.between(replicated, partial)));
 }
 
-// Measurements on a device take precedence over the file.
+// Measurements on a device take precedence over the software's file.
 TEST_F(SoftwarePrices, FusionsDependOnTheDevice) {
   software.name = "soft";
   software.fusions = {{"new", "one"}, {{{"dropout+add"}, {}, {"add"}}}};

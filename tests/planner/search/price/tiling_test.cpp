@@ -1,7 +1,7 @@
-//===- tiling_test.cpp - Weights a tile at a time, counted by hand --------===//
+//===- tiling_test.cpp - Weights in tiles, counted by hand ----------------===//
 //
-// One product of two replicas that share the weight's storage. At 1 GB/s and
-// 1 Gflop/s a byte of traffic and a flop are a nanosecond each.
+// Two replicas compute one product and share the weight by ZeRO-3. At 1 GB/s
+// and 1 Gflop/s, a byte of traffic and a flop take 1 ns each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ constexpr double kNano = 1e-9;
 enum Tensors : int { kX, kW, kY, kDy, kDw };
 enum Factors : int { kB, kI, kO };
 
-// y = x w, x of 4 samples of 16, w of 16 rows and 8 columns; backward makes
-// w.dw. Two samples on each rank; w is stored by rows over both.
+// The model is y = x w with x [4, 16] and w [16, 8]; backward computes w.dw.
+// Each rank has two samples and half of the rows of w.
 class Tiling : public testing::Test {
 protected:
   Tiling() {
@@ -89,7 +89,7 @@ protected:
     return phaseTimesOf(model, plan, setting, paid);
   }
 
-  // No message runs beside compute.
+  // Overlaps no communication with compute.
   void hidesNothing() {
     apart = defaultSoftware();
     apart.overlap = {};
@@ -103,8 +103,8 @@ protected:
   SegmentPlan plan;
 };
 
-// G8: a quarter of the weight, 256 B gathered, and of its gradient, 256 B made
-// and 128 B summed, is held at once. x, 64 B, and dy, 32 B, are held
+// G8: a rank holds a quarter of the gathered weight, 256 B, and of its
+// gradient, 256 B made and 128 B reduced. It holds x, 64 B, and dy, 32 B,
 // throughout, and y, 32 B, as before.
 TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   hidesNothing();
@@ -119,7 +119,7 @@ TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   EXPECT_EQ(tiled.activations, untiled.activations);
 }
 
-// The largest of three tiles of 16 rows has six.
+// The largest of three tiles of 16 rows has six rows.
 TEST_F(Tiling, HoldsTheLargestTile) {
   hidesNothing();
   setting.tiles = 3;
@@ -133,8 +133,8 @@ TEST_F(Tiling, HoldsTheLargestTile) {
   EXPECT_EQ(largestTileOf({16, 8}, rows, setting.mesh, 16), 1 / 8.);
 }
 
-// While one tile is in use the next arrives, forward beside y; while one
-// gradient's is reduced the next is made, backward beside what is reduced.
+// Overlap holds two tiles: the next weight tile is gathered while one is in
+// use, and the next gradient tile is computed while one is reduced.
 TEST_F(Tiling, HoldsTwoTilesToHideTheirMessages) {
   Software software = defaultSoftware();
   setting.software = &software;
@@ -149,10 +149,9 @@ TEST_F(Tiling, HoldsTwoTilesToHideTheirMessages) {
   EXPECT_EQ(workspace(false, true), 2 * 64 + 32 + 96);
 }
 
-// With four repeats the next one's weight arrives while one's is in use, and
-// one's gradient, 256 B, leaves while the next is computed, beside the reduced
-// one.
-TEST_F(Tiling, WeightsArriveDuringTheUseBefore) {
+// Four repeats gather the next weight while one is in use, and reduce one
+// gradient, 256 B, while the next is computed.
+TEST_F(Tiling, WeightsArePrefetched) {
   Software software = defaultSoftware();
   setting.software = &software;
   software.overlap.gather = true;
@@ -177,8 +176,8 @@ TEST_F(Tiling, InputsAreHeldOncePerLayout) {
             once + 4 * 16 * 2);
 }
 
-// Over the tensor axis one message gathers the weight, and sums the gradient,
-// for all of a rank's tiles: both are held in full.
+// One message over the tensor axis gathers the weight, and one reduces the
+// gradient, for all tiles of a rank: both are held in full.
 TEST_F(Tiling, AMessageOverTheTensorAxisIsNotTiled) {
   hidesNothing();
   setting.mesh = meshOf(1, 2);
@@ -194,8 +193,8 @@ TEST_F(Tiling, AMessageOverTheTensorAxisIsNotTiled) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace, untiled.workspace);
 }
 
-// Messages that would fill a bucket in sum are still sent tile by tile.
-TEST_F(Tiling, WaitsForNoBucket) {
+// Tiles do not wait for a bucket: every tile has its own message.
+TEST_F(Tiling, TilesDoNotFillBuckets) {
   Software software = defaultSoftware();
   setting.software = &software;
   software.parameters.bucket = Bytes{1e6};
@@ -211,8 +210,8 @@ TEST_F(Tiling, WaitsForNoBucket) {
   EXPECT_DOUBLE_EQ(times().gatherForward.value, 128 * kNano);
 }
 
-// Each tile is gathered, and each gradient's tile reduced, on its own: as many
-// bytes in four times as many messages.
+// Each weight tile is gathered, and each gradient tile reduced, in a message of
+// its own: the same bytes in four times as many messages.
 TEST_F(Tiling, SendsTileByTile) {
   machine.levels[0].latency = Seconds{4 * kNano};
   auto inMessages = [](double count, double bytes) {
@@ -234,10 +233,10 @@ TEST_F(Tiling, SendsTileByTile) {
   EXPECT_EQ(found, 2);
 }
 
-// Forward 512 flops of 352 B; its four tiles of 4 rows each read 544 B, as the
-// sum of 32 B is read and written again by three of them. Backward the tiles
-// are of the gradient's rows, and three more read dy, 32 B, again: 448 B, less
-// than its 512 flops take. A launch is 10 ns.
+// Forward has 512 flops and 352 B. Its four tiles of 4 rows move 544 B, because
+// three of them read and write the sum of 32 B again. Backward tiles the
+// gradient's rows, and three tiles read dy, 32 B, again: 448 B, which take less
+// than its 512 flops. A launch takes 10 ns.
 TEST_F(Tiling, PaysForEveryTile) {
   EXPECT_DOUBLE_EQ(times().forward.compute.value, (512 + 10) * kNano);
   EXPECT_DOUBLE_EQ(times().backward.compute.value, (512 + 10) * kNano);
@@ -246,19 +245,19 @@ TEST_F(Tiling, PaysForEveryTile) {
   EXPECT_DOUBLE_EQ(times().backward.compute.value, (512 + 40) * kNano);
 }
 
-// Units that a product keeps busy idle where its tiles are smaller than theirs.
+// Units are partly idle if weight tiles are smaller than the kernel's tiles.
 TEST_F(Tiling, SmallerProductsAreLessEfficient) {
   machine.device.tiles = {{16, 8, 1.0}};
   machine.device.bandwidth = BytesPerSec{1e15};
   double untiled = times().backward.compute.value;
   setting.tiles = 4;
-  // Each fills a quarter of the one tile that the full gradient fills.
+  // A weight tile fills a quarter of the one kernel tile of the full gradient.
   EXPECT_DOUBLE_EQ(times().backward.compute.value, 4 * untiled);
 }
 
-// The largest goes into as many as are asked for, the others into as few as
-// make theirs no larger; what more than products read, and what is no longer
-// than its tiles are many, into fewer.
+// The largest weight has the requested number of tiles, other weights as few as
+// make their tiles no larger. A weight that other operators than products read
+// has one tile, and no weight has more tiles than rows.
 TEST_F(Tiling, CutsOtherWeightsToTilesNoLarger) {
   auto add = [&](std::vector<std::int64_t> shape, OpClass opClass) {
     Parameter parameter;

@@ -13,7 +13,8 @@
 namespace mtplan::planner {
 namespace {
 
-// x -> attention -> y -> last product -> z, and a backward that reads x and y.
+// The segment is x -> attention -> y -> last product -> z, and backward reads x
+// and y.
 class RecomputeTest : public testing::Test {
 protected:
   enum Tensors : int { kX, kY, kZ, kDz, kDx };
@@ -130,8 +131,8 @@ TEST_F(RecomputeTest, BackwardIncludesTheRecomputation) {
   EXPECT_DOUBLE_EQ(backward(Recompute::full), alone + secondsOf(0));
 }
 
-// Per repeat x and y of 8 x 16, 2 bytes: 256 B each; scores of 4 x 8 x 8, 5
-// bytes: 1280 B. Two repeats, three micro-batches in flight.
+// A repeat saves x and y of 8 x 16 in 2 bytes, 256 B each, and scores of 4 x 8
+// x 8 in 5 bytes, 1280 B. Two repeats have three micro-batches in flight.
 TEST_F(RecomputeTest, ScoresAreSavedUnlessRecomputed) {
   setting.inFlight = 3;
   auto use = [&](Recompute recompute) {
@@ -150,8 +151,8 @@ TEST_F(RecomputeTest, ScoresAreSavedUnlessRecomputed) {
   EXPECT_EQ(use(Recompute::none).activations.value, 6 * 512);
 }
 
-// The solver's tables say the same.
-TEST_F(RecomputeTest, TheChoiceProblemCountsTheSame) {
+// The solver's tables have the same times and bytes.
+TEST_F(RecomputeTest, ChoiceProblemHasTheSameCosts) {
   setting.inFlight = 3;
   setting.microBatches = 5;
   setting.rules = {{{Split::batch}, false}, {{}, true}};

@@ -1,4 +1,4 @@
-//===- segment_problem_test.cpp - The formulation, held to its meaning ----===//
+//===- segment_problem_test.cpp - The choice problem equals the step ------===//
 //
 // Draws small random steps. The optimum of the choice problem is the optimum of
 // the step, and an assignment that is read back has the cost that the solver
@@ -71,7 +71,7 @@ void expectNear(double actual, double expected) {
 }
 
 // Returns whether repeats of a segment save or carry a value in more than one
-// layout: the tables take the mean of these, and the search looks at the sum.
+// layout. The tables then take a mean, which is below the true memory.
 bool keepApart(const ModelGraph &model, const std::vector<SegmentPlan> &plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const SegmentGraph &segment =
@@ -116,7 +116,7 @@ void expectPlansCost(const Case &drawn,
 }
 
 // Checks the cost of every link's assignment, without a memory limit and with
-// lower and lower ones.
+// decreasing limits.
 void expectReadsBack(const Case &drawn) {
   std::vector<SegmentProblem> problems = problemsOf(drawn);
   ChainProblem chain = chainOf(problems);
@@ -136,7 +136,7 @@ void expectOptimum(Case &drawn, StepSpecification &specification) {
   expectNear(solution.cost.time, specification.fastest());
 }
 
-TEST(SegmentProblem, ItsOptimumIsTheSteps) {
+TEST(SegmentProblem, OptimumIsThatOfTheStep) {
   int tried = 0, tied = 0, repeated = 0, followed = 0;
   for (unsigned seed = 0; tried < 400; ++seed) {
     SCOPED_TRACE(seed);
@@ -172,7 +172,7 @@ TEST(SegmentProblem, AssignmentsReadBackKeepTheirCost) {
 // its weight reads: all of its repeats save it once.
 void handOn(ModelGraph &model) {
   auto add = [](SegmentGraph &segment, Phase phase) {
-    Tensor tensor = segment.tensors[1]; // a stream
+    Tensor tensor = segment.tensors[1]; // a carried value
     tensor.name = segment.name + (phase == Phase::forward ? ".on" : ".don");
     tensor.kind = TensorKind::activation;
     tensor.phase = phase;
@@ -209,8 +209,7 @@ TEST(SegmentProblem, RepeatsSaveACarriedValueOnce) {
   EXPECT_GT(repeated, 20);
 }
 
-// The costs agree for any charges, hidden shares and copies of the software,
-// with and without recomputation.
+// The costs agree for every software file, with and without recomputation.
 TEST(SegmentProblem, AssignmentsKeepTheirCostUnderAnySoftware) {
   unsigned seed = 0;
   for (const std::string &name : softwareNames()) {

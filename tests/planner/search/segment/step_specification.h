@@ -1,9 +1,8 @@
-//===- step_specification.h - The fastest step, by trying all ---*- C++ -*-===//
+//===- step_specification.h - The fastest step, by exhaustion ---*- C++ -*-===//
 //
-// The specification of planner/search: every strategy of every operator, every
-// state of every parameter, every layout of a boundary or saved value, and for
-// each tensor every way of converting. It has no variables, no tables and no
-// elimination.
+// Specifies planner/search: tries every strategy of every operator, every state
+// of every parameter, every layout of a boundary or saved value, and every way
+// of converting each tensor, without the search's tables and elimination.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +20,8 @@
 
 namespace mtplan::planner {
 
-/// Returns the least price of all `wanted` layouts (bits) from `made`, by
-/// trying every order and every parent. Layouts that are passed through may be
+/// Returns the lowest price of all `wanted` layouts (bits) from the layouts in
+/// `have`, by trying every order and every parent. Intermediate layouts may be
 /// any that have a row in `price`.
 inline double cheapestTree(const std::vector<std::vector<double>> &price,
                            unsigned have, unsigned wanted) {
@@ -42,7 +41,7 @@ public:
   StepSpecification(const ModelGraph &m, const Setting &s)
       : model(m), setting(s) {}
 
-  /// Number of assignments of the largest segment; set up before use.
+  /// Returns the number of assignments of the largest segment.
   double size() {
     double largest = 0;
     for (std::size_t s = 0; s < model.segments.size(); ++s) {
@@ -55,7 +54,7 @@ public:
     return largest;
   }
 
-  /// Seconds of the fastest step of the whole chain.
+  /// Returns the seconds of the fastest step of the chain.
   double fastest() {
     std::vector<std::map<Key, double>> tables;
     for (std::size_t s = 0; s < model.segments.size(); ++s)
@@ -70,7 +69,7 @@ public:
             auto [in, out, state] = key;
             if (state >= 0 && state != shared)
               continue;
-            // The chain's own ends are free.
+            // The states at the ends of the chain are free.
             bool first = s == 0 && copy == 0;
             double before = kNever;
             for (const auto &[at, spent] : reached)
@@ -93,7 +92,7 @@ private:
 
   struct Choice {
     int count = 1;
-    // Layout of each port for each value, and what the value itself costs.
+    // `layouts` and `cost` (seconds) have an element for each value.
     struct Port {
       int tensor = 0;
       bool makes = false;
@@ -149,7 +148,7 @@ private:
         double rank = 64.0 / (d >= 0 ? tp() : 1);
         choice.cost.push_back(pays
                                   ? price(summed, stored, parameter.shape) +
-                                        // and the norm reads the gradient
+                                        // and 2 bytes for the norm
                                         (28 + 2) * rank / device.bandwidth.value
                                   : 0.0);
       }
@@ -162,7 +161,7 @@ private:
         choice.ports.push_back(kept);
       }
     gradient.phase = Phase::backward;
-    // All micro-batches but the first read back what was summed.
+    // All micro-batches but the first read back the gradient sum.
     for (std::size_t i = 0; i < choice.cost.size(); ++i) {
       double sum = 64.0 * 2;
       for (const std::vector<int> &axes : gradient.layouts[i].dims)
@@ -189,7 +188,7 @@ private:
       rules[1].allowReplicated = op.opClass == OpClass::memory;
       Choice choice;
       std::vector<Strategy> all = strategiesOf(op, setting.mesh, rules);
-      // A batch that the two axes divide one by one but not together.
+      // The two axes may divide a batch separately but not together.
       if (all.empty())
         all = strategiesOf(op, setting.mesh, setting.rules);
       choice.count = static_cast<int>(all.size());
@@ -272,14 +271,15 @@ private:
     prices.assign(segment.tensors.size(), {});
     bool moves = allowed(Split::batch) || allowed(Split::sequence);
     for (std::size_t t = 0; t < layouts.size(); ++t) {
-      bool ofWeight = segment.tensors[t].shape.size() == 2; // or its gradient
+      bool ofWeight = segment.tensors[t].shape.size() == 2; // a weight or its
+                                                            // gradient
       bool inPlace = !moves && ofWeight;
       for (const Layout &from : layouts[t]) {
         prices[t].emplace_back();
         for (const Layout &to : layouts[t]) {
           int placed = placementOf(from, 1);
           bool stays = inPlace && placed >= 0 && placed != placementOf(to, 1);
-          // All are of 16 bits.
+          // All values have 16 bits, and none of them becomes partial.
           bool becomesPartial =
               !ofWeight && std::ranges::any_of(to.partial, [&](int axis) {
                 return placementOf(from, axis) != kPartial;
@@ -322,7 +322,7 @@ private:
   }
 
   // Returns the bytes that fusion saves: a fused consumer does not read its
-  // producer's result, and if nobody else reads it, it is not written.
+  // producer's result, which is not written if no other operator reads it.
   double savedBy(const SegmentGraph &segment, std::size_t o, std::size_t v,
                  const std::vector<int> &made) const {
     const Op &op = segment.ops[o];

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kSide = 1024;
 constexpr double kWeights = double(kSide) * kSide;
 
-// One weight of a segment, as the first of its states keeps it.
+// A model with one weight, in the first of the states that it may have.
 struct OneWeight {
   ModelGraph model;
   Machine machine = roundMachine();
@@ -30,7 +30,7 @@ struct OneWeight {
     weight.elementBytes = bytesOf(precision);
     model.parameters = {weight};
     model.segments.emplace_back();
-    // Four devices share 100 GB/s, half of which is reached.
+    // Four devices share the host's 100 GB/s, half of which updates reach.
     machine.devicesPerNode = 4;
     machine.host = Host{Bytes{64e9}, BytesPerSec{100e9}, 0.5, BytesPerSec{10e9},
                         Seconds{10e-6}};
@@ -52,10 +52,10 @@ struct OneWeight {
   }
 };
 
-// G5: moments and master weights leave the device, 12 bytes of each weight that
-// a rank owns; in fp32, where the device's weights are the master, 8. The host
-// keeps those, a gradient's landing place, and weights that go back: in fp32
-// its own.
+// G5: moments and master weights leave the device, 12 bytes per weight that a
+// rank owns, or 8 in fp32, where the device's weights are the master weights.
+// The host has them, a buffer for gradients and a buffer for updated weights;
+// in fp32, the latter is its own copy.
 TEST(Offload, MovesTheStateToTheHost) {
   for (int ranks : {1, 2, 8, 64})
     for (int stage : {1, 2, 3})
@@ -76,9 +76,9 @@ TEST(Offload, MovesTheStateToTheHost) {
       }
 }
 
-// G5: once a step what a rank owns goes down as gradients and up as weights, 2
-// bytes each, and 28 bytes of each weight pass through the host's memory, of
-// whose rate a rank has its share.
+// G5: once per step, a rank sends 2 bytes of gradient down and gets 2 bytes of
+// weight up for each weight that it owns. 28 bytes per weight pass through the
+// host's memory, at the rank's share of its bandwidth.
 TEST(Offload, MovesWhatARankOwnsOnceAStep) {
   auto near = [](Seconds time, double expected) {
     EXPECT_NEAR(time.value, expected, 1e-12);
@@ -101,12 +101,12 @@ TEST(Offload, MovesWhatARankOwnsOnceAStep) {
       0.0);
 }
 
-// On one device the step is the same but for its update, which is the host's.
+// On one device, steps differ only in the update, which the host runs.
 TEST(Offload, ReplacesTheDevicesUpdate) {
   for (unsigned seed : {3U, 4U, 8U}) {
     Case drawn = drawCase(seed);
     drawn.options.devices = 1;
-    // The norm is left on the device: explain_test.cpp.
+    // Excludes the gradient norm, which stays on the device (explain_test.cpp).
     Software software = defaultSoftware();
     software.parameters.normReads = 0;
     drawn.options.software = &software;
@@ -132,8 +132,8 @@ TEST(Offload, ReplacesTheDevicesUpdate) {
       EXPECT_NEAR(off.time.step.value,
                   (none.time.step - none.time.update + off.time.host).value,
                   1e-9 * off.time.step.value);
-      // 2 bytes down and up and 28 at half the rate, all at 1 GB/s, for each
-      // weight; two repeats for each parameter.
+      // Per weight, 2 bytes go down and 2 up at 1 GB/s, and 28 are updated at
+      // half of it. A parameter has two latencies per copy.
       double weights = none.memory.optimizer.value / 12;
       double copies = 0;
       for (const Parameter &parameter : drawn.model.parameters)
@@ -143,8 +143,8 @@ TEST(Offload, ReplacesTheDevicesUpdate) {
   }
 }
 
-// With one chunk the host's work adds up, with several it overlaps: a cached
-// solution of one must not serve the other.
+// The host's work adds up for one chunk and overlaps for several, so a cached
+// solution of one must not be used for the other.
 TEST(Offload, CachedSolutionsChangeNothing) {
   int compared = 0;
   for (unsigned seed : {3U, 4U, 8U, 9U}) {
@@ -173,8 +173,8 @@ TEST(Offload, CachedSolutionsChangeNothing) {
   EXPECT_GT(compared, 20);
 }
 
-// More than the host's memory is refused before anything is solved, and what
-// would have been needed is said.
+// Plans beyond the host's memory are rejected before they are solved, with the
+// bytes that they would need.
 TEST(Offload, IsLimitedByTheHostsMemory) {
   Case drawn = drawCase(3);
   drawn.options.devices = 1;

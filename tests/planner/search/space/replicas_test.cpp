@@ -38,8 +38,8 @@ TEST(Replicas, ShareInEqualParts) {
   EXPECT_THAT(expertRanks({{8, 4, 3, 2}}, 12, 8), ElementsAre(2, 4));
 }
 
-// Nothing is rejected if one of the numbers asked for is possible; else the
-// message names the nearest that are.
+// A list is rejected only if no number in it is possible, and the message names
+// the nearest possible numbers.
 TEST(Replicas, MessagesNameTheNearestPossibleNumbers) {
   Machine machine = roundMachine();
   int refused = 0;
@@ -69,7 +69,7 @@ TEST(Replicas, MessagesNameTheNearestPossibleNumbers) {
   EXPECT_GT(refused, 500);
 }
 
-// A mesh is rejected once, whatever else is open there.
+// A mesh is rejected once, for all configurations on it.
 TEST(Replicas, MeshesAreRejectedOnce) {
   Case drawn = drawCase(1);
   openEverything(drawn, 8.0);
@@ -113,7 +113,7 @@ TEST(Replicas, MeshesAreRejectedOnce) {
             "do: 4");
   EXPECT_THAT(wordsOf(rejections, 1),
               testing::StartsWith("dp 1 does not divide by ep 2; nearest"));
-  // With everything open nothing is rejected.
+  // Nothing is rejected if all options are open.
   drawn.options.ep = drawn.options.zeroRanks = drawn.options.zeroStage = {};
   for (const Rejection &one : rejectionsOf())
     EXPECT_THAT(one.detail, testing::Not(testing::HasSubstr("ranks")));

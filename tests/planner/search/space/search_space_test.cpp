@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Every layer is in one part, once, in order; parts that cannot be are refused.
+// Every layer is in exactly one part, in order; impossible counts are rejected.
 TEST(PipelineParts, ContainEveryLayerOnce) {
   std::mt19937_64 random(1);
   ModelGraph model;
@@ -25,7 +25,7 @@ TEST(PipelineParts, ContainEveryLayerOnce) {
     int layers = 1 + static_cast<int>(random() % 200);
     int parts = 1 + static_cast<int>(random() % 64);
     model.segments[1].repeat = layers;
-    if (layers == 1) // then every segment is one
+    if (layers == 1) // all three segments count as layers
       layers = 3;
     ASSERT_EQ(layersOf(model), layers);
     std::vector<int> counts = evenLayers(layers, parts);
@@ -58,7 +58,8 @@ TEST(PipelineParts, ContainEveryLayerOnce) {
   }
 }
 
-// 30 layers on 4 stages: the ends, which hold more besides, get fewer.
+// The first and last stage, which also have embedding and head, get fewer
+// layers.
 TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(30, 4), (std::vector{7, 8, 8, 7}));
   EXPECT_EQ(evenLayers(31, 4), (std::vector{7, 8, 8, 8}));
@@ -66,7 +67,7 @@ TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(5, 2), (std::vector{2, 3}));
 }
 
-// Chunks have as many layers as the middle ones, or one less at the ends.
+// Middle chunks have equal numbers of layers, and end chunks at most one less.
 TEST(PipelineParts, ChunksAreEqualButForTheEnds) {
   for (int layers = 1; layers <= 60; ++layers)
     for (int chunks = 1; chunks <= 64; ++chunks) {
@@ -84,9 +85,9 @@ TEST(PipelineParts, ChunksAreEqualButForTheEnds) {
     }
 }
 
-// The best of all candidates, each solved on its own and none excluded, is what
-// the search finds, with memory in plenty and with less; and every bound holds
-// for every candidate.
+// Counts of cases. compareSpaces() checks that the search finds the best of all
+// configurations, each solved on its own without pruning, at several memory
+// limits, and that every bound holds for every configuration.
 struct Found {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
   int offloaded = 0, hostsFull = 0, tiled = 0;
@@ -97,7 +98,8 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
     Case drawn = drawCase(seed);
     if (everything)
       openEverything(drawn, seed % 4 == 3 ? 128.0 : 16.0);
-    // With replicas alone, the group that shares state is the one choice.
+    // Pure data parallelism leaves the group that shares state as the only
+    // choice.
     if (everything && seed % 2 == 1) {
       drawn.options.devices = drawn.options.globalBatch = 8;
       drawn.options.tp = 1;
@@ -149,7 +151,7 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
           EXPECT_LE(simulated.value, step.value * (1 + 1e-9));
           counts.reached += one->fits && simulated >= step * (1 - 1e-9);
         }
-        // May fit after all, if the search tries harder.
+        // The search may find a plan of this configuration that fits.
         if (!one->fits)
           open = std::min(open, rejection.bound.value);
         if (!one->fits)
@@ -160,15 +162,15 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
       }
       SearchResult result = search(drawn.model, drawn.machine, drawn.options);
       EXPECT_EQ(result.candidates, std::ssize(space));
-      // Where the workspace decides, the search may try a plan that solving one
-      // configuration alone does not.
+      // If the workspace decides, the search may find a plan that fits where
+      // solving a configuration on its own finds none.
       if (best == kNever)
         continue;
       ASSERT_FALSE(result.plans.empty());
       const PlannedCandidate &found = result.plans[0];
       EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
-      // Both closed what gaps they could; neither may miss what the other has.
-      // With larger segments one may miss it, and then does not claim the
+      // The search must find the best that solving each configuration finds. If
+      // segments are large, it may miss that, but then does not claim the
       // optimum.
       if (found.optimal || !drawn.fuses) {
         EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
@@ -199,7 +201,7 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
 TEST(SearchSpace, SearchFindsTheBestOfAllConfigurations) {
   Found counts;
   compareSpaces(40, false, counts);
-  // The cases are of every kind.
+  // Cases of every kind occurred.
   EXPECT_GT(counts.fitting, 120);
   EXPECT_GT(counts.pipelines, 5);
   EXPECT_GT(counts.split, 20);
@@ -207,12 +209,12 @@ TEST(SearchSpace, SearchFindsTheBestOfAllConfigurations) {
   EXPECT_GT(counts.hostsFull, 100);
   EXPECT_GT(counts.tiled, 0);
   EXPECT_GT(counts.fused, 20);
-  // Bounds are not only safe: many a plan's step is its own bound.
+  // Bounds are also tight: many plans have a step equal to their bound.
   EXPECT_GT(counts.reached, 1000);
 }
 
-// The same with options that are off by default: experts over replicas, some
-// layers that recompute, uneven cuts, hybrid sharding.
+// The options that are off by default are expert parallelism, recomputation of
+// some layers, uneven stages and hybrid sharding.
 TEST(SearchSpace, SearchFindsTheBestOfEveryOption) {
   Found counts;
   compareSpaces(16, true, counts);
@@ -224,7 +226,8 @@ TEST(SearchSpace, SearchFindsTheBestOfEveryOption) {
 }
 
 // Bytes per weight in mixed precision (Rajbhandari et al. 2020, table 1), where
-// every dimension divides: 16 replicated, 4 + 12 / n, 2 + 14 / n, 16 / n.
+// every dimension divides, are 16, 4 + 12 / n, 2 + 14 / n and 16 / n in stages
+// 0 to 3.
 TEST(Zero, BytesPerWeight) {
   ModelGraph model;
   Parameter weight;
@@ -249,8 +252,8 @@ TEST(Zero, BytesPerWeight) {
     }
 }
 
-// 4096 rows do not divide by 96: they are split with padding and replicated
-// without.
+// 4096 rows do not divide by 96, so they are sharded if padding is allowed and
+// replicated if not.
 TEST(Zero, PaddedShards) {
   ModelGraph model;
   Parameter weight;
@@ -276,7 +279,8 @@ TEST(Zero, PaddedShards) {
             (std::vector<std::int64_t>{43, 8}));
 }
 
-// Half of the replicas share one copy of the state: twice the bytes.
+// Half of the replicas share one copy of the state, which takes twice the
+// bytes.
 TEST(Zero, HybridSharding) {
   Parallelism config;
   config.dp = 8;
@@ -290,8 +294,8 @@ TEST(Zero, HybridSharding) {
   EXPECT_EQ(mesh.ranks(), 8);
 }
 
-// Bytes that a rank sends for one weight of 2 bytes: replicas exchange 2 (n -
-// 1) / n of it, as much in stages 1 and 2, half as much again in stage 3.
+// A rank sends 2 (n - 1) / n of a weight of 2 bytes in stages 0 to 2, and half
+// as much again in stage 3.
 TEST(Zero, LedgerOfAStep) {
   Case drawn = drawCase(0);
   for (int stage : {0, 1, 2, 3}) {

@@ -21,7 +21,8 @@ inline SearchOptions openOptions(int devices) {
   return options;
 }
 
-/// Every candidate, also those that others stand for.
+/// Returns every configuration, also uneven stages and recomputation counts
+/// that enumerateSpace() represents by another configuration.
 inline std::vector<Parallelism> wholeSpace(const ModelGraph &model,
                                            const Machine &machine,
                                            const SearchOptions &options) {
@@ -42,8 +43,8 @@ inline std::vector<Parallelism> wholeSpace(const ModelGraph &model,
   return all;
 }
 
-/// The weights of the middle segments become those of experts: both sides of
-/// their products have them, samples are dealt out to them.
+/// Turns the first dimension of weights in the middle segments into experts,
+/// along which products may be split.
 inline void addExperts(ModelGraph &model) {
   for (SegmentGraph &segment : model.segments)
     if (isLayer(segment))
@@ -61,14 +62,14 @@ inline void addExperts(ModelGraph &model) {
         }
 }
 
-/// Memory is plentiful; every other pair of seeds overlaps traffic; two of five
-/// may offload, another has heavy weights and may tile them; one of seven fuses
-/// consumers into products.
+/// A random search with ample memory. Every other pair of seeds overlaps
+/// communication; two of five may offload, another has large weights and may
+/// tile them; one of seven fuses consumers into products.
 struct Case {
   ModelGraph model;
   Machine machine;
   SearchOptions options;
-  bool fuses = false; ///< and segments are larger
+  bool fuses = false; ///< in larger segments
 };
 
 inline Case drawCase(unsigned seed) {
@@ -111,8 +112,8 @@ inline Case drawCase(unsigned seed) {
   return drawn;
 }
 
-/// Also everything that a person has to ask for, on nodes of two devices with a
-/// network between them that is so many times slower.
+/// Also opens the options that are off by default, on nodes of two devices with
+/// a network that is `slower` times slower than the links inside.
 inline void openEverything(Case &drawn, double slower) {
   addExperts(drawn.model);
   drawn.options.ep = drawn.options.recomputeLayers =
