@@ -1,5 +1,5 @@
-# What a person types. The work itself is in scripts/, CMakePresets.json and
-# ctest; every target may be repeated and does only what is missing.
+# Shortcuts for developers. The work itself is in scripts/, CMakePresets.json
+# and ctest. Every target can be repeated: it does only the missing work.
 
 .PHONY: demo test test-all packages setup build package format docs bench clean help
 .DEFAULT_GOAL := help

@@ -40,7 +40,7 @@ def compiled(folder, ranks):
         return
     with open(f"{ROOT}/examples/gpt2-124m.json") as file:
         model = json.load(file)
-    model["n_positions"] = 64  # the state is what counts
+    model["n_positions"] = 64  # short, as only the size of the state matters
     path = f"{folder}/gpt2-124m.json"
     with open(path, "w") as file:
         json.dump(model, file)
@@ -109,7 +109,7 @@ def restart(folder, ranks):
 def measure(folder, ranks, pairs):
     compiled(folder, ranks)
     ratios, rates, ddRates, waits, beside, alone = [], [], [], [], [], []
-    dd(folder, STATE)  # into memory that the host may not have given yet
+    dd(folder, STATE)  # warm-up: the host may not have allocated the memory yet
     before = dd(folder, STATE)
     for _ in range(pairs):
         found = saves(folder, ranks)

@@ -1,8 +1,8 @@
-//===- communicator_bench.cpp - What two ranks pass each other ------------===//
+//===- communicator_bench.cpp - Speed of collectives between threads ------===//
 //
-// Two ranks that are threads of one process, beside what memory allows: one
-// thread's memcpy of as many bytes as a rank gets. Bytes per second are of a
-// rank's result.
+// Measures collectives between two ranks that are threads of one process, and
+// for comparison one thread's memcpy of the same size. Bytes per second count
+// the result of one rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ void copyOnce(benchmark::State &state) {
   state.SetBytesProcessed(state.iterations() * bytes);
 }
 
-/// One thread does what a sum of two needs once: two reads and a write.
+/// Adds two arrays in one thread, the least work of an all-reduce of two ranks.
 void addOnce(benchmark::State &state) {
   const std::int64_t count = state.range(0) / 4;
   std::vector<float> one(count, 1.0F), two(count, 2.0F), sum(count);
@@ -42,7 +42,8 @@ void addOnce(benchmark::State &state) {
 using Call = std::function<void(Communicator &, const std::vector<char> &in,
                                 std::vector<char> &out, std::int64_t bytes)>;
 
-/// Rank 0 measures; rank 1 keeps it company until it is told to stop.
+/// Rank 0 measures `call` on two ranks. Before each batch of calls, its
+/// broadcast tells rank 1 whether to continue.
 void onTwoRanks(benchmark::State &state, const Call &call) {
   const std::int64_t bytes = state.range(0);
   constexpr int kAtATime = 10;

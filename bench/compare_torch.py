@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mtrun beside PyTorch eager on the same step, in alternating pairs.
+"""Compares the step times of mtrun and PyTorch eager, in alternating pairs.
 
     bench/compare_torch.py build/release/bin --torch-python python3 > table.md
 
@@ -32,7 +32,7 @@ def busy_seconds():
     """Returns the busy seconds of all cores and programs, with stolen time."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     ticks = [int(field) for field in fields]
-    # user nice system idle iowait irq softirq steal
+    # The fields are user nice system idle iowait irq softirq steal.
     return (sum(ticks[:8]) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that can be asked of mtplan on one GPU, part by part.
+"""Checks on one GPU that mtplan is correct and fast, part by part.
 
     bench/gpu_acceptance.py --prepare DIR --binaries build/package/bin
     bench/gpu_acceptance.py --part conformance --part parity --prepared DIR --results OUT
@@ -93,7 +93,7 @@ def parsed():
 
 def main():
     start = time.monotonic()
-    # An exception ends everything that was started.
+    # The exception of sys.exit ends all processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     flags = parsed()
     if flags.prepare:
@@ -101,11 +101,11 @@ def main():
     if flags.part:
         flags.prepared = flags.prepared.resolve()
         flags.results.mkdir(parents=True, exist_ok=True)
-        os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # ranks share it
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # all ranks share one GPU
         device = device_facts(flags.torch_python)
         for part in PARTS if "all" in flags.part else flags.part:
             run_part(part, flags, device, start)
-            start = time.monotonic()  # the first has the time that device_facts took
+            start = time.monotonic()  # only the first part includes device_facts
     if flags.report:
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
         print(lines.report(date, PARTS, flags.results), end="")

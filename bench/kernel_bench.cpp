@@ -1,10 +1,10 @@
-//===- kernel_bench.cpp - What the CPU's kernels take ---------------------===//
+//===- kernel_bench.cpp - Speed of the CPU kernels ------------------------===//
 //
-// Runs kernels of a training step of GPT-2 124M with four samples of 256
-// tokens. Products and attention are in FLOP/s, products beside oneDNN's own
-// matmul of the same size. All others are in bytes/s of what they have to read
-// and write. There is one thread, or OMP_NUM_THREADS, and the time is processor
-// time.
+// Measures kernels of a training step of GPT-2 124M with four samples of 256
+// tokens. Products and attention are in FLOP/s; oneDNN's matmul is measured
+// beside products of the same size. Other kernels are in bytes/s of the
+// operands that they read and the results that they write. Kernels use one
+// thread, or OMP_NUM_THREADS; the time is processor time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +50,8 @@ std::vector<std::byte> filled(const TensorView &view) {
   return bytes;
 }
 
-/// Runs a kernel over and over.
-/// \param readsResults  whether the kernel also reads what it writes
+/// Measures the rate of a kernel, in FLOP/s or bytes/s.
+/// \param readsResults  whether the kernel also reads its results
 void runKernel(benchmark::State &state, const KernelSpec &spec,
                bool readsResults = false) {
   const std::unique_ptr<Backend> backend = makeCpuBackend(kThreads);
@@ -198,7 +198,7 @@ BENCHMARK_CAPTURE(headGradient, bf16, kBf16);
 BENCHMARK_CAPTURE(tableGradient, bf16, kBf16);
 
 //===----------------------------------------------------------------------===//
-// The rest
+// Other kernels
 //===----------------------------------------------------------------------===//
 
 KernelSpec attentionSpec(ElementType type, bool backward, double rate) {

@@ -1,8 +1,8 @@
 //===- plan_bench.cpp - Searching, simulating and storing plans -----------===//
 //
-// The whole plan is what a person waits for when the command plans: reading the
-// model and the machine, differentiating, searching every mesh and micro-batch.
-// Recorded figures are in bench/results.
+// planWhole and planOpen measure all planning that `mtplan` does: reading the
+// model and the machine, differentiating, and searching every mesh and
+// micro-batch. Recorded figures are in bench/results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace mtplan {
 namespace {
 
 //===----------------------------------------------------------------------===//
-// The whole plan, in process
+// Planning, in process
 //===----------------------------------------------------------------------===//
 
 tools::PlanRequest requestOf(const char *model, const char *hardware,
@@ -80,7 +80,7 @@ void planOpen(benchmark::State &state, const char *model, const char *hardware,
     gap = outcome.best()->time.step / outcome.result.lowerBound - 1;
   }
   state.counters["candidates"] = candidates;
-  state.counters["gap"] = gap; ///< of the bound, relative
+  state.counters["gap"] = gap; ///< plan over lower bound, minus 1
 }
 
 BENCHMARK_CAPTURE(planOpen, gpt2_8_3b_on_8, "gpt2-8.3b.json", "dgx-2h", 8, 512)
@@ -160,9 +160,9 @@ BENCHMARK_CAPTURE(step, interleaved_16_stages_4_chunks,
 
 //===----------------------------------------------------------------------===//
 // Executable plans of 1,024 ranks: GPT-3 175B's shapes on 16 stages of 64
-// ranks, 192 micro-batches in flight one after another, 60 kernels a layer.
-// `bytes` is the size of the file, `entries` counts those of all schedules, and
-// `runs` the instructions that all stages run in a step.
+// ranks, with 192 micro-batches per step and 60 kernels per layer. `bytes` is
+// the size of the file, `entries` counts the entries of all schedules, and
+// `runs` counts the instructions that all stages run in a step.
 //===----------------------------------------------------------------------===//
 
 const runtime::Plan &largePlan() {

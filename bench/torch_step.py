@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One rank's training step in PyTorch: the yardstick of mtrun.
+"""Times one rank's training step in PyTorch, to compare mtrun with.
 
 Reads the same Hugging Face configuration (gpt2 or llama), builds the model as
 people write it for PyTorch (one product for q, k and v, F.linear,
@@ -204,7 +204,7 @@ def main():
         loss = step(ids, targets)
         finish()
         seconds.append(time.perf_counter() - start)
-    seconds = seconds[flags.warmup:]  # the first ones allocate and compile
+    seconds = seconds[flags.warmup:]  # warm-up steps allocate and compile
     peak = (torch.cuda.max_memory_reserved() if cuda
             else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     print(json.dumps({

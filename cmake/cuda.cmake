@@ -1,12 +1,15 @@
-# GPUs: where nvcc is, runtime/cuda is built. Without it everything else is.
+# Finds CUDA. runtime/cuda is built only with nvcc; all other code does not need
+# it. The variables tell which parts were found:
 #
-# MTPLAN_CUDA is whether it is there. Device code is for the GPUs of this machine,
-# or for H100 and, through PTX, its successors; the preset `package` adds A100. MTPLAN_NCCL is whether NCCL is there, too,
-# as the target mtplan_nccl: ranks that have a device each need it. MTPLAN_CUDNN
-# is whether cuDNN and its C++ frontend are (scripts/setup_cudnn.sh fetches the
-# latter), as mtplan_cudnn: attention is faster with them.
+#   MTPLAN_CUDA   nvcc. Device code is built for the GPUs of this machine, else
+#                 for H100 and, as PTX, its successors; the preset `package`
+#                 adds A100.
+#   MTPLAN_NCCL   NCCL (target mtplan_nccl), for ranks on different GPUs.
+#   MTPLAN_CUDNN  cuDNN and its C++ frontend (target mtplan_cudnn), for faster
+#                 attention. scripts/setup_cudnn.sh fetches the frontend.
 #
-# Not with sanitizers: they know neither fibers (tests/emulator) nor devices.
+# Builds with sanitizers have no CUDA, because sanitizers support neither
+# devices nor the fibers of tests/emulator.
 set(MTPLAN_CUDA OFF)
 set(MTPLAN_NCCL OFF)
 set(MTPLAN_CUDNN OFF)
@@ -27,7 +30,7 @@ if(CMAKE_CUDA_COMPILER)
   endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
-  # CMake 3.25 does not know that nvcc can do it.
+  # CMake 3.25 does not know that nvcc supports C++20.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   find_package(CUDAToolkit 13 REQUIRED)
@@ -48,7 +51,7 @@ if(CMAKE_CUDA_COMPILER)
     message(STATUS "no NCCL: ranks on several GPUs are left out")
   endif()
   find_path(MTPLAN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  # Wheels have the second name alone.
+  # NVIDIA's Python wheels have only the second name.
   find_library(MTPLAN_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9
     HINTS ${CUDAToolkit_LIBRARY_DIR})
   find_path(MTPLAN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS

@@ -1,6 +1,6 @@
-# MLIR's headers are reachable through this target alone, so in a room that
-# does not USE it an MLIR include is a compile error. SYSTEM also covers what
-# TableGen writes: -Werror judges only our own lines.
+# Only the target mtplan_mlir has MLIR's include folders, so an MLIR include in
+# a library that does not USE it is a compile error. SYSTEM exempts MLIR's
+# headers and generated files from -Werror.
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
@@ -13,14 +13,14 @@ target_compile_options(mtplan_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 target_link_libraries(mtplan_mlir INTERFACE MLIR LLVM)
 
-# The headers that a source on MLIR takes most of its compilation for.
+# Sources that use MLIR spend most of their compile time on these headers.
 set(MTPLAN_MLIR_HEADERS <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
   <mlir/Pass/PassManager.h> "${PROJECT_SOURCE_DIR}/ir/mtp.h")
 
 # mtplan_precompile(<target>)
 #
-# Lets the target's sources read those headers precompiled. All targets share the
-# file of mtplan_ir, which takes as long to make as ten small sources.
+# Precompiles these headers for the target. All targets reuse the precompiled
+# file of mtplan_ir, because it takes as long to build as ten small sources.
 function(mtplan_precompile target)
   if(target STREQUAL mtplan_ir)
     mtplan_precompiled(mtplan_ir HEADERS ${MTPLAN_MLIR_HEADERS})

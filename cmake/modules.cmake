@@ -2,8 +2,8 @@ add_custom_target(modules)
 
 # mtplan_module(<name> SOURCES <file>... USES <target>...)
 #
-# lib/libmtplan_<name>.so, which programs load where they need it
-# (runtime/modules). What it has in common with a program is the program's.
+# Builds lib/libmtplan_<name>.so, which programs load at run time
+# (runtime/modules). Functions in both are resolved to the program's.
 function(mtplan_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(mtplan_${name}_module MODULE ${ARG_SOURCES})
@@ -21,19 +21,19 @@ function(mtplan_module name)
   add_dependencies(modules mtplan_${name}_module)
 endfunction()
 
-# mtplan_stands_in(<target>)
+# mtplan_hide_symbols(<target>)
 #
-# Has functions of a module under their names, and calls the module's: a module
-# must not take them for its own.
-function(mtplan_stands_in target)
+# Hides the symbols of a library that defines functions of a module and forwards
+# their calls to it, so that the module does not resolve them to the library's.
+function(mtplan_hide_symbols target)
   target_compile_options(${target} PRIVATE -fvisibility=hidden)
 endfunction()
 
 # mtplan_loads_modules(<program>)
 #
-# A program that loads modules resolves the symbols that they share with it, and
-# looks for them in the lib/ beside its bin/. The program builds and runs without
-# them: the target `modules` builds them all.
+# Lets a program load modules from the lib/ beside its bin/, and exports its
+# symbols to them. The program builds and runs without modules; the target
+# `modules` builds all of them.
 function(mtplan_loads_modules program)
   set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON
     BUILD_RPATH "$ORIGIN/../lib")

@@ -1,23 +1,23 @@
 # Archives that run where nothing can be installed (docs/packages.md):
 #
-#   mtplan-<version>-linux-<processor>.tar.xz        mtrun, what runs plans, and
+#   mtplan-<version>-linux-<processor>.tar.xz        mtrun, its modules, and
 #                                                    the examples
 #   mtplan-<version>-linux-<processor>-plan.tar.xz   mtplan, with MLIR
-#   mtplan-<version>-linux-<processor>-tests.tar.xz  the suites for GPUs,
-#                                                    and who runs them
+#   mtplan-<version>-linux-<processor>-tests.tar.xz  the GPU test suites, and
+#                                                    scripts that run them
 #
-# All unpack into the same folder. A program brings along what it is linked to,
-# but for the C library, which has to be as new as that of the machine that made
-# the package, and for what belongs to a GPU's driver or to MPI: those come from
-# the machine.
+# All unpack into the same folder. A package contains the libraries that its
+# programs link to, except for CUDA's, MPI's and the C library, which the target
+# machine provides. Its C library must not be older than the build machine's.
 set(MTPLAN_FROM_MACHINE
   "^(ld-linux|lib(c|m|mvec|dl|rt|pthread|resolv|util|anl)\\.so)"
   "^lib(cuda|cublas|cublasLt|cudnn|nccl|nvrtc|nvidia|mpi)[-_.a-z]*\\.so")
 
 # mtplan_packaged(<component> <target>...)
 #
-# In DT_RPATH, unlike DT_RUNPATH, the libraries find theirs as well. The folders
-# of CUDA come after LD_LIBRARY_PATH.
+# Packages the targets. Programs have a DT_RPATH, which, unlike a DT_RUNPATH, is
+# also searched for the libraries of their libraries. Modules have a DT_RUNPATH,
+# so that LD_LIBRARY_PATH precedes the folders of CUDA.
 add_custom_target(package_contents)
 function(mtplan_packaged component)
   add_dependencies(package_contents ${ARGN})

@@ -1,7 +1,7 @@
 # mtplan_room(<room> SOURCES <file>... USES <target>...)
 #
-# Declares one room as a static library. USES is the whole list of what it may
-# link; tests/lint/rooms.cmake holds the #include lines to the same list.
+# Declares a room, which is a folder of sources, as a static library that links
+# the libraries in USES. tests/lint/rooms.cmake restricts its #include lines.
 function(mtplan_room room)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(mtplan_${room} STATIC ${ARG_SOURCES})
@@ -13,8 +13,8 @@ endfunction()
 # mtplan_precompiled(<target> HEADERS <header>...)
 # mtplan_precompiled(<target> REUSE_FROM <other target>)
 #
-# Precompiles headers, or takes those of another target with the same options:
-# definitions and the level of optimisation may differ, -fno-rtti may not.
+# Precompiles headers, or reuses those of another target. The options of both
+# targets must agree in -fno-rtti; definitions and optimisation may differ.
 function(mtplan_precompiled target)
   cmake_parse_arguments(ARG "" "REUSE_FROM" "HEADERS" ${ARGN})
   target_compile_options(${target} PRIVATE -fpch-preprocess) # for ccache
@@ -27,7 +27,7 @@ endfunction()
 
 # mtplan_gtest(<name> SOURCES <file>... USES <target>...)
 #
-# One GoogleTest binary; tests/CMakeLists.txt says how ctest runs it.
+# Builds a GoogleTest binary. tests/CMakeLists.txt adds it to ctest.
 function(mtplan_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -43,6 +43,15 @@ std::vector<Setting> firstTermOf(Operation *op) {
   return settings;
 }
 
+// Returns the kernel settings of an operator, from its attributes.
+std::vector<Setting> settingsOf(Operation *op) {
+  std::vector<Setting> settings;
+  for (auto &[name, value] : ir::kernelAttributesOf(op))
+    if (!isStructure(name))
+      settings.push_back({name, std::move(value)});
+  return settings;
+}
+
 // Adds an epilogue or a bias gradient to the kernel before it. Operands of an
 // epilogue that the kernel does not compute are appended to the kernel's. Only
 // outputs are added for the epilogue of a bias gradient, which equals that of
@@ -68,32 +77,6 @@ void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
 }
 
 } // namespace
-
-std::vector<Setting> settingsOf(Operation *op) {
-  std::vector<Setting> settings;
-  for (NamedAttribute named : op->getAttrDictionary()) {
-    std::string name = named.getName().str();
-    if (isStructure(name))
-      continue;
-    Attribute value = named.getValue();
-    Setting setting{name, std::int64_t{1}};
-    if (auto text = llvm::dyn_cast<StringAttr>(value))
-      setting.value = text.str();
-    else if (auto flag = llvm::dyn_cast<BoolAttr>(value))
-      setting.value = std::int64_t{flag.getValue()};
-    else if (auto number = llvm::dyn_cast<FloatAttr>(value))
-      setting.value = number.getValueAsDouble();
-    else if (auto kind = llvm::dyn_cast<ir::ActivationAttr>(value);
-             kind && name == "kind") // an enumeration, spelled as in the IR
-      setting.value = ir::stringifyEnum(kind.getValue()).str();
-    else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
-      setting.value = integer.getInt();
-    else if (!llvm::isa<UnitAttr>(value))
-      continue;
-    settings.push_back(std::move(setting));
-  }
-  return settings;
-}
 
 LogicalResult InstructionWriter::writeKernel(Operation *op,
                                              Instruction &instruction) {

@@ -65,9 +65,6 @@ private:
 runtime::Program programOf(const std::string &name,
                            std::vector<Written> written, int copies = 1);
 
-/// Returns the kernel settings of an operator, from its attributes.
-std::vector<runtime::Setting> settingsOf(mlir::Operation *op);
-
 } // namespace mtplan::codegen
 
 #endif // MTPLAN_CODEGEN_INSTRUCTION_WRITER_H

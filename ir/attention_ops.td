@@ -6,7 +6,7 @@
 include "compute_ops.td"
 
 def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
-  let summary = "Softmax attention of all heads, the scores never stored";
+  let summary = "Softmax attention of all heads; scores are not stored";
   let description = [{
     Queries are `[b, s, heads * head_dim]`, keys and values are
     `[b, s, kv_heads * head_dim]`. The shapes give the number of heads, and

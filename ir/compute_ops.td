@@ -68,7 +68,7 @@ class Mtp_NoGradientOpBase<string mnemonic, string reason,
   let extraClassDefinition = !strconcat([{
     ::llvm::LogicalResult
     $cppClass::buildGradient(::mtplan::ir::GradientBuilder &gradients) {
-      return refuseGradient(*this, gradients, }], reason, [{);
+      return rejectGradient(*this, gradients, }], reason, [{);
     }
   }]);
 }

@@ -1,7 +1,7 @@
 //===- mtp.h - The dialect in C++ -------------------------------*- C++ -*-===//
 //
 // Includes everything that is generated from mtp_ops.td, and defines the names
-// of discardable attributes.
+// of discardable attributes and of mesh axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +57,12 @@ inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 /// layers of all its parameters, and its tensors are adjacent in memory.
 inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
     "mtp.update_program";
+
+/// Returns whether ranks along `axis` are data-parallel replicas, which
+/// communicate only to reduce gradients and to all-gather weights under ZeRO.
+inline bool isReplicaAxis(llvm::StringRef axis) {
+  return axis == "dp" || axis == "zero";
+}
 } // namespace mtplan::ir
 
 #include "ir/mtp_dialect.h.inc"
@@ -70,6 +76,9 @@ inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
 #include "ir/mtp_ops.h.inc"
 
 namespace mtplan::ir {
+
+/// Returns the mesh of the module that is or contains `op`, or null.
+MeshAttr meshOf(mlir::Operation *op);
 
 /// Returns the mtp.adamw whose result an operation of an update processes,
 /// which may be the operation itself, or null if it processes gradients.

@@ -77,7 +77,7 @@ def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
 }
 
 def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
-  let summary = "How one tensor lies over the axes of the mesh";
+  let summary = "The layout of a tensor over the axes of the mesh";
   let description = [{
     There is one entry per dimension with the axes that split it, major axis
     first. An empty list replicates the dimension. `partial` names the axes over
@@ -135,7 +135,7 @@ def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
 }
 
 def Mtp_PlaceAttr : Mtp_Attr<"Place", "place"> {
-  let summary = "Where in a rank's memory a tensor lies";
+  let summary = "The location of a tensor in a rank's memory";
   let description = [{
     A place is a region of an arena, an array by layer of a segment and by
     micro-batch in flight. The bytes of layer c, counted from the segment's

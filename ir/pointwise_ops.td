@@ -22,7 +22,7 @@ class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
   let types = "type($result)";
   // The body of buildGradient. Operators of a backward half keep this default.
   code gradient = [{
-      return refuseGradient(*this, gradients, kSecondOrder);
+      return rejectGradient(*this, gradients, kSecondOrder);
   }];
   let extraClassDefinition = !strconcat([{
     ::mtplan::ir::FactorRule $cppClass::getFactorRule() {

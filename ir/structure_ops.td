@@ -8,7 +8,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mtp_dialect.td"
 
 def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
-  let summary = "Holds one link of the chain, repeated in place";
+  let summary = "Holds one part of the model, run `repeat` times in sequence";
   let description = [{
     A segment is the unit of repetition, of recomputation and of pipeline cuts.
     The block's arguments are the values that the previous segment yields, and
@@ -34,7 +34,8 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     - a segment that repeats yields the types of its arguments;
     - the arguments are what the previous segment of the module yields;
     - at most one `mtp.backward`, right before the `mtp.yield`;
-    - operator labels are unique within the module.
+    - operator labels are unique within the segment, but the parts of a
+      repeated segment that is split have equal labels.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedAttr<I64Attr, "1">:$repeat,

@@ -67,7 +67,7 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let summary = "Recomputes activations in backward instead of keeping them";
   let description = [{
     Rewrites the segments that repeat. If `what` is `full`, all that backward
-    reads is recomputed from what the segment is handed (Chen et al. 2016); if it
+    reads is recomputed from the segment's arguments (Chen et al. 2016); if it
     is `selective`, the cores of attention are recomputed from queries, keys and
     values (Korthikanti et al. 2022, section 5). Masks are drawn by name, so that
     both runs drop the same elements.
@@ -222,7 +222,7 @@ def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
     sent. Every parameter is updated once on each stage that holds it, copy by
     copy, with its own gradient. What several stages hold is summed over exactly
     these stages, which run the same sums of one type, made the same way, in
-    orders in which no stage waits for ever. Changes nothing: a proof judges what
+    orders without a deadlock. Changes nothing: a proof judges what
     a stage computes between messages.
   }];
 }

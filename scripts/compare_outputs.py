@@ -37,7 +37,7 @@ COMPUTED = ["step", "loss", "gradient_norm", "learning_rate", "loss_scale",
 
 
 def screens():
-    """The report of every example, on its own and with the space opened."""
+    """Yields plans of all examples, with default and open search spaces."""
     models = [path.stem for path in sorted((ROOT / "examples").glob("*.json"))]
     for model in models:
         where = f"mtplan examples/{model}.json"
@@ -66,7 +66,7 @@ def screens():
 
 
 def stages():
-    """The textual IR after every stage."""
+    """Yields commands that print the textual IR after each stage."""
     for name in TINY:
         for stage in ["model", "differentiated", "planned", "partitioned"]:
             yield (f"mtplan examples/tiny-{name}.json --gpus 4 --hardware cpu "
@@ -74,7 +74,7 @@ def stages():
 
 
 def exports():
-    """Plans in the words of others, and drawings."""
+    """Yields exports to other formats, and drawings of graphs."""
     forms = ["megatron", "deepspeed", "torchtitan", "accelerate", "hf-tp-plan",
              "jax", "shardy", "dtensor", "mesh-tensorflow", "constraints"]
     for form in forms:
@@ -101,7 +101,7 @@ LAYOUTS = ["--gpus 1", "--gpus 2 --tp 2", "--gpus 2 --dp 2",
 
 
 def trained(name, layout, steps=3, more=""):
-    """A compiled plan and the losses, norms and checkpoint of some steps."""
+    """Returns a command that compiles a plan and trains it for some steps."""
     data = "synthetic" if name in ("vit", "bert", "t5", "t5_v1_1", "mixtral",
                                    "qwen2_moe") else "examples/data/opticks.txt"
     return (f"mtplan examples/tiny-{name}.json {layout} --hardware cpu "
@@ -111,7 +111,7 @@ def trained(name, layout, steps=3, more=""):
 
 
 def runs():
-    """Plans of every family, compiled and trained on CPU ranks."""
+    """Yields commands that compile and train every family on CPU ranks."""
     for name in TINY:
         for layout in LAYOUTS:
             yield trained(name, layout)
@@ -128,7 +128,7 @@ def runs():
 
 
 def emitted():
-    """Programs that stand alone."""
+    """Yields commands that emit standalone CUDA programs."""
     for name, flags in [
             ("gpt2", "--gpus 2 --dp 2"), ("gpt2", "--gpus 2 --dp 2 --overlap on"),
             ("llama", "--gpus 2 --tp 2 --sequence-parallel on"),
@@ -140,7 +140,7 @@ def emitted():
 
 
 def refusals():
-    """Errors that people meet."""
+    """Yields commands with bad input, which print errors."""
     model = "mtplan examples/llama-3-8b.json"
     for flags in ["--tp 3", "--gpus 0", "--gpus x", "--hardware dgx-h10",
                   "--pp 5", "--micro-batch 7", "--seq 0", "--schedule 1f2b",

@@ -1,7 +1,7 @@
-# . env.sh: puts mtplan's programs in PATH and the folders of NVIDIA's libraries
-# in LD_LIBRARY_PATH, those of $CUDA_HOME or /usr/local/cuda and of the wheels
-# that python3 has. The first copy of a library that is found counts; folders
-# that are in LD_LIBRARY_PATH already come first.
+# . env.sh: adds mtplan's programs to PATH, and the folders of NVIDIA's
+# libraries to LD_LIBRARY_PATH, first those of python3's wheels, then that of
+# $CUDA_HOME or /usr/local/cuda. Folders that are already in LD_LIBRARY_PATH
+# stay before them; the loader uses the first copy of a library.
 #
 # shellcheck shell=sh disable=SC3028
 _mtplan_add() {

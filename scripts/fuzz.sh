@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # fuzz.sh [target...]: builds the fuzzers with clang and runs each (default:
-# all) for FUZZ_SECONDS (default 600), starting from scripts/seeds.sh. New inputs
-# go to build/fuzz/corpus, a crash to build/fuzz/crashes.
+# all) for FUZZ_SECONDS (default 600), starting from the inputs that
+# scripts/seeds.sh lists. New inputs are written to build/fuzz/corpus, inputs
+# that crash to build/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the contents of packages (cmake/package.cmake), with device code for all
-# architectures, and writes the archives to build/. A warning names each GPU suite
-# that is missing: both need CUDA, and cudnn_tests needs cuDNN.
+# Builds the packages of cmake/package.cmake, with device code for all supported
+# GPUs, and writes the archives to build/. A warning names each missing GPU test
+# suite: both suites need CUDA, and cudnn_tests needs cuDNN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

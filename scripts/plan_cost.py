@@ -27,8 +27,9 @@ COMMAND = "scripts/plan_cost.py --measure build/release/bin"
 OPEN = ["--pp", "any", "--cp", "any", "--vp", "any", "--zero", "any",
         "--schedule", "any", "--recompute", "any", "--overlap", "on"]
 
-# Model, machine, samples a step. One sweep starts at the fewest GPUs that the
-# model fits on; the other varies the layers of its shape on a fixed number.
+# Each row has the model, the machine and the samples per step. One sweep
+# varies the GPUs, from the fewest that fit the model (LEAST_GPUS); the other
+# varies the layers, on LAYERS_ON GPUs.
 MODELS = [("llama-3-8b", "dgx-h100", 2048), ("gpt3-175b", "dgx-a100-80g", 1536),
           ("llama-3-405b", "dgx-h100", 2048)]
 LEAST_GPUS = {"llama-3-8b": 8, "gpt3-175b": 64, "llama-3-405b": 256}

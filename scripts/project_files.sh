@@ -14,7 +14,7 @@ if ! files=$(git ls-files --cached --others --exclude-standard 2>/dev/null) ||
 fi
 sort -u <<<"$files" | while IFS= read -r file; do
   for pattern in "$@"; do
-    # shellcheck disable=SC2053 # the pattern is meant as one
+    # shellcheck disable=SC2053 # the right side is a pattern
     if [[ $file == $pattern && -f $file ]]; then
       printf '%s\n' "$file"
       break

@@ -20,17 +20,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def outcome(case):
-    """'failed', 'skipped' or 'passed', of one <testcase> of GoogleTest or lit."""
+    """Returns 'failed', 'skipped' or 'passed' for a GoogleTest or lit <testcase>."""
     kinds = {child.tag for child in case}
     if kinds & {"failure", "error"}:
         return "failed"
-    if "skipped" in kinds or case.get("status") == "notrun":  # DISABLED_
+    if "skipped" in kinds or case.get("status") == "notrun":  # a DISABLED_ test
         return "skipped"
     return "passed"
 
 
 def verdict_of(entry):
-    """The same of one <testcase> of ctest, whose 'notrun' may mean a failure."""
+    """Returns the result of a ctest <testcase>, whose 'notrun' may be a failure."""
     skipped = entry.find("skipped")
     if skipped is not None and "SKIP_RETURN_CODE" in skipped.get("message", ""):
         return "skipped"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# seeds.sh <fuzz target> <build folder>: prints the folders of a fuzzer's initial
-# inputs, one a line: its named inputs, those that the build unpacked from its
-# archive, and the examples that are inputs of the same kind.
+# seeds.sh <fuzz target> <build folder>: prints the folders of a fuzzer's
+# initial inputs, one per line: named inputs, inputs that the build unpacked
+# from the fuzzer's archive, and examples of the same format.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
 

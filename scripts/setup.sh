@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs the packages of Debian 12 that mtplan needs and that are missing. Asks
-# nothing, prints nothing when nothing is missing, and may run any number of
-# times.
+# Installs the Debian 12 packages that mtplan needs and that are missing. The
+# script never asks questions, and prints nothing if no package is missing.
 set -euo pipefail
 
 packages=(

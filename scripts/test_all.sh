@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs all tests with the heavy ones over device code for all architectures, the
-# same under AddressSanitizer and UBSan, then every fuzzer for FUZZ_SECONDS. A
-# failure does not end the run, so that one run shows all failures.
+# Runs all tests, including heavy ones, on a build for all supported GPUs, then
+# all but heavy tests and lints under AddressSanitizer and UBSan, then every
+# fuzzer for FUZZ_SECONDS. The script continues after failures, so that one run
+# shows all of them.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

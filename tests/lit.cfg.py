@@ -1,8 +1,8 @@
-# The lit suite: every .mlir and .test file under tests/. Loaded through the
-# build's lit.site.cfg.py, which says where the tools are.
+# The lit suite: every .mlir and .test file under tests/. The build's
+# lit.site.cfg.py sets the paths of the tools and loads this file.
 #
-# In a RUN line: mtplan, mtplan-opt and mtrun are the ones of this build;
-# FileCheck, not and split-file are LLVM's; %examples is the folder of that name.
+# RUN lines use this build's mtplan, mtplan-opt and mtrun, and LLVM's FileCheck,
+# not and split-file. %examples is the folder examples/.
 import json
 import os
 
@@ -18,7 +18,7 @@ config.test_exec_root = os.path.join(config.mtplan_build, "tests", "lit")
 config.environment["PATH"] = os.pathsep.join(
     [config.mtplan_bin, config.llvm_bin, os.environ["PATH"]])
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"
-# The sanitizer build passes its options on; test-all widens matrices.
+# Tests inherit the sanitizers' options and the `make test-all` switch.
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "MTPLAN_TEST_ALL"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
@@ -28,7 +28,7 @@ if os.environ.get("MTPLAN_TEST_ALL"):
 config.substitutions.append(
     ("%examples", os.path.join(config.mtplan_source, "examples")))
 
-# What programs that stand alone are built with (tests/codegen/source).
+# The compilers of emitted programs (tests/codegen/source).
 programs = os.path.join(config.mtplan_build, "tests", "programs.json")
 if os.path.exists(programs):
     config.environment["MTPLAN_PROGRAMS"] = programs

@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tools/text/text_file.h"
 #include "tools/validate/collective_rows.h"
 
 namespace {
@@ -23,10 +24,11 @@ namespace {
 using mtplan::tools::CollectiveRow;
 
 std::string readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw std::runtime_error("cannot read " + path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> errors;
+  std::optional<std::string> text = mtplan::tools::readTextFile(path, errors);
+  if (!text)
+    throw std::runtime_error(errors.front());
+  return std::move(*text);
 }
 
 void printGroup(const std::vector<CollectiveRow> &rows) {

@@ -1,5 +1,5 @@
-"""The plans that parts need. They are compiled where mtplan is and run where a
-GPU is."""
+"""Compiles the plans that parts train. The machine with the compiler may be
+another than the one with the GPU."""
 
 import dataclasses
 import json
@@ -22,9 +22,9 @@ IDEAL = {"bandwidth_efficiency": 1.0, "elementwise_efficiency": 1.0, "gemm_effic
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
-    model: str  # of examples/
+    model: str  # name of a file in examples/
     flags: tuple
-    program: bool = False  # also as a CUDA program
+    program: bool = False  # also compiled to a CUDA program
     dropout: bool = True
     speed: bool = False
 

@@ -1,8 +1,7 @@
-"""Lines with bounds, the record of what a part measured, and the verdicts.
+"""Compares the numbers that a part measured with bounds, and writes verdicts.
 
-A verdict is made in one place, from a number that a part has written. Without
-a number the line was not run, and without a GPU and models of full size the run
-was a rehearsal, which meets nothing.
+A line without a number was not run. A run without a GPU or without models of
+full size is a rehearsal, whose numbers meet no bound.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ from .machine import NoTime
 class Line:
     name: str
     bound: float
-    least: bool = False  # the bound is from below
+    least: bool = False  # the bound is a lower bound
     unit: str = ""
 
     def holds(self, measured):
@@ -35,7 +34,7 @@ def number(value):
 
 
 class Record:
-    """The results of a part, written at every begin and end of an attempt.
+    """Holds the results of a part, and writes them when an attempt begins or ends.
 
     A part that is cut off therefore leaves what it had measured.
     """
@@ -47,8 +46,8 @@ class Record:
             "part": part,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "backend": flags.backend, "scale": flags.scale, "device": device,
-            "own": flags.mtrun is None,  # not an emulator's
-            "unfinished": [],  # attempts that were begun, the outer ones first
+            "own": flags.mtrun is None,  # False: an emulator's mtrun
+            "unfinished": [],  # attempts in progress, the outermost first
             "lines": {}, "tables": [], "failures": [], "facts": {}}
 
     def measure(self, line, measured, note=""):
@@ -60,7 +59,7 @@ class Record:
 
     @contextlib.contextmanager
     def attempt(self, what):
-        """Notes a failure of what runs inside, and lets the rest go on."""
+        """Records a failure inside the block, and continues after it."""
         print(f"  {what}", flush=True)
         self.words["unfinished"].append(what)
         self.write()
@@ -86,7 +85,7 @@ class Record:
 
 
 def counts(record):
-    """Returns whether a part's numbers are mtrun's, on a GPU, at full size."""
+    """Returns whether the numbers were measured on a GPU with full-size models."""
     return (record.get("backend") == "cuda" and record.get("scale") == "full"
             and record.get("own") is True and bool(record.get("device", {}).get("name")))
 
@@ -115,7 +114,7 @@ def cell(text):
 
 
 def shortened(text, most=600):
-    """Keeps the begin and the end, which has the last output of a command."""
+    """Shortens a text to its begin and its end, where a command's errors are."""
     text = cell(text)
     return text if len(text) <= most else f"{text[:most // 4]} … {text[-3 * most // 4:]}"
 

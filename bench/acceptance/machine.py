@@ -16,15 +16,15 @@ import time
 MIB = 2**20
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 TAIL = 2000  # characters of a command's output that a failure quotes
-GRACE = 2  # seconds in which a process that is told to end may flush its output
+GRACE = 2  # seconds for a process to flush its output after SIGTERM
 
 
 class Failure(Exception):
-    """A command failed, or did something else than it should."""
+    """Says that a command failed or had a wrong result."""
 
 
 class NoTime(Failure):
-    """The time of a part ended before a command was started or had ended."""
+    """Says that a part's time was over before a command ended."""
 
 
 def device_facts(torch_python):
@@ -56,7 +56,7 @@ def last_object(said):
 
 
 def end_group(process):
-    """Ends a process and those that it started.
+    """Ends a process and its children.
 
     They are a process group of this session, so that ending the session ends
     them too.
@@ -69,7 +69,7 @@ def end_group(process):
 
 
 class DeviceMemory:
-    """The most memory of GPU 0 that was in use, above what was at the start."""
+    """Measures the peak memory use of GPU 0, above the use at the start."""
 
     def __init__(self):
         self.first = self.most = None
@@ -77,7 +77,7 @@ class DeviceMemory:
 
     def __enter__(self):
         if shutil.which("nvidia-smi"):
-            # The C library buffers 4 KiB before it writes them to a pipe.
+            # By default, the C library buffers 4 KiB of output to a pipe.
             by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []
             self.process = subprocess.Popen(
                 [*by_line, "nvidia-smi", "--query-gpu=memory.used",
@@ -109,7 +109,7 @@ class DeviceMemory:
 
 
 class Command:
-    """A program that was started, and the time until which it may run."""
+    """Holds a running program and its deadline."""
 
     def __init__(self, words, to, end, **more):
         self.words, self.to, self.until = words, to, end
@@ -131,7 +131,7 @@ class Command:
             end_group(self.process)
 
     def end(self, status=0):
-        """Waits for its end and returns its output on both streams."""
+        """Waits for the program to end, and returns its output on both streams."""
         words = " ".join(self.words)
         try:
             got = self.process.wait(max(0.0, self.until - time.monotonic()))
@@ -148,7 +148,7 @@ class Command:
 
 
 class Machine:
-    """The programs and prepared plans of a part, and the time that it has left."""
+    """Holds a part's programs, its compiled plans and its remaining time."""
 
     def __init__(self, flags, start):
         self.flags = flags
@@ -184,7 +184,7 @@ class Machine:
     def start(self, *command, to=None, share=1.0, **more):
         """Starts a program that may take this share of the time that is left.
 
-        Its output is appended to the file `to`, also when nobody reads it.
+        Its output is appended to the file `to`, even if no caller reads it.
         """
         words = list(map(str, command))
         if self.left() <= 0:
@@ -195,7 +195,7 @@ class Machine:
         return self.started[-1]
 
     def run(self, *command, status=0, **more):
-        """Returns its output on both streams. With `status` None any is accepted."""
+        """Returns the output on both streams; `status` None accepts any status."""
         return self.start(*command, **more).end(status)
 
     def training(self, case, steps, *more, backend=None):

@@ -1,4 +1,4 @@
-"""Parts that ask whether the numbers on a GPU are right."""
+"""Holds the parts that check the numerical results of a GPU."""
 
 import json
 import os
@@ -11,15 +11,15 @@ from .machine import TAIL, Failure, NoTime
 
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
-# BERT's learning rate. Where a gradient is 0, AdamW turns rounding into a step
-# of this size.
+# BERT's learning rate. AdamW makes a step of this size even if a gradient is
+# only rounding error.
 RATE = 1e-4
 LEAST = 1e-3  # lower bound of a tensor's gradients, as a share of the largest
-# Races and barriers are checked in our own kernels only. initcheck has to see
-# every write, and memcheck sees what we pass to kernels of others.
+# Races and barriers are checked in our own kernels only. initcheck must see
+# every write, and memcheck also checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")
 TOOLS = {"memcheck": (), "synccheck": OURS, "initcheck": (), "racecheck": OURS}
-SANITIZED = "*Conformance.AgreesWithTheReference/*"  # every kernel, and no more
+SANITIZED = "*Conformance.AgreesWithTheReference/*"  # the suite that runs every kernel
 EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
 
 CONFORMANCE = [Line(f"{suite}: cases failed or left out", 0)
@@ -236,7 +236,7 @@ class Numbers:
                                     relative(losses, expected))
 
     def sanitizer(self):
-        steps = 3  # the second is captured, the third is launched as a graph
+        steps = 3  # step 2 is captured as a graph, step 3 launches the graph
         mtrun = [self.machine.mtrun(),
                  self.machine.prepared / "sanitized", "--data",
                  self.machine.prepared / "data.txt", "--steps", steps, "--backend",
@@ -248,7 +248,7 @@ class Numbers:
             with self.record.attempt(what):
                 output = self.machine.flags.results / f"{what.replace(', ', '-')}.txt"
                 output.unlink(missing_ok=True)
-                # A slow tool may not use up the time of the others.
+                # The share keeps a slow tool from using up the others' time.
                 said = self.machine.run("compute-sanitizer", "--tool", tool, "--error-exitcode",
                                         "99", *only, *command, status=None, to=output,
                                         share=1 / (len(runs) - index))

@@ -1,4 +1,4 @@
-"""Parts that ask how fast a GPU trains, and how well that was predicted."""
+"""Holds the parts that measure how fast a GPU trains, and check predictions."""
 
 import json
 import statistics
@@ -17,8 +17,8 @@ CALIBRATE = [Line("machine files that were not written", 0)]
 PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
-PLACE = ("backend", "scale", "device", "own")  # of a part's numbers
-FIRST = 3  # steps that do not count: allocation, capture, first launch
+PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
+FIRST = 3  # warm-up steps: allocation, capture, first launch
 
 
 class Speed:
@@ -102,7 +102,7 @@ class Speed:
                           [row for row in rows if row[-1]])
         for line, word in (("tokens/s beside PyTorch eager", "eager"),
                            ("tokens/s beside torch.compile", "compiled")):
-            # The fastest way counts, so all of them must have run.
+            # mtrun is compared with the fastest variant, so all must have run.
             wanted = [way for way in self.machine.flags.torch_ways if way.startswith(word)]
             if not rates or not wanted or any(way not in theirs for way in wanted):
                 continue
@@ -159,12 +159,12 @@ class Speed:
                                     100 * abs(step / measured - 1),
                                     f"{1e3 * step:.4g} against {1e3 * measured:.4g} ms")
                 rows.append([name, "step", f"{1e3 * step:.2f} ms", f"{1e3 * measured:.2f} ms"])
-                # Memory set aside for others, and spare memory, are no prediction.
+                # Spare memory and slack are margins, not predicted use.
                 kept = said["memory_bytes"]
                 planned = kept["total"] - kept["spare"] - said["margins_bytes"]["slack"]
                 used = run["facts"]["device_bytes"]
                 if not used:
-                    raise Failure("nobody measured the GPU's memory (nvidia-smi)")
+                    raise Failure("the GPU's memory was not measured (nvidia-smi)")
                 self.record.measure(f"{name}: predicted memory off by",
                                     100 * abs(planned / used - 1),
                                     f"{memory(planned)} against {memory(used)}")

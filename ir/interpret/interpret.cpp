@@ -144,7 +144,7 @@ LogicalResult Machine::reportDeadlock(const std::deque<StageRun> &stages) {
     if (stage.isDone())
       continue;
     InFlightDiagnostic diagnostic =
-        stage.waitingAt()->emitOpError("waits for ever: ") << stage.waitText();
+        stage.waitingAt()->emitOpError("deadlocks: ") << stage.waitText();
     for (const auto &[other, another] : llvm::enumerate(stages))
       if (other != number)
         diagnostic.attachNote(another.waitingAt()
@@ -185,8 +185,9 @@ LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
       whole.layout = tensor.layout;
       whole.ranks.resize(mesh.ranks());
     } else if (whole.layout != tensor.layout) {
-      return module->emitError("'") << key.name() << "' of stage " << stage
-                                    << " lies otherwise than on another stage";
+      return module->emitError("'")
+             << key.name() << "' has another layout on stage " << stage
+             << " than on an earlier stage";
     }
     std::size_t place = 0;
     for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
@@ -205,7 +206,7 @@ FailureOr<RunResult> Machine::run() {
                    partitioned,
                    differentiated,
                    staged ? count : 1,
-                   Mail(count)};
+                   StageMessages(count)};
   // A StageRun refers to its own members, so it must not move; a deque never
   // moves its elements.
   std::deque<StageRun> stages;
@@ -213,7 +214,7 @@ FailureOr<RunResult> Machine::run() {
     if (failed(stages.emplace_back(shared, stage, std::move(programs[stage]))
                    .prepare(module)))
       return failure();
-  if (failed(runStages(stages)) || failed(shared.mail.expectEmpty()))
+  if (failed(runStages(stages)) || failed(shared.messages.expectEmpty()))
     return failure();
   if (options.perturbation && llvm::none_of(stages, [](const StageRun &stage) {
         return stage.state.wasPerturbed();
@@ -257,7 +258,9 @@ FailureOr<RunResult> interpret(ModuleOp module, const RunOptions &options) {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kFloor = 1e-5;
+/// The lower bound of a tensor's norm, relative to the largest element of all
+/// tensors of its kind.
+constexpr double kMinNorm = 1e-5;
 
 double largestIn(const HostTensor &tensor) {
   double largest = 0.0;
@@ -324,7 +327,7 @@ void compareTables(const TensorTable &logical, const TensorTable &partitioned,
     found.name = key.name();
     found.rank = rank;
   };
-  const double floor = kFloor * largestIn(logical);
+  const double minNorm = kMinNorm * largestIn(logical);
   std::set<TensorKey> keys;
   for (const TensorTable *table : {&logical, &partitioned})
     for (const auto &[key, tensor] : *table)
@@ -339,7 +342,7 @@ void compareTables(const TensorTable &logical, const TensorTable &partitioned,
     }
     const HostTensor &expected = whole->second.ranks.front();
     const DistributedTensor &tensor = split->second;
-    const double norm = std::max(largestIn(expected), floor);
+    const double norm = std::max(largestIn(expected), minNorm);
     for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
       if (!tensor.holds(rank))
         continue;

@@ -8,35 +8,29 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-using runtime::reference::Attributes;
-
-namespace {
-
-/// Returns the attributes that are numbers, flags or strings. Kernels need no
-/// layouts or strategies.
-Attributes attributesOf(Operation *op) {
-  Attributes attributes;
+std::vector<std::pair<std::string, runtime::reference::Attributes::Value>>
+kernelAttributesOf(Operation *op) {
+  std::vector<std::pair<std::string, runtime::reference::Attributes::Value>>
+      attributes;
   for (NamedAttribute named : op->getAttrDictionary()) {
     const std::string name = named.getName().str();
     const Attribute value = named.getValue();
     if (auto text = llvm::dyn_cast<StringAttr>(value))
-      attributes.set(name, text.str());
+      attributes.emplace_back(name, text.str());
     else if (auto flag = llvm::dyn_cast<BoolAttr>(value))
-      attributes.set(name, std::int64_t{flag.getValue()});
+      attributes.emplace_back(name, std::int64_t{flag.getValue()});
     else if (auto number = llvm::dyn_cast<FloatAttr>(value))
-      attributes.set(name, number.getValueAsDouble());
+      attributes.emplace_back(name, number.getValueAsDouble());
     else if (auto kind = llvm::dyn_cast<ActivationAttr>(value);
              kind && name == "kind") // the cast accepts any 32-bit integer
-      attributes.set(name, stringifyEnum(kind.getValue()).str());
+      attributes.emplace_back(name, stringifyEnum(kind.getValue()).str());
     else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
-      attributes.set(name, integer.getInt());
+      attributes.emplace_back(name, std::int64_t{integer.getInt()});
     else if (llvm::isa<UnitAttr>(value))
-      attributes.set(name, std::int64_t{1});
+      attributes.emplace_back(name, std::int64_t{1});
   }
   return attributes;
 }
-
-} // namespace
 
 runtime::reference::Kernel kernelOf(Operation *op) {
   const auto &kernels = runtime::reference::kernels();
@@ -47,7 +41,8 @@ runtime::reference::Kernel kernelOf(Operation *op) {
 
 KernelCall callOf(Operation *op, llvm::ArrayRef<const HostTensor *> operands) {
   KernelCall call;
-  call.attributes = attributesOf(op);
+  for (auto &[name, value] : kernelAttributesOf(op))
+    call.attributes.set(name, std::move(value));
   for (const HostTensor *operand : operands) {
     call.inShapes.push_back({operand->shape, {}});
     call.in.emplace_back(operand->data);
@@ -131,14 +126,14 @@ FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
     const int number = mesh.axis(axis.getValue());
     if (number < 0)
       return op->emitOpError("has a strategy for axis ")
-             << axis << ", which the mesh has not";
+             << axis << ", which the mesh does not have";
     // "+N" passes a partial value through and shards no dimension.
     if (factor.getValue().starts_with("+"))
       continue;
     const int index = rule.find(factor.getValue());
     if (index < 0)
       return op->emitOpError("has a strategy for factor ")
-             << factor << ", which it has not";
+             << factor << ", which the operator does not have";
     axes[index].push_back(number);
   }
 

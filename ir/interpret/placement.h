@@ -10,6 +10,8 @@
 #ifndef MTPLAN_IR_INTERPRET_PLACEMENT_H
 #define MTPLAN_IR_INTERPRET_PLACEMENT_H
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/interpret/ranks.h"
@@ -21,6 +23,11 @@ using KernelCall = runtime::reference::Call;
 
 /// Returns the reference kernel of an operator, or null if it has none.
 runtime::reference::Kernel kernelOf(mlir::Operation *op);
+
+/// Returns the names and values of an operator's attributes that are numbers,
+/// flags or strings. Kernels need no layouts or strategies.
+std::vector<std::pair<std::string, runtime::reference::Attributes::Value>>
+kernelAttributesOf(mlir::Operation *op);
 
 /// Returns a call with the operator's attributes, these operands, and results
 /// of zeros. No tensor is sharded. The operands must outlive the call.

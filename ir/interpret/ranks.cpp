@@ -128,7 +128,7 @@ HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
 }
 
 /// Concatenates the slices along `dim`.
-HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
+HostTensor concatenate(const std::vector<HostTensor> &pieces, std::size_t dim) {
   const auto count = static_cast<std::int64_t>(pieces.size());
   std::vector<std::int64_t> shape = pieces.front().shape;
   const Strip strip(shape, dim);
@@ -142,8 +142,8 @@ HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
   return result;
 }
 
-/// One rank's view of a collective.
-struct Seat {
+/// One rank of a collective, and the values of all ranks.
+struct CollectiveRank {
   const std::vector<HostTensor> &inputs;
   std::vector<std::int64_t> group; ///< ranks, in axis order
   std::int64_t rank, place;        ///< own rank, and its position in `group`
@@ -160,34 +160,34 @@ struct Seat {
     std::vector<HostTensor> pieces;
     for (std::int64_t member : group)
       pieces.push_back(inputs[member]);
-    return join(pieces, dim);
+    return concatenate(pieces, dim);
   }
   HostTensor exchange(std::size_t split, std::size_t joined) const {
     std::vector<HostTensor> pieces;
     for (std::int64_t member : group)
       pieces.push_back(cut(inputs[member], split, place, count()));
-    return join(pieces, joined);
+    return concatenate(pieces, joined);
   }
 };
 
-HostTensor runSeat(Operation *op, const Seat &seat) {
-  const HostTensor &own = seat.inputs[seat.rank];
+HostTensor runOnRank(Operation *op, const CollectiveRank &self) {
+  const HostTensor &own = self.inputs[self.rank];
   return llvm::TypeSwitch<Operation *, HostTensor>(op)
-      .Case([&](AllReduceOp all) { return seat.reduce(all.getMax()); })
-      .Case([&](AllGatherOp gather) { return seat.gather(gather.getDim()); })
+      .Case([&](AllReduceOp all) { return self.reduce(all.getMax()); })
+      .Case([&](AllGatherOp gather) { return self.gather(gather.getDim()); })
       .Case([&](ReduceScatterOp scatter) {
-        return cut(seat.reduce(scatter.getMax()), scatter.getDim(), seat.place,
-                   seat.count());
+        return cut(self.reduce(scatter.getMax()), scatter.getDim(), self.place,
+                   self.count());
       })
       .Case([&](AllToAllOp all) {
-        return seat.exchange(all.getSplit(), all.getJoin());
+        return self.exchange(all.getSplit(), all.getJoin());
       })
       .Case([&](SliceOp slice) {
-        return cut(own, slice.getDim(), seat.place, seat.count());
+        return cut(own, slice.getDim(), self.place, self.count());
       })
       .Default([&](Operation *) {
         // mtp.mask keeps the value on the first rank of the group.
-        return seat.place == 0 ? own : HostTensor(own.shape);
+        return self.place == 0 ? own : HostTensor(own.shape);
       });
 }
 
@@ -237,19 +237,19 @@ runCollective(Operation *op, const std::vector<HostTensor> &inputs,
   const int axis = mesh.axis(name.getValue());
   if (axis < 0)
     return op->emitOpError("runs over axis ")
-           << name << ", which the mesh has not";
+           << name << ", which the mesh does not have";
   const std::vector<std::int64_t> &shape = inputs.front().shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const Dims dims = dimsOf(op);
   if (dims.cut >= rank || dims.joined >= rank)
-    return op->emitOpError("names a dimension that its tensor has not");
+    return op->emitOpError("names a dimension that its tensor does not have");
   if (dims.cut >= 0 && shape[dims.cut] % mesh.sizeOf(axis) != 0)
     return op->emitOpError("cuts a dimension of ")
            << shape[dims.cut] << " into " << mesh.sizeOf(axis) << " pieces";
 
   std::vector<HostTensor> results;
   for (std::int64_t r = 0; r < mesh.ranks(); ++r)
-    results.push_back(runSeat(
+    results.push_back(runOnRank(
         op, {inputs, mesh.group(r, axis), r, mesh.coordinate(r, axis)}));
   return results;
 }

@@ -2,11 +2,122 @@
 
 #include "ir/interpret/stage_run.h"
 
+#include <numeric>
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace mtplan::ir {
+
+//===----------------------------------------------------------------------===//
+// Messages between stages
+//===----------------------------------------------------------------------===//
+
+void StageMessages::send(Phase phase, std::int64_t from, Message message) {
+  const auto to = static_cast<std::int64_t>(message.op.getTo());
+  channels[{phase, from, to}].push_back(std::move(message));
+}
+
+FailureOr<std::optional<Message>>
+StageMessages::receive(Phase phase, ReceiveOp op, std::int64_t to,
+                       std::int64_t microBatch) {
+  const auto from = static_cast<std::int64_t>(op.getFrom());
+  std::deque<Message> &channel = channels[{phase, from, to}];
+  if (channel.empty())
+    return std::optional<Message>();
+  Message oldest = channel.front();
+  if (oldest.op.getLabel() != op.getLabel() ||
+      oldest.microBatch != microBatch) {
+    InFlightDiagnostic diagnostic = op.emitOpError("expects ")
+                                    << op.getLabelAttr() << " of micro-batch "
+                                    << microBatch << " from stage " << from;
+    diagnostic.attachNote(oldest.op.getLoc())
+        << "but " << oldest.op.getLabelAttr() << " of micro-batch "
+        << oldest.microBatch << " comes first";
+    return diagnostic;
+  }
+  channel.pop_front();
+  return std::optional<Message>(std::move(oldest));
+}
+
+LogicalResult StageMessages::expectEmpty() const {
+  for (const auto &[channel, messages] : channels)
+    if (!messages.empty()) {
+      const Message &lost = messages.front();
+      SendOp op = lost.op;
+      return op.emitOpError("sends ")
+             << op.getLabelAttr() << " of micro-batch " << lost.microBatch
+             << " to stage " << op.getTo() << ", which never receives it";
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over stages
+//===----------------------------------------------------------------------===//
+
+std::vector<std::int64_t> StageMessages::groupOf(AllReduceOp op) const {
+  if (auto among = op.getAmong())
+    return among->vec();
+  std::vector<std::int64_t> all(static_cast<std::size_t>(stages));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+FailureOr<std::optional<std::vector<HostTensor>>>
+StageMessages::contribute(AllReduceOp op, std::int64_t stage,
+                          const RankValues &value) {
+  const Group group = groupOf(op);
+  if (!llvm::is_contained(group, stage))
+    return op.emitOpError("runs on stage ")
+           << stage << ", which is not among the stages that it sums over";
+  std::vector<GroupSum> &all = sums[group];
+  std::size_t &next = finished[{group, stage}];
+  if (next == all.size())
+    all.push_back({op, {}});
+  GroupSum &current = all[next];
+  AllReduceOp first = current.first;
+  if (first.getCause() != op.getCause() || first.getMax() != op.getMax() ||
+      first.getType() != op.getType()) {
+    InFlightDiagnostic diagnostic =
+        op.emitOpError("is the next all-reduce of stage ")
+        << stage << ", for " << op.getCauseAttr()
+        << ", but that of another stage in its group is for "
+        << first.getCauseAttr();
+    diagnostic.attachNote(first.getLoc()) << "that of the other stage is here";
+    return diagnostic;
+  }
+  current.passed.try_emplace(stage, value);
+  if (current.passed.size() < group.size())
+    return std::optional<std::vector<HostTensor>>();
+  ++next;
+  std::vector<HostTensor> sum = *current.passed.begin()->second;
+  for (const auto &[member, values] : llvm::drop_begin(current.passed))
+    for (auto [total, term] : llvm::zip_equal(sum, *values))
+      reduceInto(total, term, op.getMax());
+  return std::optional<std::vector<HostTensor>>(std::move(sum));
+}
+
+std::vector<std::int64_t> StageMessages::missingAt(AllReduceOp op,
+                                                   std::int64_t stage) const {
+  std::vector<std::int64_t> missing;
+  const Group group = groupOf(op);
+  const auto all = sums.find(group);
+  const auto next = finished.find({group, stage});
+  if (all == sums.end() || next == finished.end() ||
+      next->second >= all->second.size())
+    return missing;
+  for (std::int64_t member : group)
+    if (!all->second[next->second].passed.count(member))
+      missing.push_back(member);
+  return missing;
+}
+
+//===----------------------------------------------------------------------===//
+// One stage
+//===----------------------------------------------------------------------===//
 
 StageRun::StageRun(SharedRun &sharedRun, std::int64_t stageNumber,
                    StageProgram stageProgram)
@@ -51,7 +162,7 @@ std::string StageRun::waitText() const {
            std::to_string(receive.getFrom());
   auto sum = llvm::cast<AllReduceOp>(waiting);
   const char *separator = "stage ";
-  for (std::int64_t member : shared.mail.missingAt(sum, stage)) {
+  for (std::int64_t member : shared.messages.missingAt(sum, stage)) {
     text += separator + std::to_string(member);
     separator = " and ";
   }
@@ -70,7 +181,7 @@ const StageRun::Visit &StageRun::current() {
 LogicalResult StageRun::bind(Operation *owner, Block &block, Frame &frame) {
   if (block.getNumArguments() != carried.size())
     return owner->emitOpError("takes ")
-           << block.getNumArguments() << " values, but its neighbour hands on "
+           << block.getNumArguments() << " values, but its neighbour yields "
            << carried.size();
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), carried))
     if (failed(define(argument, value, frame)))
@@ -181,7 +292,7 @@ LogicalResult StageRun::executeInUpdate(std::int64_t copy) {
       continue;
     auto found = common.find(operand);
     if (found == common.end())
-      return op->emitOpError("joins values of different copies");
+      return op->emitOpError("reads values of different layers");
     frame[operand] = found->second;
   }
   moment.copy = copy;
@@ -250,7 +361,7 @@ FailureOr<RankValues> StageRun::executeCollective(Operation *ran,
 LogicalResult StageRun::send(SendOp ran, const RankValues &value) {
   if (shared.stages == 1)
     return ran.emitOpError("in a step that is not split over stages");
-  shared.mail.send(phase, stage, {ran, moment.microBatch, value});
+  shared.messages.send(phase, stage, {ran, moment.microBatch, value});
   ++shared.collectives[{phase, "send", kStageAxis.str()}];
   return success();
 }
@@ -258,7 +369,7 @@ LogicalResult StageRun::send(SendOp ran, const RankValues &value) {
 LogicalResult StageRun::receive(ReceiveOp ran, Frame &frame) {
   if (shared.stages == 1)
     return ran.emitOpError("in a step that is not split over stages");
-  auto message = shared.mail.receive(phase, ran, stage, moment.microBatch);
+  auto message = shared.messages.receive(phase, ran, stage, moment.microBatch);
   if (failed(message))
     return failure();
   if (!*message) {
@@ -271,7 +382,7 @@ LogicalResult StageRun::receive(ReceiveOp ran, Frame &frame) {
 
 LogicalResult StageRun::sumOverStages(AllReduceOp ran, Frame &frame) {
   const RankValues own = frame.at(ran.getInput());
-  auto sum = shared.mail.join(ran, stage, own);
+  auto sum = shared.messages.contribute(ran, stage, own);
   if (failed(sum))
     return failure();
   if (!*sum) {

@@ -212,7 +212,7 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
 
 // Rejects models in which some layers have no experts, because all repeated
 // layers are equal.
-void refuseDenseLayers(Fields &fields) {
+void rejectDenseLayers(Fields &fields) {
   if (fields.sizeIfAny("decoder_sparse_step").value_or(1) != 1)
     fields.error("decoder_sparse_step",
                  "only 1 is supported: all layers must have experts");
@@ -249,7 +249,7 @@ void readQwen2Moe(HfConfig &config) {
   experts.normalise = fields.flag("norm_topk_prob", false);
   experts.sharedInner =
       fields.size("shared_expert_intermediate_size").value_or(1);
-  refuseDenseLayers(fields);
+  rejectDenseLayers(fields);
 }
 
 } // namespace mtplan::ir

@@ -253,7 +253,7 @@ void Fields::noteUnread() {
     findings.note("ignored: " + listOf(keys));
 }
 
-void Fields::refuseUnread() {
+void Fields::rejectUnread() {
   std::vector<std::string> known(asked.begin(), asked.end());
   for (const std::string &key : unread())
     error(key, unknownName("key", key, known));

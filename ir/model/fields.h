@@ -128,7 +128,7 @@ public:
   /// Adds one note that names all unread keys.
   void noteUnread();
   /// Adds an error for every unread key, with the known keys nearest to it.
-  void refuseUnread();
+  void rejectUnread();
 
 private:
   const JsonValue &object;

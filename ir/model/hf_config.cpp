@@ -42,7 +42,7 @@ std::string neighbouringDivisors(std::int64_t whole, std::int64_t count) {
 
 } // namespace
 
-void HfConfig::refuseHeads(const char *key, std::int64_t count,
+void HfConfig::rejectHeads(const char *key, std::int64_t count,
                            const std::string &of, std::int64_t whole) {
   fields.error(key,
                str(count) + " does not divide " + of + ' ' + str(whole) +
@@ -64,7 +64,7 @@ void HfConfig::readBlockSizes(const char *hiddenKey, const char *headsKey,
     if (auto kvHeads = fields.sizeIfAny(kvKey)) {
       model.kvHeads = *kvHeads;
       if (heads && *heads % *kvHeads != 0)
-        refuseHeads(kvKey, *kvHeads, headsKey, *heads);
+        rejectHeads(kvKey, *kvHeads, headsKey, *heads);
     }
 
   if (*kvKey && !*widthKey)
@@ -72,7 +72,7 @@ void HfConfig::readBlockSizes(const char *hiddenKey, const char *headsKey,
   headDim = *widthKey ? fields.sizeIfAny(widthKey) : std::nullopt;
   if (!headDim && hidden && heads) {
     if (*hidden % *heads != 0)
-      refuseHeads(headsKey, *heads, hiddenKey, *hidden);
+      rejectHeads(headsKey, *heads, hiddenKey, *hidden);
     else
       headDim = *hidden / *heads;
   }

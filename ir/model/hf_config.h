@@ -76,7 +76,7 @@ private:
 
   std::int64_t longestUnscaled(std::int64_t positions);
   void setVocabulary(std::optional<std::int64_t> size, const char *name);
-  void refuseHeads(const char *key, std::int64_t count, const std::string &of,
+  void rejectHeads(const char *key, std::int64_t count, const std::string &of,
                    std::int64_t whole);
 };
 

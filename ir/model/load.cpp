@@ -11,7 +11,6 @@
 #include "ir/model/fields.h"
 #include "ir/model/hf_config.h"
 #include "ir/model/module_facts.h"
-#include "ir/model/native.h"
 #include "ir/mtp.h"
 
 using namespace mlir;
@@ -103,7 +102,7 @@ std::string elementTypeOf(ModuleOp module, const ShapeOverrides &overrides,
   return type;
 }
 
-void refuseLaterStages(ModuleOp module, Findings &findings) {
+void rejectLaterStages(ModuleOp module, Findings &findings) {
   module.walk([&](Operation *op) {
     if (llvm::isa<BackwardOp, UpdateOp>(op))
       findings.errors.push_back(
@@ -173,7 +172,7 @@ static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
     findings.error("", "is not a module");
   if (!findings.errors.empty() || !checkModule(*module, findings))
     return loaded;
-  refuseLaterStages(*module, findings);
+  rejectLaterStages(*module, findings);
   loaded.elementType = elementTypeOf(*module, overrides, findings);
   if (!findings.errors.empty())
     return loaded;

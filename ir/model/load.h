@@ -54,6 +54,18 @@ std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
                                      const ShapeOverrides &overrides,
                                      std::vector<std::string> &errors);
 
+struct JsonValue;
+struct Findings;
+
+/// Version of mtplan's own JSON format.
+inline constexpr std::int64_t kNativeVersion = 1;
+
+/// Builds the model of a parsed file of that format. Adds to `findings`, which
+/// refer to dimensions by the names that the file gives them; on errors the
+/// module of the result is null.
+LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
+                       const ShapeOverrides &overrides, Findings &findings);
+
 /// Returns whether `text` starts like an MLIR module and unlike JSON.
 bool looksLikeMlir(llvm::StringRef text);
 

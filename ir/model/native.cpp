@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/model/native.h"
-
 #include <algorithm>
 
 #include "base/nearest_word.h"
+#include "ir/model/load.h"
 #include "ir/model/module_facts.h"
 #include "ir/model/native_operators.h"
 
@@ -92,7 +91,7 @@ OwningOpRef<ModuleOp> NativeReader::read(std::int64_t &layers) {
     readSegment(fields, i + 1 == segments->items.size());
   }
   if (findings.errors.empty())
-    names.refuseUnused();
+    names.rejectUnused();
   layers = std::max<std::int64_t>(1, layerCount);
   (*builder.module)
       ->setAttr(kLayersAttrName, builder.ops.getI64IntegerAttr(layers));
@@ -129,7 +128,7 @@ void NativeReader::readSegment(Fields &fields, bool last) {
   readYields(fields, last);
   if (repeats)
     checkCarriedOver(fields, before);
-  fields.refuseUnread();
+  fields.rejectUnread();
 }
 
 void NativeReader::takeCarried(Fields &fields, ValueRange arguments) {
@@ -186,7 +185,7 @@ void NativeReader::readOperator(Fields &fields, bool repeats) {
   std::string output = fields.text("output", op.label);
   locate(op.pointer);
   NamedValue made = make(fields, op);
-  fields.refuseUnread();
+  fields.rejectUnread();
   if (!output.empty())
     defineLocal(output, fields.at(fields.has("output") ? "output" : "name"),
                 made);
@@ -210,7 +209,7 @@ NamedValue NativeReader::make(Fields &fields, NativeOperator &op) {
   Fields attributes(given ? *given : kNone, fields.at("attributes"), findings);
   if (op.name == "einsum") {
     std::string equation = fields.name("equation");
-    attributes.refuseUnread();
+    attributes.rejectUnread();
     return known && !equation.empty()
                ? makeEinsum(builder, op, equation, findings)
                : NamedValue();
@@ -352,7 +351,7 @@ LoadedModel loadNative(MLIRContext &context, const JsonValue &root,
 
   NativeReader reader(context, fields, overrides);
   loaded.module = reader.read(loaded.layers);
-  fields.refuseUnread();
+  fields.rejectUnread();
   loaded.sequence = reader.declared().sequence;
   loaded.globalBatch = reader.declared().globalBatch;
   // Sets the sizes of the vocabulary and counts the padding of all parameters.

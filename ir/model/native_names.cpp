@@ -64,7 +64,7 @@ NativeNames::NativeNames(mlir::MLIRContext &context, Fields &root,
           readParameter(fields, declared, overrides);
         else
           readInput(fields, declared);
-        fields.refuseUnread();
+        fields.rejectUnread();
       }
       declarations.push_back(std::move(declared));
       byName[name] = &declarations.back();
@@ -110,7 +110,7 @@ void NativeNames::readDimensions(Fields &root,
                                    std::to_string(dim.size));
       }
     }
-    fields.refuseUnread();
+    fields.rejectUnread();
   }
   if (batches.size() != 1)
     root.error("dimensions", "needs exactly 1 dimension with role batch, has " +
@@ -183,7 +183,7 @@ std::vector<std::string> NativeNames::dimNames() const {
   return known;
 }
 
-void NativeNames::refuseUnused() const {
+void NativeNames::rejectUnused() const {
   for (const Declaration &declared : declarations)
     if (!declared.isUsed)
       findings.error(declared.pointer, "is not read by any operator");

@@ -52,7 +52,7 @@ public:
   std::vector<std::string> allNames() const;
   std::vector<std::string> dimNames() const;
   /// Reports declarations that no operator reads.
-  void refuseUnused() const;
+  void rejectUnused() const;
 
   /// Returns the dimensions that the array `key` names. Adds an error and
   /// returns nothing if a name is unknown.

@@ -91,7 +91,7 @@ public:
     for (const AttributeRule &attribute : rule.attributes)
       if (!attribute.required || fields.value(attribute.name, true))
         read(attribute);
-    fields.refuseUnread();
+    fields.rejectUnread();
     checkHeads();
   }
 

@@ -10,12 +10,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-MeshAttr meshOf(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  return module ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
-}
-
-LogicalResult refuseGradient(Operation *op, const GradientBuilder &gradients,
+LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
                              StringRef reason) {
   for (OpResult result : op->getResults())
     if (gradients.gradientOf(result))
@@ -93,7 +88,7 @@ LogicalResult expectStage(Operation *op, StringRef name, int64_t stage) {
   int64_t stages = mesh ? mesh.sizeOf(kStageAxis) : 0;
   if (stages == 0)
     return op->emitOpError("needs a mesh with an axis \"")
-           << kStageAxis << "\", which the module has not";
+           << kStageAxis << "\", which the module does not have";
   if (stage < 0 || stage >= stages)
     return op->emitOpError()
            << name << " " << stage << " is none of the " << stages << " stages";

@@ -27,9 +27,6 @@ inline RankedTensorType tensorOf(Value value) {
   return llvm::cast<RankedTensorType>(value.getType());
 }
 
-/// Returns the mesh of the module around `op`, or null.
-MeshAttr meshOf(Operation *op);
-
 //===----------------------------------------------------------------------===//
 // Factor rules and operation counts
 //===----------------------------------------------------------------------===//
@@ -73,7 +70,7 @@ inline constexpr llvm::StringLiteral kSecondOrder =
     "is part of a backward half, which is not differentiated again";
 
 /// Fails if a result of `op` has a gradient; `reason` ends the message.
-LogicalResult refuseGradient(Operation *op, const GradientBuilder &gradients,
+LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
                              StringRef reason);
 
 /// Checks that `result` is only accumulated. The gradient of a loss is assumed

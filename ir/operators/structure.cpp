@@ -246,10 +246,10 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
     return success(); // `segment` is the last, or the next verifier fails.
   for (BackwardOp other : block->getOps<BackwardOp>()) {
     Block *half = blockOf(other);
-    if (YieldOp handed = half ? yieldOf(*half) : YieldOp())
+    if (YieldOp yielded = half ? yieldOf(*half) : YieldOp())
       return expectTypes(op, "arguments", arguments,
                          "the gradients of the next segment's arguments",
-                         handed.getValues().getTypes(), handed.getLoc());
+                         yielded.getValues().getTypes(), yielded.getLoc());
   }
   return success();
 }
@@ -277,6 +277,13 @@ LogicalResult BackwardOp::verify() {
 //===----------------------------------------------------------------------===//
 // Updates, parameters, inputs
 //===----------------------------------------------------------------------===//
+
+MeshAttr meshOf(Operation *op) {
+  auto module = llvm::dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  return module ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
+}
 
 AdamwOp updatedBy(Operation *op) {
   while (op && !llvm::isa<AdamwOp>(op))

@@ -70,7 +70,7 @@ struct InsertCollectivesPass
     ModuleOp module = getOperation();
     if (module->hasAttr(ir::kPartitionedAttrName))
       return;
-    ir::MeshAttr attr = meshAround(module);
+    ir::MeshAttr attr = ir::meshOf(module);
     if (!attr) {
       module.emitError("has no mesh to be partitioned for");
       return signalPassFailure();

@@ -1,6 +1,5 @@
 //===- verify_partitioned.cpp - Verifies the program of one rank ----------===//
 
-#include "passes/layout/planner_op.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -50,7 +49,7 @@ struct VerifyPartitionedPass
       module.emitError("is not partitioned");
       return signalPassFailure();
     }
-    ir::MeshAttr mesh = meshAround(module);
+    ir::MeshAttr mesh = ir::meshOf(module);
     module.walk([&](Operation *op) {
       if (llvm::isa<ir::ReshardOp>(op)) {
         op->emitOpError("is left in a partitioned module");

@@ -1,8 +1,15 @@
 //===- differentiate.cpp - From a model to a training step ----------------===//
+//
+// Visits the operators of each segment in reverse order and builds the gradient
+// of each. The backward half reads activations of the forward half directly,
+// and passes/schedule decides later which of them are recomputed.
+//
+//===----------------------------------------------------------------------===//
 
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "mlir/IR/Builders.h"
 
-#include "passes/differentiate/build_backward.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -43,7 +50,7 @@ LogicalResult checkEnd(ModuleOp module) {
     last = segment;
   if (!last || last.getYield().getValues().empty())
     return success();
-  return last.getYield().emitOpError("hands on ")
+  return last.getYield().emitOpError("yields ")
          << last.getYield().getValues().size() << " values, but @"
          << last.getSymName() << " is the last segment";
 }
@@ -76,6 +83,225 @@ LogicalResult accumulateLosses(ModuleOp module) {
     return module.emitError("has no mtp.token_loss to differentiate");
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// The backward half of a segment
+//===----------------------------------------------------------------------===//
+
+/// Parameters by the operator that reads them first, which in reverse order
+/// completes their gradients. Each list is in the order of operands.
+using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
+
+// Fails if a segment has two mtp.parameter of one label, because each would
+// accumulate only a part of the gradient.
+LogicalResult checkReads(ir::SegmentOp segment) {
+  llvm::MapVector<StringAttr, ir::ParameterOp> seen;
+  for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>()) {
+    auto [entry, isNew] = seen.insert({parameter.getLabelAttr(), parameter});
+    if (isNew)
+      continue;
+    InFlightDiagnostic diagnostic =
+        parameter.emitOpError("parameter ")
+        << parameter.getLabelAttr() << " is read a second time in @"
+        << segment.getSymName() << ", needs one mtp.parameter per segment";
+    diagnostic.attachNote(entry->second.getLoc()) << "the first is here";
+    return diagnostic;
+  }
+  return success();
+}
+
+CompletedAt findFirstReaders(Block &block) {
+  CompletedAt completed;
+  llvm::DenseSet<Operation *> seen;
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      if (auto parameter = operand.getDefiningOp<ir::ParameterOp>())
+        if (seen.insert(parameter).second)
+          completed[&op].push_back(parameter);
+  return completed;
+}
+
+// Fails unless every yielded value depends on a parameter. Arguments depend on
+// one, because the previous segment yields them.
+LogicalResult checkYields(ir::SegmentOp segment) {
+  llvm::DenseSet<Value> trained;
+  for (BlockArgument argument : segment.getBlock().getArguments())
+    trained.insert(argument);
+  for (Operation &op : segment.getBlock())
+    if (llvm::isa<ir::ParameterOp>(op) ||
+        llvm::any_of(op.getOperands(),
+                     [&](Value value) { return trained.contains(value); }))
+      for (Value result : op.getResults())
+        trained.insert(result);
+  ir::YieldOp yield = segment.getYield();
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    if (!ir::GradientBuilder::wants(value))
+      return yield.emitOpError("value ")
+             << i << " of @" << segment.getSymName() << ", of type "
+             << value.getType() << ", has no gradient";
+    if (!trained.contains(value))
+      return yield.emitOpError("value ") << i << " of @" << segment.getSymName()
+                                         << " depends on no parameter";
+  }
+  return success();
+}
+
+// Accumulates the parameter gradients that the gradient of `op` completes.
+LogicalResult accumulate(Operation *op, const CompletedAt &completed,
+                         ir::GradientBuilder &gradients) {
+  for (ir::ParameterOp parameter : completed.lookup(op)) {
+    Value gradient = gradients.gradientOf(parameter.getValue());
+    if (!gradient)
+      return parameter.emitOpError("parameter ")
+             << parameter.getLabelAttr() << " does not reach the loss";
+    gradients.builder.create<ir::AccumulateOp>(
+        parameter.getLoc(), parameter.getLabel(), gradient, ir::LayoutAttr());
+  }
+  return success();
+}
+
+LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
+                             ir::GradientBuilder &gradients) {
+  for (Operation &op : llvm::reverse(segment.getBlock())) {
+    if (llvm::isa<ir::BackwardOp, ir::InputOp, ir::AccumulateOp>(op))
+      continue;
+    if (auto parameter = llvm::dyn_cast<ir::ParameterOp>(op)) {
+      if (parameter.getValue().use_empty())
+        return parameter.emitOpError("parameter ")
+               << parameter.getLabelAttr() << " does not reach the loss";
+      continue;
+    }
+    if (auto compute = llvm::dyn_cast<ir::ComputeOp>(op)) {
+      if (failed(compute.buildGradient(gradients)))
+        return failure();
+    } else if (!llvm::isa<ir::YieldOp>(op)) {
+      return op.emitOpError("has no gradient: differentiate before planning");
+    }
+    if (failed(accumulate(&op, ready, gradients)))
+      return failure();
+  }
+  return success();
+}
+
+// Returns whether `segment` does not read `argument`, which the previous
+// segment yields unchanged. Its gradient is then zero.
+bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
+  auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
+  return argument.use_empty() && before &&
+         llvm::isa<BlockArgument>(
+             before.getYield().getValues()[argument.getArgNumber()]);
+}
+
+// Adds an mtp.backward to `segment`, which must have none. A parameter's
+// gradient is accumulated as soon as it is complete, so that its reduction can
+// overlap with the rest. Fails, with a diagnostic, if a yielded value depends
+// on no parameter, or if an argument or parameter gets no gradient.
+LogicalResult buildBackward(ir::SegmentOp segment) {
+  if (failed(checkReads(segment)) || failed(checkYields(segment)))
+    return failure();
+  Block &forward = segment.getBlock();
+  CompletedAt completed = findFirstReaders(forward);
+  ir::YieldOp yield = segment.getYield();
+  OpBuilder builder(yield);
+  auto backward = builder.create<ir::BackwardOp>(segment.getLoc(), ArrayAttr());
+  Block &block = backward.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&block);
+  ir::GradientBuilder gradients(builder);
+  for (Value value : yield.getValues())
+    gradients.add(value, block.addArgument(value.getType(), value.getLoc()),
+                  segment.getSymName());
+  if (failed(buildGradients(segment, completed, gradients)))
+    return failure();
+  SmallVector<Value> yielded;
+  for (BlockArgument argument : forward.getArguments()) {
+    Value gradient = gradients.gradientOf(argument);
+    if (!gradient && isLeftOver(segment, argument))
+      gradient = builder.create<ir::ZerosOp>(
+          segment.getLoc(), argument.getType(),
+          (segment.getSymName() + ".zeros" + Twine(argument.getArgNumber()))
+              .str());
+    if (!gradient)
+      return segment.emitOpError("argument ")
+             << argument.getArgNumber() << " does not reach the loss";
+    yielded.push_back(gradient);
+  }
+  builder.create<ir::YieldOp>(segment.getLoc(), yielded, ArrayAttr());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The update
+//===----------------------------------------------------------------------===//
+
+struct Accumulator {
+  Location location;
+  Type type;
+};
+using Accumulators = llvm::MapVector<StringAttr, Accumulator>;
+
+// Returns the parameters of the forward halves. The verifier of mtp.parameter
+// checks that each label has one type.
+Accumulators findParameters(ModuleOp module) {
+  Accumulators found;
+  for (auto segment : module.getOps<ir::SegmentOp>())
+    for (auto op : segment.getBlock().getOps<ir::ParameterOp>())
+      found.insert({op.getLabelAttr(), {op.getLoc(), op.getValue().getType()}});
+  return found;
+}
+
+// Returns the scalars that the forward halves accumulate: the loss and other
+// reported values. Fails if a label has two types.
+FailureOr<Accumulators> findScalars(ModuleOp module) {
+  Accumulators found;
+  for (auto segment : module.getOps<ir::SegmentOp>())
+    for (auto op : segment.getBlock().getOps<ir::AccumulateOp>()) {
+      Type type = op.getValue().getType();
+      auto [entry, isNew] =
+          found.insert({op.getLabelAttr(), {op.getLoc(), type}});
+      if (isNew || entry->second.type == type)
+        continue;
+      InFlightDiagnostic diagnostic = op.emitOpError("accumulates ")
+                                      << type << " into " << op.getLabelAttr()
+                                      << ", which is " << entry->second.type;
+      diagnostic.attachNote(entry->second.location) << "since here";
+      return diagnostic;
+    }
+  return found;
+}
+
+// Appends an mtp.update to `module`, which must have none. Fails, with a
+// diagnostic, if two scalars of one label differ in type.
+LogicalResult buildUpdate(ModuleOp module) {
+  FailureOr<Accumulators> scalars = findScalars(module);
+  if (failed(scalars))
+    return failure();
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto update = builder.create<ir::UpdateOp>(module.getLoc());
+  builder.setInsertionPointToStart(&update.getBody().emplaceBlock());
+  auto read = [&](StringAttr label, const Accumulator &accumulator) {
+    return builder
+        .create<ir::AccumulatedOp>(accumulator.location, accumulator.type,
+                                   label, ir::LayoutAttr(), DenseI64ArrayAttr())
+        .getValue();
+  };
+  for (const auto &[label, parameter] : findParameters(module)) {
+    // Weight decay applies to matrices, and not to gains and biases.
+    bool decay = llvm::cast<RankedTensorType>(parameter.type).getRank() >= 2;
+    Value gradient = read(label, parameter);
+    builder.create<ir::AdamwOp>(parameter.location, label, gradient,
+                                decay ? builder.getUnitAttr() : UnitAttr());
+  }
+  for (const auto &[label, scalar] : *scalars) {
+    Value total = read(label, scalar);
+    builder.create<ir::ResultOp>(scalar.location, label, total,
+                                 DenseI64ArrayAttr());
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
 
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   void runOnOperation() override {

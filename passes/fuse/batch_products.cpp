@@ -43,7 +43,7 @@ bool batch(ir::EinsumOp first, unsigned shared, int64_t number) {
                         return member->getOperand(1 - shared) ==
                                product->getOperand(1 - shared);
                       }) &&
-        areAlike(first, product) && mayRunAt(first, product))
+        differOnlyInTensors(first, product) && mayRunAt(first, product))
       members.push_back(product);
   if (members.size() < 2)
     return false;

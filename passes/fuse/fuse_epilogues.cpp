@@ -17,8 +17,8 @@ void fuse(Operation *producer) {
   Operation *consumer = fusibleConsumerOf(producer);
   if (!consumer || ir::isFused(consumer))
     return;
-  if (mayMoveBehind(consumer, producer))
-    moveBehind(consumer, producer);
+  if (mayMoveAfter(consumer, producer))
+    moveRightAfter(consumer, producer);
   else if (isUsedBefore(producer, consumer))
     return;
   else

@@ -82,7 +82,7 @@ static bool computeAlike(Operation *one, Operation *other) {
          settings(one) == settings(other);
 }
 
-bool areAlike(ir::EinsumOp one, ir::EinsumOp other) {
+bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other) {
   return std::ranges::equal(kernelOf(one), kernelOf(other), computeAlike);
 }
 
@@ -93,7 +93,7 @@ bool sharesKernel(ir::EinsumOp product, ir::SumOp sum) {
 }
 
 // Returns whether `operand` is produced after `early`, in the same block.
-static bool isMadeBehind(Value operand, Operation *early) {
+static bool isMadeAfter(Value operand, Operation *early) {
   Operation *maker = operand.getDefiningOp();
   return maker && maker->getBlock() == early->getBlock() &&
          early->isBeforeInBlock(maker);
@@ -109,17 +109,17 @@ bool isAddedToBetween(Operation *early, Operation *late) {
   return false;
 }
 
-bool mayMoveBehind(Operation *op, Operation *early) {
+bool mayMoveAfter(Operation *op, Operation *early) {
   return !isAddedToBetween(early, op) &&
          llvm::none_of(op->getOperands(), [&](Value operand) {
-           return isMadeBehind(operand, early) &&
+           return isMadeAfter(operand, early) &&
                   !operand.getDefiningOp<ir::ParameterOp>();
          });
 }
 
-void moveBehind(Operation *op, Operation *early) {
+void moveRightAfter(Operation *op, Operation *early) {
   for (Value operand : op->getOperands())
-    if (isMadeBehind(operand, early))
+    if (isMadeAfter(operand, early))
       operand.getDefiningOp()->moveBefore(early);
   op->moveAfter(early);
 }

@@ -35,16 +35,16 @@ bool mayBeBatched(ir::EinsumOp product);
 
 /// Returns whether two products, and the operations fused with them, differ
 /// only in the tensors that they read and write.
-bool areAlike(ir::EinsumOp one, ir::EinsumOp other);
+bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other);
 
 /// Returns whether `op` may run right after `early`, an earlier operation of
 /// the block: the operands of `op` exist there, and no operation between the
 /// two adds to the accumulator that `op` adds to.
-bool mayMoveBehind(mlir::Operation *op, mlir::Operation *early);
+bool mayMoveAfter(mlir::Operation *op, mlir::Operation *early);
 
 /// Moves `op` right after `early`, and the mtp.parameter that `op` reads before
 /// `early`.
-void moveBehind(mlir::Operation *op, mlir::Operation *early);
+void moveRightAfter(mlir::Operation *op, mlir::Operation *early);
 
 /// Returns whether an operation between the two adds to the accumulator that
 /// `late` adds to.

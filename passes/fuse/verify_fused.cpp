@@ -57,7 +57,7 @@ LogicalResult verifyBatch(ArrayRef<ir::EinsumOp> products) {
       error.attachNote(first.getLoc()) << "the batch begins here";
       return error;
     };
-    if (!areAlike(first, product) || !mayBeBatched(product))
+    if (!differOnlyInTensors(first, product) || !mayBeBatched(product))
       return fail("computes otherwise than the first of batch ");
     if ((product.getLhs() == first.getLhs()) != sharesLeft ||
         (product.getRhs() == first.getRhs()) == sharesLeft)

@@ -143,29 +143,19 @@ private:
           rule.operands[use.getOperandNumber()][dim];
       if (factors.empty())
         continue;
-      planner::Split named = splitOf(compute, rule, factors.front());
+      planner::Split named = splitOfFactor(compute, rule, factors.front());
       if (split == planner::Split::feature || named == planner::Split::vocab)
         split = named;
     }
     return split;
   }
 
-  planner::Split splitOf(ir::ComputeOp op, const ir::FactorRule &rule,
-                         int factor) {
-    switch (rule.factors[factor].role) {
-    case ir::FactorRole::row:
-      return planner::Split::row;
-    case ir::FactorRole::column:
-      return planner::Split::column;
-    case ir::FactorRole::head:
-      return planner::Split::head;
-    case ir::FactorRole::vocab:
-      return planner::Split::vocab;
-    case ir::FactorRole::expert:
-      return planner::Split::expert;
-    case ir::FactorRole::data:
-      break;
-    }
+  // Returns the split of a factor. The role `data` says nothing, so that the
+  // class of its dimensions counts.
+  planner::Split splitOfFactor(ir::ComputeOp op, const ir::FactorRule &rule,
+                               int factor) {
+    if (rule.factors[factor].role != ir::FactorRole::data)
+      return splitOf(rule.factors[factor].role);
     const ir::DimClass &dim = dims.all()[dims.indexOf(op, factor)];
     return dim.batch      ? planner::Split::batch
            : dim.sequence ? planner::Split::sequence
@@ -180,7 +170,7 @@ private:
     plain.phase = phase;
     for (std::size_t f = 0; f < plain.factors.size(); ++f) {
       planner::Factor &factor = plain.factors[f];
-      factor.split = splitOf(op, rule, static_cast<int>(f));
+      factor.split = splitOfFactor(op, rule, static_cast<int>(f));
     }
     for (auto [use, operand] :
          llvm::zip_equal(plain.operands, op->getOperands()))
@@ -191,18 +181,18 @@ private:
         (name += '#') += std::to_string(i);
       plain.results[i].tensor = addTensor(result, name, phase);
     }
-    plain.fusedOperand = followedBy(op);
+    plain.fusedOperand = fusedOperandOf(op);
     countModelFlops(op, plain);
     segment->ops.push_back(std::move(plain));
   }
 
   // Returns the operand whose producer `op` can be fused into, or -1. If there
   // are two, the earlier producer is chosen, as in passes/fuse.
-  int followedBy(ir::ComputeOp op) {
+  int fusedOperandOf(ir::ComputeOp op) {
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       Operation *maker = operand.getDefiningOp();
-      if (maker && fusibleConsumerOf(maker) == op && mayBeOne(maker, op) &&
+      if (maker && fusibleConsumerOf(maker) == op && canFuse(maker, op) &&
           (first < 0 ||
            maker->isBeforeInBlock(op->getOperand(first).getDefiningOp())))
         first = static_cast<int>(i);
@@ -210,10 +200,10 @@ private:
     return first;
   }
 
-  // Returns whether `follower` can be fused into `maker`: all element types are
+  // Returns whether `consumer` can be fused into `maker`: all element types are
   // equal, and an einsum is one matrix product, neither batched nor contracted
   // over samples.
-  bool mayBeOne(Operation *maker, ir::ComputeOp follower) {
+  bool canFuse(Operation *maker, ir::ComputeOp consumer) {
     const Value result = maker->getResult(0);
     const auto made = llvm::find_if(segment->ops, [&](const planner::Op &one) {
       return one.results.front().tensor == tensors.lookup(result);
@@ -226,8 +216,8 @@ private:
     return (!llvm::isa<ir::EinsumOp>(maker) ||
             (made->opClass == planner::OpClass::gemm && made->batch.empty() &&
              llvm::none_of(made->k, isOfSamples))) &&
-           llvm::all_of(follower->getOperands(), isSame) &&
-           llvm::all_of(follower->getResults(), isSame);
+           llvm::all_of(consumer->getOperands(), isSame) &&
+           llvm::all_of(consumer->getResults(), isSame);
   }
 
   // Adds the operations that MFU counts, whatever a kernel skips or repeats:

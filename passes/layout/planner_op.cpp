@@ -73,7 +73,7 @@ ir::LayoutAttr toAttr(MLIRContext *context, const planner::Layout &layout,
 // Operators and strategies
 //===----------------------------------------------------------------------===//
 
-static planner::Split splitOf(ir::FactorRole role) {
+planner::Split splitOf(ir::FactorRole role) {
   switch (role) {
   case ir::FactorRole::data:
     return planner::Split::feature;
@@ -240,14 +240,6 @@ ir::StrategyAttr toAttr(MLIRContext *context, const planner::Strategy &strategy,
 //===----------------------------------------------------------------------===//
 // Layouts of values
 //===----------------------------------------------------------------------===//
-
-ir::MeshAttr meshAround(Operation *op) {
-  auto module = llvm::dyn_cast<ModuleOp>(op);
-  if (!module)
-    module = op->getParentOfType<ModuleOp>();
-  return module ? module->getAttrOfType<ir::MeshAttr>(ir::kMeshAttrName)
-                : ir::MeshAttr();
-}
 
 static std::optional<planner::Layout> fromAttr(ir::LayoutAttr layout,
                                                const planner::Mesh &mesh) {

@@ -30,6 +30,9 @@ ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
 /// operand and result position, and data factors have the split `feature`.
 planner::Op toPlanner(ir::ComputeOp op);
 
+/// Returns the split of a factor with this role; `feature` for data.
+planner::Split splitOf(ir::FactorRole role);
+
 /// Returns nothing if the operator lacks a factor or the mesh an axis.
 std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
                                            const planner::Op &op,
@@ -37,9 +40,6 @@ std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
 ir::StrategyAttr toAttr(mlir::MLIRContext *context,
                         const planner::Strategy &strategy,
                         const planner::Op &op, const planner::Mesh &mesh);
-
-/// Returns the mesh of the module that is or contains `op`, or null.
-ir::MeshAttr meshAround(mlir::Operation *op);
 
 /// Returns the layout of `value`, from the strategy of its operator or from the
 /// layout of its parameter, input, accumulator, reshard or segment boundary.

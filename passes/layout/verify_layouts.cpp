@@ -14,8 +14,8 @@ namespace {
 
 class LayoutVerifier {
 public:
-  LayoutVerifier(ModuleOp m, const planner::Mesh &meshAround)
-      : module(m), mesh(meshAround) {}
+  LayoutVerifier(ModuleOp m, const planner::Mesh &moduleMesh)
+      : module(m), mesh(moduleMesh) {}
 
   LogicalResult verify() {
     bool sound = true;
@@ -154,7 +154,7 @@ private:
 struct VerifyLayoutsPass : impl::VerifyLayoutsPassBase<VerifyLayoutsPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    ir::MeshAttr attr = meshAround(getOperation());
+    ir::MeshAttr attr = ir::meshOf(getOperation());
     if (!attr) {
       getOperation().emitError("has no mesh");
       return signalPassFailure();

@@ -25,15 +25,15 @@ static LogicalResult verifySeparate(ir::YieldOp yield) {
   return success();
 }
 
-// Returns the link of an argument that receives `handed` from the neighbouring
+// Returns the link of an argument that receives `yielded` from the neighbouring
 // segment.
 // \param before  links of the neighbour's own arguments
-CarriedChains::Link CarriedChains::linkTo(Value handed, std::size_t position,
+CarriedChains::Link CarriedChains::linkTo(Value yielded, std::size_t position,
                                           const std::vector<Link> &before,
                                           int64_t repeat, Block &block,
                                           Type type) {
-  if (handed) {
-    auto argument = llvm::dyn_cast<BlockArgument>(handed);
+  if (yielded) {
+    auto argument = llvm::dyn_cast<BlockArgument>(yielded);
     if (argument && argument.getOwner() == &block)
       return before[position];
     if (repeat > 1) {
@@ -58,11 +58,11 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
     std::vector<Link> own;
     for (BlockArgument argument : block.getArguments()) {
       std::size_t i = argument.getArgNumber();
-      Value handed = previous && i < previous.getYield().getNumOperands()
-                         ? previous.getYield().getOperand(i)
-                         : Value();
+      Value yielded = previous && i < previous.getYield().getNumOperands()
+                          ? previous.getYield().getOperand(i)
+                          : Value();
       Link link =
-          linkTo(handed, i, before,
+          linkTo(yielded, i, before,
                  previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
                  previous ? previous.getBlock() : block, argument.getType());
       bool stays = i < segment.getYield().getNumOperands() &&
@@ -75,7 +75,7 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
       links[argument] = link;
       own.push_back(link);
       // The yielded value is written where the argument is read.
-      if (handed && !llvm::isa<BlockArgument>(handed)) {
+      if (yielded && !llvm::isa<BlockArgument>(yielded)) {
         Link made = link;
         if (previous.getRepeat() > 1) {
           made = before[i];
@@ -84,32 +84,32 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
         } else {
           made.step = 0;
         }
-        links[handed] = made;
-        chain.saved |= isSaved(handed);
+        links[yielded] = made;
+        chain.saved |= isSaved(yielded);
       }
     }
     before = std::move(own);
   }
   if (!chunk.empty())
-    handToItself(ir::SegmentOp(chunk.back()).getYield(), before,
-                 static_cast<int64_t>(ir::SegmentOp(chunk.back()).getRepeat()),
-                 1);
+    linkLayersOfLast(
+        ir::SegmentOp(chunk.back()).getYield(), before,
+        static_cast<int64_t>(ir::SegmentOp(chunk.back()).getRepeat()), 1);
   return success();
 }
 
 // Links the values that the layers of the last segment yield to each other.
-void CarriedChains::handToItself(ir::YieldOp yield,
-                                 const std::vector<Link> &before,
-                                 int64_t repeat, int64_t step) {
+void CarriedChains::linkLayersOfLast(ir::YieldOp yield,
+                                     const std::vector<Link> &before,
+                                     int64_t repeat, int64_t step) {
   for (std::size_t i = 0; repeat > 1 && i < yield.getNumOperands(); ++i) {
-    Value handed = yield.getOperand(i);
-    if (llvm::isa<BlockArgument>(handed))
+    Value yielded = yield.getOperand(i);
+    if (llvm::isa<BlockArgument>(yielded))
       continue;
     Chain &chain = chains[before[i].chain];
     chain.entries = std::max(chain.entries, before[i].entry + repeat + 1);
-    chain.saved |= isSaved(handed);
-    links[handed] = {before[i].chain, before[i].entry + (step > 0 ? 1 : repeat),
-                     step};
+    chain.saved |= isSaved(yielded);
+    links[yielded] = {before[i].chain,
+                      before[i].entry + (step > 0 ? 1 : repeat), step};
   }
 }
 
@@ -130,11 +130,11 @@ LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
     for (BlockArgument argument : block.getArguments()) {
       std::size_t i = argument.getArgNumber();
       ir::BackwardOp giver = previous ? previous.getBackward() : nullptr;
-      Value handed = giver && i < giver.getYield().getNumOperands()
-                         ? giver.getYield().getOperand(i)
-                         : Value();
+      Value yielded = giver && i < giver.getYield().getNumOperands()
+                          ? giver.getYield().getOperand(i)
+                          : Value();
       Link link =
-          linkTo(handed, i, before,
+          linkTo(yielded, i, before,
                  previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
                  giver ? giver.getBlock() : block, argument.getType());
       bool stays = i < backward.getYield().getNumOperands() &&
@@ -146,19 +146,19 @@ LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
       own.push_back(link);
       links[argument] = {link.chain, link.entry + (moves ? repeat - 1 : 0),
                          moves ? -1 : 0};
-      if (handed && !llvm::isa<BlockArgument>(handed)) {
+      if (yielded && !llvm::isa<BlockArgument>(yielded)) {
         auto others = static_cast<int64_t>(previous.getRepeat());
-        links[handed] = others > 1
-                            ? Link{link.chain, before[i].entry + others, -1}
-                            : Link{link.chain, link.entry, 0};
+        links[yielded] = others > 1
+                             ? Link{link.chain, before[i].entry + others, -1}
+                             : Link{link.chain, link.entry, 0};
       }
     }
     before = std::move(own);
     previous = segment;
   }
   if (previous)
-    handToItself(previous.getBackward().getYield(), before,
-                 static_cast<int64_t>(previous.getRepeat()), -1);
+    linkLayersOfLast(previous.getBackward().getYield(), before,
+                     static_cast<int64_t>(previous.getRepeat()), -1);
   return success();
 }
 

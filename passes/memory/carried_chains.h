@@ -42,11 +42,11 @@ public:
   llvm::DenseMap<mlir::Value, Link> links; ///< by argument or yielded value
 
 private:
-  Link linkTo(mlir::Value handed, std::size_t position,
+  Link linkTo(mlir::Value yielded, std::size_t position,
               const std::vector<Link> &before, std::int64_t repeat,
               mlir::Block &block, mlir::Type type);
-  void handToItself(ir::YieldOp yield, const std::vector<Link> &before,
-                    std::int64_t repeat, std::int64_t step);
+  void linkLayersOfLast(ir::YieldOp yield, const std::vector<Link> &before,
+                        std::int64_t repeat, std::int64_t step);
 };
 
 /// Returns whether the backward half reads `value` of the forward half.

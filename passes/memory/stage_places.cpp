@@ -211,15 +211,15 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   return within;
 }
 
-// Assigns offsets with as many rows as fit into `room` bytes, and rejects the
+// Assigns offsets with as many rows as fit into `limit` bytes, and rejects the
 // batches of the other rows.
-Offsets StagePlaces::withRows(Within &within, int64_t room) {
+Offsets StagePlaces::withRows(Within &within, int64_t limit) {
   std::vector<Row> rows;
   Offsets best = assignOffsets(within.lives, kAlignment);
   for (auto [row, batch] : llvm::zip_equal(within.rows, within.batchesOfRows)) {
     rows.push_back(row);
     Offsets offsets = assignOffsets(within.lives, rows, kAlignment);
-    if (offsets.total <= room) {
+    if (offsets.total <= limit) {
       best = std::move(offsets);
     } else {
       rows.pop_back();
@@ -261,26 +261,26 @@ void StagePlaces::placeWithin() {
   const auto needOf = [&](Block &block) {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
-  // `room` is the need with ungrouped collectives, in bytes. A group that would
-  // exceed it is dissolved.
+  // `limit` is the need with ungrouped collectives, in bytes. A group that
+  // would exceed it is dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
-  int64_t room = 0;
+  int64_t limit = 0;
   for (Block *block : blocks) {
     for (Operation &op : *block)
       if (isGrouped(&op))
         groups[block][&op] = op.removeAttr(ir::kBatchAttrName);
-    room = std::max(room, needOf(*block));
+    limit = std::max(limit, needOf(*block));
   }
   for (auto &[block, members] : groups) {
     for (auto &[op, number] : members)
       op->setAttr(ir::kBatchAttrName, number);
-    if (needOf(*block) > room)
+    if (needOf(*block) > limit)
       for (auto &[op, number] : members)
         op->removeAttr(ir::kBatchAttrName);
   }
   for (Block *block : blocks) {
     Within within = livesWithin(*block);
-    place(within, withRows(within, room));
+    place(within, withRows(within, limit));
     keepEvenBatches(*block, within.rejected,
                     [&](Value value) { return places.lookup(value); });
   }
@@ -323,12 +323,12 @@ LogicalResult StagePlaces::run() {
   for (ir::SegmentOp segment : contents.segments)
     placeSaved(segment);
   placeWithin();
-  int64_t room = 0;
+  int64_t workspaceBytes = 0;
   for (const Fill &fill : workspaces)
-    room = std::max(room, fill.used);
-  if (contents.update &&
-      failed(UpdatePlaces(contents, arenas, labels, places, room, offloads)
-                 .place()))
+    workspaceBytes = std::max(workspaceBytes, fill.used);
+  if (contents.update && failed(UpdatePlaces(contents, arenas, labels, places,
+                                             workspaceBytes, offloads)
+                                    .place()))
     return failure();
   write();
   return success();

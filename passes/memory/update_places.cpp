@@ -43,13 +43,18 @@ static ir::PlaceAttr placeCopies(const Array &array, const UpdatedCopies &meant,
   return placeIn(array, entry, meant.count > 1 ? 1 : 0, element);
 }
 
+// Returns the PlaceAttr of an array with one entry per layer of its segment, or
+// a single entry.
+static ir::PlaceAttr placePerLayer(const Array &array, Type element) {
+  return placeIn(array, 0, array.entries > 1 ? 1 : 0, element);
+}
+
 // Assigns memory to moments and master weights, in at least single precision.
 // An offloaded update also has host buffers for the copied gradient and, if
 // weights are narrower than their masters, for the weight to be copied back.
 void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
   StringAttr label = op.getLabelAttr();
-  ir::SegmentOp holder =
-      meant.holder ? meant.holder : contents.segments.front();
+  ir::SegmentOp holder = holderOf(meant);
   const Array &stored = labels.parameter(labels.keyOf(holder, label));
   Type element = labels.keptAs(op.getGradient());
   Type value = element;
@@ -91,13 +96,12 @@ void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
 void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
                                int64_t &workspaceEnd) {
   Value result = op->getResult(0);
-  ir::SegmentOp holder =
-      meant.holder ? meant.holder : contents.segments.front();
+  ir::SegmentOp holder = holderOf(meant);
   if (auto read = llvm::dyn_cast<ir::AccumulatedOp>(op)) {
     const Array &array =
         labels.accumulator(labels.keyOf(holder, read.getLabelAttr()));
     Type element = labels.accumulated(read.getLabel(), labels.keptAs(result));
-    places[result] = placeIn(array, 0, array.entries > 1 ? 1 : 0, element);
+    places[result] = placePerLayer(array, element);
     SmallVector<Attribute> others;
     for (const Array &sum : labels.otherSumsOf(read.getLabel()))
       others.push_back(placeIn(sum, 0, 0, element));
@@ -110,8 +114,7 @@ void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
     if (auto store = llvm::dyn_cast<ir::StoreOp>(user)) {
       const Array &array =
           labels.parameter(labels.keyOf(holder, store.getLabelAttr()));
-      places[result] =
-          placeIn(array, 0, array.entries > 1 ? 1 : 0, labels.keptAs(result));
+      places[result] = placePerLayer(array, labels.keptAs(result));
       return;
     }
   if (ir::isUpdated(op)) {
@@ -132,11 +135,10 @@ void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
   }
   if (llvm::isa<ir::ReduceScatterOp>(op) && ir::isOverlapped(op)) {
     auto label = originOf(op)->getAttrOfType<StringAttr>("label");
-    Array behind = labels.accumulator(labels.keyOf(holder, label));
-    behind.offset += roundedUp(behind.size, kAlignment);
-    behind.size = bytesOf(result.getType(), operand.getType());
-    places[result] =
-        placeIn(behind, 0, behind.entries > 1 ? 1 : 0, operand.getType());
+    Array next = labels.accumulator(labels.keyOf(holder, label));
+    next.offset += roundedUp(next.size, kAlignment);
+    next.size = bytesOf(result.getType(), operand.getType());
+    places[result] = placePerLayer(next, operand.getType());
     return;
   }
   places[result] = placeCopies(
@@ -206,15 +208,14 @@ LogicalResult UpdatePlaces::place() {
     if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))
       placeState(adamw, *meant);
     if (auto store = llvm::dyn_cast<ir::StoreOp>(op)) {
-      ir::SegmentOp holder =
-          meant->holder ? meant->holder : contents.segments.front();
+      ir::SegmentOp holder = holderOf(*meant);
       const Array &array =
           labels.parameter(labels.keyOf(holder, store.getLabelAttr()));
       store->setAttr(
           ir::kPlacesAttrName,
-          ArrayAttr::get(store.getContext(),
-                         {placeIn(array, 0, array.entries > 1 ? 1 : 0,
-                                  labels.keptAs(store.getValue()))}));
+          ArrayAttr::get(
+              store.getContext(),
+              {placePerLayer(array, labels.keptAs(store.getValue()))}));
     }
     if (op.getNumResults() == 0)
       continue;

@@ -40,6 +40,10 @@ public:
 private:
   mlir::LogicalResult divideIntoPrograms();
   std::int64_t madeOf(ir::AdamwOp op) const;
+  /// Returns the segment of these layers, or the first if the label has no `*`.
+  ir::SegmentOp holderOf(const UpdatedCopies &meant) const {
+    return meant.holder ? meant.holder : contents.segments.front();
+  }
   Array allocateCopies(llvm::StringRef arena, std::int64_t &end,
                        std::int64_t size, const UpdatedCopies &meant);
   void placeState(ir::AdamwOp op, const UpdatedCopies &meant);

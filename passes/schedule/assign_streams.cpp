@@ -1,7 +1,6 @@
 //===- assign_streams.cpp - Assigns a stream to every operation -----------===//
 
 #include "ir/decisions.h"
-#include "ir/replica_axes.h"
 #include "passes/passes.h"
 #include "passes/schedule/stages.h"
 

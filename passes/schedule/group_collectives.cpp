@@ -15,7 +15,7 @@ namespace mtplan::passes {
 namespace {
 
 /// Maximum number of collectives per launch. Larger launches gain nothing.
-constexpr std::size_t kMostTogether = 64;
+constexpr std::size_t kMaxGroupSize = 64;
 
 bool mayBeGrouped(Operation *op) {
   return llvm::isa<ir::AllReduceOp, ir::AllGatherOp, ir::ReduceScatterOp>(op) &&
@@ -53,7 +53,7 @@ FailureOr<bool> areOfTheSameCopies(const StageContents &stage, Operation *one,
 // before it.
 FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
                         Operation *op) {
-  if (group.empty() || !mayBeGrouped(op) || group.size() == kMostTogether)
+  if (group.empty() || !mayBeGrouped(op) || group.size() == kMaxGroupSize)
     return false;
   Operation *first = group.front();
   if (axisOf(op) != axisOf(first) || streamOf(op) != streamOf(first) ||

@@ -1,7 +1,6 @@
 //===- overlap_reductions.cpp - Overlaps reductions with backward ---------===//
 
 #include "ir/decisions.h"
-#include "ir/replica_axes.h"
 #include "passes/passes.h"
 #include "passes/schedule/stage_contents.h"
 #include "passes/schedule/stages.h"
@@ -37,7 +36,7 @@ public:
     // All repeated layers may add to one accumulator, each in its own run.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
-    markBehind(sum, last.getSymNameAttr(), isOfOneRun);
+    markOverlapped(sum, last.getSymNameAttr(), isOfOneRun);
     return success();
   }
 
@@ -74,9 +73,9 @@ private:
   // Marks the reductions of `sum` that can overlap with the backward program of
   // `segment`. A reduce-scatter can only if no other run adds to the sum,
   // because its shard overwrites the gradient of the next layer.
-  static void markBehind(ir::AccumulatedOp sum, StringAttr segment,
-                         bool isOfOneRun) {
-    const SmallVector<Operation *> hops = collectivesBehind(sum.getValue());
+  static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
+                             bool isOfOneRun) {
+    const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());
     const bool isOfStage = llvm::none_of(hops, sumsOverStages);
     bool isShard = false, isReduced = false; // so far
     for (Operation *hop : hops) {

@@ -38,7 +38,7 @@ public:
   explicit Recomputer(ir::SegmentOp op)
       : forward(op.getBlock()), backward(op.getBackward().getBlock()),
         builder(op.getContext()) {
-    if (ir::MeshAttr attr = meshAround(op))
+    if (ir::MeshAttr attr = ir::meshOf(op))
       mesh = toPlanner(attr);
   }
 
@@ -64,14 +64,14 @@ public:
 
   // Recomputes each attention core right before its gradient, from operands of
   // the gradient.
-  void cores() {
+  void attentionCores() {
     SmallVector<std::pair<ir::AttentionOp, ir::AttentionGradOp>> pairs;
     for (auto core : forward.getOps<ir::AttentionOp>())
       for (auto gradient : backward.getOps<ir::AttentionGradOp>())
         if (rootOf(gradient.getLse()) == core.getLse())
           pairs.emplace_back(core, gradient);
     for (auto [core, gradient] : pairs)
-      remakeCore(core, gradient);
+      recomputeCore(core, gradient);
     dropUnread();
   }
 
@@ -116,7 +116,7 @@ private:
           op.erase();
   }
 
-  void remakeCore(ir::AttentionOp core, ir::AttentionGradOp gradient) {
+  void recomputeCore(ir::AttentionOp core, ir::AttentionGradOp gradient) {
     builder.setInsertionPoint(gradient);
     IRMapping anew;
     auto mapTo = [&](Value operand, Value there) {
@@ -164,8 +164,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (what != "full" && what != "selective") {
-      module.emitError("what is recomputed may be full or selective, not \"")
-          << what << '"';
+      module.emitError("recomputes full or selective, not \"") << what << '"';
       return signalPassFailure();
     }
     if (module->hasAttr(ir::kPartitionedAttrName)) {
@@ -174,19 +173,19 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     }
     for (auto segment : module.getOps<ir::SegmentOp>())
       if (segment.getBackward() && segment.getRepeat() > 1)
-        recompute(segment,
-                  what == "full" ? MadeAnew::everything : MadeAnew::cores);
+        recompute(segment, what == "full" ? planner::Recompute::full
+                                          : planner::Recompute::selective);
   }
 };
 
 } // namespace
 
-void recompute(ir::SegmentOp segment, MadeAnew what) {
+void recompute(ir::SegmentOp segment, planner::Recompute what) {
   Recomputer recomputer(segment);
-  if (what == MadeAnew::everything)
+  if (what == planner::Recompute::full)
     recomputer.everything();
-  else
-    recomputer.cores();
+  else if (what == planner::Recompute::selective)
+    recomputer.attentionCores();
 }
 
 SmallVector<Value> savedValues(ir::SegmentOp segment) {

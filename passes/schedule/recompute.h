@@ -10,20 +10,19 @@
 
 #include "ir/mtp.h"
 #include "planner/search/segment/segment_plan.h"
+#include "planner/search/space/parallelism.h"
 
 namespace mtplan::passes {
-
-/// The activations that are recomputed: the cores of attention, from the
-/// queries, keys and values that their gradients read (Korthikanti et al. 2022,
-/// section 5); or everything that backward reads, from the arguments of the
-/// segment (Chen et al. 2016).
-enum class MadeAnew : std::uint8_t { cores, everything };
 
 /// Rewrites the backward half of `segment`, of a differentiated or planned but
 /// not partitioned module. Recomputed operators have the suffix ".again" in
 /// their labels and use the same dropout masks. Reshards of recomputed values
 /// are repeated, too. Only values that backward needs are recomputed.
-void recompute(ir::SegmentOp segment, MadeAnew what);
+/// \param what  `selective` for the cores of attention, from the queries, keys
+/// and values that their gradients read (Korthikanti et al. 2022, section 5);
+/// `full` for everything that backward reads, from the arguments of the segment
+/// (Chen et al. 2016)
+void recompute(ir::SegmentOp segment, planner::Recompute what);
 
 /// Returns the values of the forward half that its backward half reads, in
 /// program order, without parameters and inputs.

@@ -3,7 +3,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
-#include "passes/layout/planner_op.h"
 #include "passes/passes.h"
 #include "passes/schedule/stages.h"
 
@@ -22,7 +21,7 @@ public:
       : module(m), stages(stageCount), builder(m.getContext()) {}
 
   LogicalResult run() {
-    if (failed(checkChunks()))
+    if (failed(checkChunks(module, stages)))
       return failure();
     widenMesh();
     SmallVector<ir::SegmentOp> segments(module.getOps<ir::SegmentOp>());
@@ -36,32 +35,10 @@ public:
   }
 
 private:
-  // Checks that chunks are numbered from 0 in order, and that all stages have
-  // equally many.
-  LogicalResult checkChunks() {
-    int64_t next = 0;
-    for (auto segment : module.getOps<ir::SegmentOp>()) {
-      if (!segment.getChunk())
-        return segment.emitOpError("has no chunk, but the module has ")
-               << stages << " stages";
-      auto chunk = static_cast<int64_t>(*segment.getChunk());
-      if (chunk != next && chunk + 1 != next)
-        return segment.emitOpError("is of chunk ")
-               << chunk << ", needs "
-               << (next > 0 ? std::to_string(next - 1) + " or " : "") << next;
-      next = chunk + 1;
-    }
-    if (next % stages != 0)
-      return module.emitError("has ")
-             << next << " chunks, which cannot be "
-             << "dealt out evenly to " << stages << " stages";
-    return success();
-  }
-
   // Adds the axis of stages to the mesh. It is outermost, so that neighbouring
   // stages, which communicate least, are farthest apart.
   void widenMesh() {
-    ir::MeshAttr mesh = meshAround(module);
+    ir::MeshAttr mesh = ir::meshOf(module);
     SmallVector<StringAttr> names{builder.getStringAttr(ir::kStageAxis)};
     SmallVector<int64_t> sizes{stages};
     names.append(mesh.getNames().begin(), mesh.getNames().end());
@@ -184,7 +161,7 @@ private:
     }
     for (Operation &op : block)
       if (!placed.contains(&op))
-        return op.emitOpError("joins values that no stage has all of");
+        return op.emitOpError("reads values that no single stage has");
     update.erase();
     return success();
   }
@@ -205,7 +182,7 @@ private:
     if (read.getLabel().contains('*'))
       return checkCopies(read);
     Value value = read.getValue();
-    if (auto within = collectivesBehind(value); !within.empty())
+    if (auto within = collectivesAfter(value); !within.empty())
       value = within.back()->getResult(0);
     OpBuilder after(module.getContext());
     after.setInsertionPointAfterValue(value);
@@ -253,13 +230,13 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     auto placed = module->getAttrOfType<IntegerAttr>(ir::kStagesAttrName);
     if (!placed)
       return;
-    if (!module->hasAttr(ir::kPartitionedAttrName) || !meshAround(module)) {
+    if (!module->hasAttr(ir::kPartitionedAttrName) || !ir::meshOf(module)) {
       module.emitError("is not partitioned: split it over stages after that");
       return signalPassFailure();
     }
-    if (placed.getInt() < 2 || meshAround(module).sizeOf(ir::kStageAxis) > 0) {
+    if (placed.getInt() < 2 || ir::meshOf(module).sizeOf(ir::kStageAxis) > 0) {
       module.emitError("cannot be split over ")
-          << placed.getInt() << " stages on mesh " << meshAround(module);
+          << placed.getInt() << " stages on mesh " << ir::meshOf(module);
       return signalPassFailure();
     }
     if (failed(StageSplitter(module, placed.getInt()).run()))

@@ -74,12 +74,12 @@ FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
     if (from + many <= first || first + count <= from)
       continue;
     if (meant.holder || from < first || first + count < from + many)
-      return op->emitOpError("is of copies of several segments; each has to "
-                             "have its own");
+      return op->emitOpError("covers layers of several segments, needs one "
+                             "operation per segment");
     meant = {segment, from - first, many};
   }
   if (!meant.holder)
-    return op->emitOpError("is of copies that no segment of its stage has");
+    return op->emitOpError("covers layers that no segment of its stage has");
   return meant;
 }
 

@@ -27,6 +27,10 @@ std::int64_t stagesOf(mlir::ModuleOp module);
 /// Returns the stage of a segment in a module of `stages` stages.
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
+/// Checks that the chunks of segments are numbered from 0 in order, and that
+/// all stages have equally many.
+mlir::LogicalResult checkChunks(mlir::ModuleOp module, std::int64_t stages);
+
 /// Returns the stages that add to the accumulator that `read` reads, in a
 /// module of `stages` stages. For a gradient, these stages hold the parameter.
 std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
@@ -39,7 +43,7 @@ mlir::StringAttr axisOf(mlir::Operation *op);
 
 /// Returns the chain of collectives that begins at `value`. Each reads the
 /// result of the previous collective, which has no other use.
-llvm::SmallVector<mlir::Operation *> collectivesBehind(mlir::Value value);
+llvm::SmallVector<mlir::Operation *> collectivesAfter(mlir::Value value);
 
 } // namespace mtplan::passes
 

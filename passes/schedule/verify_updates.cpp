@@ -1,9 +1,10 @@
 //===- verify_updates.cpp - Verifies the updates of all stages ------------===//
 
+#include "passes/schedule/verify_updates.h"
+
 #include <numeric>
 
 #include "passes/schedule/stages.h"
-#include "passes/schedule/verify_stages.h"
 
 using namespace mlir;
 
@@ -69,7 +70,7 @@ public:
     if (failed(verifyPlaces()))
       return failure();
     return updated
-               ? failure(failed(verifyHolders()) || failed(verifyMeetings()))
+               ? failure(failed(verifyHolders()) || failed(verifyNoDeadlock()))
                : success();
   }
 
@@ -100,7 +101,7 @@ private:
       return read.emitOpError("of stage ")
              << own << " reads what no segment of it adds to";
     Sum sum{{}, read, {}};
-    for (Operation *op : collectivesBehind(read.getValue()))
+    for (Operation *op : collectivesAfter(read.getValue()))
       if (!sumsOverStages(op)) {
         if (!sum.op)
           sum.between.push_back(op);
@@ -239,7 +240,7 @@ private:
 
   // Checks that the sums do not deadlock. The stages execute their sums in
   // order, and at each sum its stages wait for each other.
-  LogicalResult verifyMeetings() {
+  LogicalResult verifyNoDeadlock() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {
       moved = false;
@@ -254,7 +255,7 @@ private:
     }
     for (std::size_t stage = 0; stage < sums.size(); ++stage)
       if (next[stage] < sums[stage].size())
-        return refuseCircle(stage, next);
+        return reportDeadlock(stage, next);
     return success();
   }
 
@@ -268,8 +269,8 @@ private:
       if (next[member] == sums[member].size()) {
         ir::AllReduceOp op = sum.op;
         return op.emitOpError("waits for stage ")
-               << member << ", which comes to the end of its "
-               << sums[member].size() << " sums without it";
+               << member << ", which ends after " << sums[member].size()
+               << " sums without this one";
       }
       const Sum &other = sums[member][next[member]];
       if (groupOf(other) != group)
@@ -287,31 +288,31 @@ private:
                                    int64_t stage, std::size_t index) {
     ir::AllReduceOp one = sum.op, two = other.op;
     ir::AccumulatedOp read = sum.read, otherRead = other.read;
-    auto refuse = [&](const Twine &what) {
+    auto reject = [&](const Twine &what) {
       InFlightDiagnostic diagnostic = two.emitOpError(what);
       diagnostic.attachNote(one.getLoc())
-          << "but of another stage of its group it is this one";
+          << "the corresponding sum of another stage is here";
       return diagnostic;
     };
     if (one.getCause() != two.getCause() ||
         read.getLabel() != otherRead.getLabel())
-      return refuse("is sum ") << index << " of stage " << stage << ", of "
+      return reject("is sum ") << index << " of stage " << stage << ", of "
                                << otherRead.getLabelAttr();
     if (one.getType() != two.getType())
-      return refuse("is of ") << two.getType() << ", needs " << one.getType();
+      return reject("is of ") << two.getType() << ", needs " << one.getType();
     if (read.getLayoutAttr() != otherRead.getLayoutAttr() ||
         !areAlike(sum.between, other.between))
-      return refuse("sums ")
+      return reject("sums ")
              << read.getLabelAttr() << " after other collectives";
     return success();
   }
 
-  LogicalResult refuseCircle(std::size_t stage,
-                             const std::vector<std::size_t> &next) {
+  LogicalResult reportDeadlock(std::size_t stage,
+                               const std::vector<std::size_t> &next) {
     const Sum &sum = sums[stage][next[stage]];
     ir::AllReduceOp op = sum.op;
     InFlightDiagnostic diagnostic =
-        op.emitOpError("waits for stages which wait for it elsewhere");
+        op.emitOpError("deadlocks: stages of its group wait at other sums");
     for (int64_t member : groupOf(sum)) {
       ir::AllReduceOp other = sums[member][next[member]].op;
       if (groupOf(sums[member][next[member]]) != groupOf(sum))

@@ -96,7 +96,7 @@ void announceStages(ModuleOp planned, int microBatches,
 std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                                     int microBatches) {
   std::map<ir::CollectiveKey, std::int64_t> counts;
-  planner::Mesh mesh = toPlanner(meshAround(planned));
+  planner::Mesh mesh = toPlanner(ir::meshOf(planned));
   planned.walk([&](ir::ReshardOp op) {
     for (const planner::ReshardStep &step :
          planner::reshardSteps(*toPlanner(op.getSource(), mesh),
@@ -158,7 +158,7 @@ std::optional<ProofPair> buildProofPair(ModuleOp model, ModuleOp planned) {
   shrink(*pair.planned);
   pair.partitioned = OwningOpRef<ModuleOp>(pair.planned->clone());
   pair.logical = OwningOpRef<ModuleOp>(model.clone());
-  (*pair.logical)->setAttr(ir::kMeshAttrName, meshAround(planned));
+  (*pair.logical)->setAttr(ir::kMeshAttrName, ir::meshOf(planned));
   cutLike(*pair.logical, planned);
   shrink(*pair.logical);
   PassManager manager(planned.getContext());
@@ -174,7 +174,7 @@ std::optional<ProofPair> buildProofPair(ModuleOp model, ModuleOp planned) {
 
 Proof compare(ProofPair &pair, const ProofOptions &options) {
   Proof proof;
-  proof.ranks = static_cast<int>(meshAround(*pair.partitioned).ranks());
+  proof.ranks = static_cast<int>(ir::meshOf(*pair.partitioned).ranks());
   ir::RunOptions run;
   run.seed = options.seed;
   run.microBatches = options.microBatches;

@@ -317,7 +317,7 @@ void resizeBatch(ModuleOp module, std::int64_t samples) {
 
 void shrink(ModuleOp module) {
   ir::DimClasses dims(module);
-  ir::MeshAttr mesh = meshAround(module);
+  ir::MeshAttr mesh = ir::meshOf(module);
   planner::Mesh plain = mesh ? toPlanner(mesh) : planner::Mesh{};
   Sizes sizes = Shrinking(module, dims, plain).run();
   Resizer(module, dims, sizes).run();

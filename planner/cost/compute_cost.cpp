@@ -130,7 +130,7 @@ Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
 // Returns the extra traffic of a tiled product: every tile but the first reads
 // the untiled operand again or, if the contraction is tiled, reads and writes
 // the result again.
-Bytes againTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
+Bytes repeatedTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   ProductBytes bytes = bytesOf(op, work);
   double once = run.along == &Op::n   ? bytes.first
                 : run.along == &Op::m ? bytes.second
@@ -162,7 +162,7 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
     product = std::max(product, run.tiles *
                                     productTime(shape, device, run.precision) *
                                     (work.flops() / total));
-    traffic += againTraffic(op, run, work);
+    traffic += repeatedTraffic(op, run, work);
   }
   return std::max(product, traffic / device.streamRate()) +
          castTime(op, run, work, device);
@@ -189,13 +189,13 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
     time += passTime(op, run, work, device, software);
     break;
   }
-  return time * run.pace;
+  return time * run.slowdown;
 }
 
-Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
-                  const Layout &made, const std::vector<Tensor> &tensors,
-                  const Mesh &mesh, const Machine &machine,
-                  const Software &software) {
+Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                    const Layout &made, const std::vector<Tensor> &tensors,
+                    const Mesh &mesh, const Machine &machine,
+                    const Software &software) {
   if (run.savedPasses == 0 ||
       made == operandLayout(op, strategy, op.fusedOperand))
     return {};
@@ -203,15 +203,6 @@ Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
   alone.savedPasses = 0;
   return computeTime(op, alone, strategy, tensors, mesh, machine, software) -
          computeTime(op, run, strategy, tensors, mesh, machine, software);
-}
-
-Seconds computeTime(const Op &op, const Strategy &strategy,
-                    const std::vector<Tensor> &tensors, const Mesh &mesh,
-                    const Machine &machine, const Software &software,
-                    Precision precision) {
-  OpRun alone;
-  alone.precision = precision;
-  return computeTime(op, alone, strategy, tensors, mesh, machine, software);
 }
 
 Seconds computeLowerBound(const Op &op, const OpRun &run,
@@ -236,15 +227,7 @@ Seconds computeLowerBound(const Op &op, const OpRun &run,
     time = passTime(op, run, unsharded, device, software);
     break;
   }
-  return (time / ranks + gaps(op, run, device, software)) * run.pace;
-}
-
-Seconds computeLowerBound(const Op &op, const std::vector<Tensor> &tensors,
-                          int ranks, const Machine &machine,
-                          const Software &software, Precision precision) {
-  OpRun alone;
-  alone.precision = precision;
-  return computeLowerBound(op, alone, tensors, ranks, machine, software);
+  return (time / ranks + gaps(op, run, device, software)) * run.slowdown;
 }
 
 Bytes savedBeside(const Op &op, const Strategy &strategy,

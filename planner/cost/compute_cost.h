@@ -27,25 +27,16 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
 /// Returns the extra time of `op` if its producer's result has the layout
 /// `made`, which prevents fusion unless `op` reads the same layout; 0 if the
 /// two are still fused, or never are.
-Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
-                  const Layout &made, const std::vector<Tensor> &tensors,
-                  const Mesh &mesh, const Machine &machine,
-                  const Software &software);
-
-/// Returns the time of an operator that is neither fused nor batched.
-Seconds computeTime(const Op &op, const Strategy &strategy,
-                    const std::vector<Tensor> &tensors, const Mesh &mesh,
-                    const Machine &machine, const Software &software,
-                    Precision precision);
+Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                    const Layout &made, const std::vector<Tensor> &tensors,
+                    const Mesh &mesh, const Machine &machine,
+                    const Software &software);
 
 /// Returns a lower bound of computeTime over all strategies on `ranks` ranks:
 /// the work divided evenly, at the best rate of the model.
 Seconds computeLowerBound(const Op &op, const OpRun &run,
                           const std::vector<Tensor> &tensors, int ranks,
                           const Machine &machine, const Software &software);
-Seconds computeLowerBound(const Op &op, const std::vector<Tensor> &tensors,
-                          int ranks, const Machine &machine,
-                          const Software &software, Precision precision);
 
 /// Returns the bytes that `op` saves for backward on one rank in addition to
 /// its operands and results: the attention scores, if the kernel stores them.

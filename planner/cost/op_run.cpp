@@ -26,7 +26,7 @@ public:
     bool eighths = precision == Precision::fp8;
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
-      runs[o].pace = slowestOf(device, devices);
+      runs[o].slowdown = slowestOf(device, devices);
       runs[o].precision = eighths ? Precision::bf16 : precision;
       for (const Use &result : op.results)
         maker[at(result.tensor)] = static_cast<int>(o);

@@ -92,7 +92,7 @@ FitUnknown unknownOf(const Figure &figure, const Measurements &measured) {
 }
 
 // Returns a reference to the machine's value of the figure, in SI units.
-double &placeOf(Machine &machine, const Figure &figure) {
+double &fieldOf(Machine &machine, const Figure &figure) {
   Device &device = machine.device;
   auto level = [&]() -> NetworkLevel & {
     return machine.levels.at(figure.index);
@@ -136,7 +136,7 @@ double &placeOf(Machine &machine, const Figure &figure) {
 
 void setFigure(Machine &machine, const Figure &figure, double value) {
   const std::string unit = unitOf(figure.kind);
-  placeOf(machine, figure) = value * (unit == "us"     ? 1e-6
+  fieldOf(machine, figure) = value * (unit == "us"     ? 1e-6
                                       : unit == "GB/s" ? 1e9
                                                        : 1.0);
 }
@@ -255,7 +255,7 @@ private:
       return;
     if (rows.empty()) {
       for (std::size_t f : which)
-        refuse(f, "nothing was measured that tells it");
+        refuse(f, "no measurement determines it");
       return;
     }
     Machine trial = measured.machine;
@@ -269,7 +269,7 @@ private:
       return left;
     };
     LeastSquares solved = solveLeastSquares(unknowns, errorsOf);
-    if (!isTold(solved, which, rows.size()))
+    if (!isDetermined(solved, which, rows.size()))
       return;
     for (std::size_t i = 0; i < which.size(); ++i) {
       FittedFigure &found = fit.figures[which[i]];
@@ -287,20 +287,19 @@ private:
 
   // Returns whether the rows determine every figure; adds an error for each
   // figure that they do not.
-  bool isTold(const LeastSquares &solved, const std::vector<std::size_t> &which,
-              std::size_t rows) {
+  bool isDetermined(const LeastSquares &solved,
+                    const std::vector<std::size_t> &which, std::size_t rows) {
     std::size_t before = errors.size();
     for (std::size_t i : solved.idle)
       refuse(which[i], "no measurement depends on it");
     std::string together;
-    for (std::size_t i : solved.entangled)
+    for (std::size_t i : solved.dependent)
       together += (together.empty() ? "" : " and ") +
                   measured.figures[which[i]].pointer;
-    for (std::size_t i : solved.entangled)
-      refuse(which[i],
-             solved.entangled.size() == 1
-                 ? "no measurement depends on it at its best value"
-                 : "the measurements do not tell " + together + " apart");
+    for (std::size_t i : solved.dependent)
+      refuse(which[i], solved.dependent.size() == 1
+                           ? "no measurement depends on it at its best value"
+                           : "the measurements do not distinguish " + together);
     if (errors.size() == before && rows < which.size())
       errors.push_back(measured.figures[which.front()].pointer + ": " +
                        std::to_string(which.size()) +

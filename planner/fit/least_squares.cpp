@@ -31,10 +31,10 @@ double toScale(double value, FitScale scale) {
                                         : value;
 }
 
-double fromScale(double place, FitScale scale) {
-  return scale == FitScale::logarithmic ? std::exp(place)
-         : scale == FitScale::root      ? place * place
-                                        : place;
+double fromScale(double point, FitScale scale) {
+  return scale == FitScale::logarithmic ? std::exp(point)
+         : scale == FitScale::root      ? point * point
+                                        : point;
 }
 
 // Returns the derivative of a value by its position on the scale.
@@ -64,13 +64,13 @@ public:
     VectorXd best;
     double bestCost = 0.0;
     for (std::size_t s = 0; s < starts; ++s) {
-      VectorXd place(size);
+      VectorXd point(size);
       for (Eigen::Index i = 0; i < size; ++i)
-        place[i] = toScale(at(i).starts[std::min(s, at(i).starts.size() - 1)],
+        point[i] = toScale(at(i).starts[std::min(s, at(i).starts.size() - 1)],
                            at(i).scale);
-      double cost = descend(place);
+      double cost = descend(point);
       if (s == 0 || cost < bestCost) {
-        best = place;
+        best = point;
         bestCost = cost;
       }
     }
@@ -82,29 +82,29 @@ private:
     return unknowns[static_cast<std::size_t>(i)];
   }
 
-  std::vector<double> valuesAt(const VectorXd &place) const {
+  std::vector<double> valuesAt(const VectorXd &point) const {
     std::vector<double> values;
     for (Eigen::Index i = 0; i < size; ++i)
-      values.push_back(std::clamp(fromScale(place[i], at(i).scale), at(i).least,
+      values.push_back(std::clamp(fromScale(point[i], at(i).scale), at(i).least,
                                   at(i).most));
     return values;
   }
 
-  VectorXd errorsAt(const VectorXd &place) const {
-    std::vector<double> errors = errorsOf(valuesAt(place));
+  VectorXd errorsAt(const VectorXd &point) const {
+    std::vector<double> errors = errorsOf(valuesAt(point));
     return Eigen::Map<VectorXd>(errors.data(),
                                 static_cast<Eigen::Index>(errors.size()));
   }
 
   // Returns the derivative of every error by every value on its scale. The
   // differences stay within the bounds.
-  MatrixXd slopesAt(const VectorXd &place) const {
+  MatrixXd slopesAt(const VectorXd &point) const {
     MatrixXd slopes;
     for (Eigen::Index i = 0; i < size; ++i) {
-      double step = kDifference * std::max(1.0, std::abs(place[i]));
-      VectorXd low = place, high = place;
-      low[i] = std::max(least[i], place[i] - step);
-      high[i] = std::min(most[i], place[i] + step);
+      double step = kDifference * std::max(1.0, std::abs(point[i]));
+      VectorXd low = point, high = point;
+      low[i] = std::max(least[i], point[i] - step);
+      high[i] = std::min(most[i], point[i] + step);
       VectorXd change = errorsAt(high) - errorsAt(low);
       if (i == 0)
         slopes.resize(change.size(), size);
@@ -113,27 +113,27 @@ private:
     return slopes;
   }
 
-  // Moves `place` to a local minimum; returns the sum of squares there.
-  double descend(VectorXd &place) const {
-    VectorXd errors = errorsAt(place);
+  // Moves `point` to a local minimum; returns the sum of squares there.
+  double descend(VectorXd &point) const {
+    VectorXd errors = errorsAt(point);
     double cost = errors.squaredNorm(), damping = 1e-3;
     for (int steps = 0; steps < kMostSteps; ++steps) {
-      MatrixXd slopes = slopesAt(place);
+      MatrixXd slopes = slopesAt(point);
       VectorXd downhill = -slopes.transpose() * errors;
       // A value at a bound that would cross the bound stays fixed.
       for (Eigen::Index i = 0; i < size; ++i)
-        if ((place[i] <= least[i] && downhill[i] < 0) ||
-            (place[i] >= most[i] && downhill[i] > 0)) {
+        if ((point[i] <= least[i] && downhill[i] < 0) ||
+            (point[i] >= most[i] && downhill[i] > 0)) {
           slopes.col(i).setZero();
           downhill[i] = 0.0;
         }
       double before = cost;
       while (damping < 1e12) {
-        VectorXd to = place + dampedStep(slopes, errors, damping);
+        VectorXd to = point + dampedStep(slopes, errors, damping);
         to = to.cwiseMax(least).cwiseMin(most);
         VectorXd there = errorsAt(to);
         if (there.squaredNorm() < cost) {
-          place = to;
+          point = to;
           errors = there;
           cost = there.squaredNorm();
           damping = std::max(damping / 5, 1e-12);
@@ -160,45 +160,45 @@ private:
     return system.colPivHouseholderQr().solve(target);
   }
 
-  LeastSquares describe(const VectorXd &place) const {
+  LeastSquares describe(const VectorXd &point) const {
     LeastSquares result;
-    result.values = valuesAt(place);
-    VectorXd errors = errorsAt(place);
+    result.values = valuesAt(point);
+    VectorXd errors = errorsAt(point);
     result.errors.assign(errors.begin(), errors.end());
     result.rms =
         std::sqrt(errors.squaredNorm() /
                   std::max<double>(1.0, static_cast<double>(errors.size())));
     for (Eigen::Index i = 0; i < size; ++i)
-      result.atBound.push_back(place[i] <= least[i] || place[i] >= most[i]);
-    // A value at a bound can still be entangled with another.
-    std::vector<Eigen::Index> told, inside;
+      result.atBound.push_back(point[i] <= least[i] || point[i] >= most[i]);
+    // A value at a bound can still be dependent with another.
+    std::vector<Eigen::Index> determined, inside;
     for (Eigen::Index i = 0; i < size; ++i) {
-      if (isIdle(place, errors, i)) {
+      if (isIdle(point, errors, i)) {
         result.idle.push_back(static_cast<std::size_t>(i));
         continue;
       }
-      told.push_back(i);
+      determined.push_back(i);
       if (!result.atBound[static_cast<std::size_t>(i)])
         inside.push_back(i);
     }
     result.deviations.assign(unknowns.size(), 0.0);
-    if (told.empty())
+    if (determined.empty())
       return result;
-    MatrixXd slopes = slopesAt(place);
-    entangle(slopes, told, result);
-    if (result.entangled.empty() && !inside.empty())
+    MatrixXd slopes = slopesAt(point);
+    entangle(slopes, determined, result);
+    if (result.dependent.empty() && !inside.empty())
       spread(slopes, inside, result);
     return result;
   }
 
-  bool isIdle(const VectorXd &place, const VectorXd &errors,
+  bool isIdle(const VectorXd &point, const VectorXd &errors,
               Eigen::Index i) const {
-    double value = fromScale(place[i], at(i).scale);
+    double value = fromScale(point[i], at(i).scale);
     double probe = kProbe * (value > 0 ? value : at(i).starts.front());
     for (double to : {value + probe, value - probe}) {
       if (to > at(i).most || to < at(i).least)
         continue;
-      VectorXd other = place;
+      VectorXd other = point;
       other[i] = toScale(to, at(i).scale);
       if ((errorsAt(other) - errors).cwiseAbs().maxCoeff() > kNoEffect)
         return false;
@@ -227,10 +227,10 @@ private:
   }
 
   static void entangle(const MatrixXd &all,
-                       const std::vector<Eigen::Index> &told,
+                       const std::vector<Eigen::Index> &determined,
                        LeastSquares &result) {
-    auto count = static_cast<Eigen::Index>(told.size());
-    auto svd = decompose(all, told).svd;
+    auto count = static_cast<Eigen::Index>(determined.size());
+    auto svd = decompose(all, determined).svd;
     const auto &strengths = svd.singularValues();
     Eigen::Index rank = 0;
     while (rank < strengths.size() &&
@@ -238,8 +238,8 @@ private:
       ++rank;
     for (Eigen::Index c = 0; rank < count && c < count; ++c)
       if (svd.matrixV().rightCols(count - rank).row(c).norm() > 0.05)
-        result.entangled.push_back(
-            static_cast<std::size_t>(told[static_cast<std::size_t>(c)]));
+        result.dependent.push_back(
+            static_cast<std::size_t>(determined[static_cast<std::size_t>(c)]));
   }
 
   // Computes the standard deviations of the values `inside` their bounds.

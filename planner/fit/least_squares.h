@@ -45,7 +45,7 @@ struct LeastSquares {
   std::vector<std::size_t> idle;
   /// The indices of values that can change together without effect on any
   /// measurement; empty if the measurements determine every value.
-  std::vector<std::size_t> entangled;
+  std::vector<std::size_t> dependent;
 };
 
 /// Returns the best fit over several descents: the first starts at the first

@@ -150,7 +150,7 @@ namespace {
 
 // The priority of steps when several are possible: first steps that shrink the
 // shard, then steps that keep its size, then steps that grow it.
-enum Class : int { shrink, keep, grow, growOnlyToClearTheWay, impossible };
+enum Class : int { shrink, keep, grow, growToUnblock, impossible };
 
 Class classOf(StepKind kind) {
   switch (kind) {
@@ -230,26 +230,10 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
     } else {
       take(StepKind::allGather, kReplicated);
       if (target >= 0)
-        choice.rank = growOnlyToClearTheWay;
+        choice.rank = growToUnblock;
     }
   }
   return choice;
-}
-
-// Returns the distances from a group's first rank to all of its members,
-// ascending.
-std::vector<int> offsetsOf(const Mesh &mesh, const std::vector<int> &axes) {
-  std::vector<int> offsets{0};
-  for (int axis : axes) {
-    assert(axis >= 0 && axis < static_cast<int>(mesh.axes.size()));
-    std::vector<int> further;
-    for (int offset : offsets)
-      for (int i = 0; i < mesh.axes[at(axis)].size; ++i)
-        further.push_back(offset + i * mesh.stride(axis));
-    offsets = std::move(further);
-  }
-  std::ranges::sort(offsets);
-  return offsets;
 }
 
 } // namespace
@@ -291,22 +275,6 @@ std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
     steps.push_back(std::move(best.step));
   }
   return steps;
-}
-
-std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
-                                       const std::vector<int> &axes) {
-  assert(std::ranges::is_sorted(axes));
-  std::vector<int> others;
-  for (int axis = 0; axis < static_cast<int>(mesh.axes.size()); ++axis)
-    if (!contains(axes, axis))
-      others.push_back(axis);
-  std::vector<std::vector<int>> groups;
-  for (int first : offsetsOf(mesh, others)) {
-    std::vector<int> &group = groups.emplace_back(offsetsOf(mesh, axes));
-    for (int &rank : group)
-      rank += first;
-  }
-  return groups;
 }
 
 } // namespace mtplan::planner

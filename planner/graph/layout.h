@@ -140,13 +140,6 @@ inline double tensorBytes(const std::vector<std::int64_t> &shape,
   return bytes;
 }
 
-/// Divides the ranks of the mesh into groups whose members differ along `axes`
-/// alone, so that every rank is in one group. Members ascend; groups ascend by
-/// their first member.
-/// \param axes  ascending, without repeats; if empty, each group has one rank
-std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
-                                       const std::vector<int> &axes);
-
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_GRAPH_LAYOUT_H

@@ -104,6 +104,10 @@ bool isLayer(const SegmentGraph &segment) {
          });
 }
 
+bool hasLayers(const ModelGraph &graph) {
+  return std::ranges::any_of(graph.segments, isLayer);
+}
+
 // Batch dimensions are scaled rather than set: an expert's capacity counts
 // tokens, several per sample. A capacity that does not divide is rounded up.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {

@@ -189,6 +189,9 @@ bool isAccumulated(const SegmentGraph &segment, int tensor);
 /// such segments contain "*".
 bool isLayer(const SegmentGraph &segment);
 
+/// Returns whether some segment's repeats are layers.
+bool hasLayers(const ModelGraph &graph);
+
 /// Returns whether a repeat passes the tensor through unchanged, as a decoder
 /// does with the encoder's output. Repeats that save the tensor share one copy.
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
@@ -197,11 +200,6 @@ bool isCarriedOut(const SegmentGraph &segment, int tensor);
 /// replicas together: shapes, factor sizes and flops follow the batch
 /// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
-
-/// Returns a sentence for every violation of the invariants in this file's
-/// comments, each starting with a JSON pointer; empty if the graph is valid.
-/// Complexity: linear in the graph.
-std::vector<std::string> check(const ModelGraph &graph);
 
 } // namespace mtplan::planner
 

@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C++ file with the text of every FOLDER/*.json, which FUNCTION
 # returns.
-#   cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
+# cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # Sorts by name without ".json", since '-' sorts before '.'.

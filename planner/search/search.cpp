@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <limits>
 #include <set>
 
 #include "planner/integers.h"
@@ -19,7 +18,6 @@ namespace {
 using Reason = Rejection::Reason;
 using Level = Candidate::BoundLevel;
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
@@ -28,7 +26,7 @@ Rejection rejectionOf(const Parallelism &config, Reason reason, Seconds bound) {
 }
 
 Rejection tooLarge(const Parallelism &config, Reason reason, Bytes lowerBound) {
-  return {config, reason, {kNever}, lowerBound, true, {}};
+  return {config, reason, {kInfinity}, lowerBound, true, {}};
 }
 
 // Sets every count but `candidates` from the rejections.
@@ -212,7 +210,7 @@ private:
         one.level = Level::step;
       });
     for (std::size_t i : next)
-      if (candidates[i].bound.value < kNever)
+      if (candidates[i].bound.value < kInfinity)
         open.emplace(candidates[i].bound.value, i);
   }
 
@@ -260,7 +258,7 @@ private:
       candidate.level = config.recompute == once[n].recompute
                             ? Level::microBatch
                             : Level::computedOnce;
-      if (candidate.bound.value == kNever)
+      if (candidate.bound.value == kInfinity)
         exclude(candidate, Reason::pins); // no strategy is legal
     }
   }
@@ -356,7 +354,7 @@ private:
       answer.rejection.bound = answer.planned->lowerBound;
     }
     bool mayFit = answer.rejection.reason == Reason::memory &&
-                  answer.rejection.bound.value < kNever;
+                  answer.rejection.bound.value < kInfinity;
     if (mayFit && !closing) {
       unresolved.push_back(std::move(answer));
       return;
@@ -389,7 +387,7 @@ private:
       if (answer.rejection.bound.value < cutoff() && !isStopped()) {
         std::vector<Answer> again(1);
         again[0].rejection = answer.rejection;
-        solveEach(again, {kNever, kManyPoints});
+        solveEach(again, {kInfinity, kManyPoints});
         if (again[0].planned && again[0].planned->fits)
           answer = std::move(again[0]);
       }
@@ -402,7 +400,7 @@ private:
   void closeGaps() {
     std::vector<bool> tried(pool.size(), false);
     while (!pool.empty() && !isStopped()) {
-      double best = kNever;
+      double best = kInfinity;
       for (const PlannedCandidate &planned : pool)
         best = std::min(best, planned.time.step.value);
       std::vector<std::size_t> next;
@@ -472,7 +470,7 @@ private:
   std::vector<Answer> unresolved;          ///< no plan that fits was found yet
   bool closing = false;                    ///< whether the first pass is over
   std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
-  double openBound = kNever;          ///< lower bound of all plans that fit
+  double openBound = kInfinity;       ///< lower bound of all plans that fit
   SearchResult result;
 };
 

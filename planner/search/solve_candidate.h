@@ -1,7 +1,8 @@
 //===- solve_candidate.h - One configuration, solved exactly ----*- C++ -*-===//
 //
 // Finds the best strategies of one configuration: solves every pipeline stage
-// for each layout between stages, and simulates the step.
+// for each layout between stages, and simulates the step. Also prices a given
+// plan, such as a plan from a file, exactly as the search prices its plans.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,13 @@
 
 namespace mtplan::planner {
 
+/// The runs of each virtual stage, in model order.
+using PlannedParts = std::vector<std::vector<SegmentPlan>>;
+
 /// A configuration with its strategies.
 struct PlannedCandidate {
   Parallelism config;
-  /// The runs of each virtual stage, in model order.
-  std::vector<std::vector<SegmentPlan>> parts;
+  PlannedParts parts;
   StepTime time;    ///< times of the simulated step
   MemoryUse memory; ///< memory of the stage that needs most
   int fullestStage = 0;
@@ -71,6 +74,26 @@ std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &config,
                SolveLimits limits, StageCache &cache, Rejection &rejection);
+
+/// Returns a plan's step as a problem for the simulator.
+/// \param graph  scaled to one micro-batch of all replicas
+StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps);
+
+/// Returns the memory use of one rank of each stage, including the workspace
+/// that the search reserves.
+std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
+                                     const PlannedParts &parts,
+                                     const Setting &setting,
+                                     const Parallelism &config);
+
+/// Returns the plan as the search would return it. The lower bound is the
+/// plan's step, since no other plan is known.
+PlannedCandidate priceGiven(const ModelGraph &graph,
+                            const SearchOptions &options,
+                            const Machine &machine, const Parallelism &config,
+                            PlannedParts parts);
 
 } // namespace mtplan::planner
 

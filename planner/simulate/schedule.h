@@ -92,30 +92,6 @@ InFlight inFlight(const ScheduleShape &shape, int stage);
 /// Returns the peak of a stage, counted from its order of tasks.
 InFlight inFlight(const std::vector<Task> &order);
 
-/// The bytes of activations that one micro-batch saves.
-struct Activations {
-  Bytes full;       ///< saved after forward
-  Bytes weightOnly; ///< saved after backward; zero-bubble only
-};
-
-/// Returns the peak bytes of saved activations over an order of tasks. A task's
-/// own activations count while it runs. O(tasks).
-/// \param chunks  the activations of each chunk
-Bytes peakActivations(const std::vector<Task> &order,
-                      const std::vector<Activations> &chunks);
-
-/// Returns text such as "forward of micro-batch 3, chunk 1".
-std::string describe(const Task &task);
-
-/// Returns a sentence for each error of a schedule of `shape`: a task that is
-/// missing, repeated or unknown; else a channel with two ends that disagree;
-/// else a deadlock. If empty, every task runs, whatever the durations.
-/// Every pair of stages has a channel for activations and one for gradients.
-/// Sends never wait; a channel delivers its oldest message first, so both ends
-/// must agree on the order. O(tasks).
-std::vector<std::string> checkSchedule(const ScheduleShape &shape,
-                                       const Schedule &schedule);
-
 /// Numbers the tasks (kind, part, micro-batch) from 0 without gaps, and finds
 /// the producers and consumers of a task. A part is a virtual stage.
 class TaskNumbers {

@@ -5,28 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/simulate/step_graph.h"
-
 namespace mtplan::planner {
 
 namespace {
 
 /// Collects the errors of a problem.
-class Complaints {
+class ProblemErrors {
 public:
-  explicit Complaints(const StepProblem &theProblem) : problem(theProblem) {}
+  explicit ProblemErrors(const StepProblem &theProblem) : problem(theProblem) {}
 
   void time(const std::string &place, const char *what, Seconds seconds) {
     if (!(std::isfinite(seconds.value) && seconds.value >= 0.0))
       errors.push_back(place + ": " + what + " takes " +
                        std::to_string(seconds.value) +
                        " s; it must be finite and at least 0");
-  }
-  void link(const std::string &place, const char *what, int link) {
-    if (link < kNoLink || link >= int(problem.links.size()))
-      errors.push_back(place + ": " + what + " is on link " +
-                       std::to_string(link) + " of " +
-                       std::to_string(problem.links.size()));
   }
   void count(const std::string &place, const char *what, int needed,
              std::size_t got) {
@@ -63,10 +55,6 @@ public:
     for (std::size_t i = 0; i < stage.chunks.size(); ++i)
       chunk(place + ", chunk " + std::to_string(i), stage.chunks[i]);
     time(place, "update", stage.update);
-    link(place, "the send forward", stage.links.sendForward);
-    link(place, "the send backward", stage.links.sendBackward);
-    link(place, "data-parallel traffic", stage.links.data);
-    link(place, "the host's traffic", stage.links.host);
   }
 
   const StepProblem &problem;
@@ -114,25 +102,25 @@ public:
     for (int task = 0; task < graph.size(); ++task) {
       const StepTask &what = tasks[task];
       if (!what.onCompute) {
-        trail(task);
+        recordTrailing(task);
         continue;
       }
       std::span<const int> all = graph.dependenciesOf(task);
       needs.assign(all.begin(), all.end());
-      wait(what.stage, needs, timeline.start[task]);
+      attributeIdle(what.stage, needs, timeline.start[task]);
       shareOf(uses[what.stage], what.role) +=
           timeline.finish[task] - timeline.start[task];
       free[what.stage] = timeline.finish[task];
     }
     for (std::size_t stage = 0; stage < uses.size(); ++stage)
-      wait(int(stage), trailing[stage], timeline.end);
+      attributeIdle(int(stage), trailing[stage], timeline.end);
     return std::move(uses);
   }
 
 private:
   /// Records a stage's collectives and offload, which may end after its last
   /// compute task.
-  void trail(int task) {
+  void recordTrailing(int task) {
     StepRole role = tasks[task].role;
     if (role != StepRole::sendForward && role != StepRole::sendBackward &&
         role != StepRole::tied && role != StepRole::norm)
@@ -141,7 +129,7 @@ private:
 
   /// Attributes the stage's idle time from free[stage] to `until`, in which the
   /// stage waits for `needs`.
-  void wait(int stage, std::vector<int> &needs, Seconds until) {
+  void attributeIdle(int stage, std::vector<int> &needs, Seconds until) {
     Seconds now = free[stage];
     if (!(now < until))
       return;
@@ -247,20 +235,17 @@ const char *nameOf(StepRole role) {
 }
 
 std::vector<std::string> check(const StepProblem &problem) {
-  Complaints complaints(problem);
-  complaints.errors = check(problem.shape);
-  complaints.count("step", "stages", problem.shape.stages,
-                   problem.stages.size());
+  ProblemErrors found(problem);
+  found.errors = check(problem.shape);
+  found.count("step", "stages", problem.shape.stages, problem.stages.size());
   for (std::size_t i = 0; i < problem.stages.size(); ++i)
-    complaints.stage("stage " + std::to_string(i), problem.stages[i]);
-  complaints.time("step", "the tied embedding", problem.tied);
-  complaints.time("step", "the norm of gradients", problem.gradientNorm);
-  complaints.link("step", "the tied embedding", problem.tiedLink);
+    found.stage("stage " + std::to_string(i), problem.stages[i]);
+  found.time("step", "the tied embedding", problem.tied);
+  found.time("step", "the norm of gradients", problem.gradientNorm);
   if (problem.prefetch < 0)
-    complaints.errors.push_back("step: gathers " +
-                                std::to_string(problem.prefetch) +
-                                " segments ahead; it must be at least 0");
-  return complaints.errors;
+    found.errors.push_back("step: gathers " + std::to_string(problem.prefetch) +
+                           " segments ahead; it must be at least 0");
+  return found.errors;
 }
 
 StepResult simulateStep(const StepProblem &problem, const Schedule &schedule) {

@@ -42,24 +42,14 @@ struct ChunkTimes {
   Seconds down, hostUpdate, up;
 };
 
-/// The indices into StepProblem::links of a stage's traffic; kNoLink is a link
-/// that is not shared.
-struct StageLinks {
-  int sendForward = kNoLink, sendBackward = kNoLink;
-  int data = kNoLink;
-  int host = kNoLink; ///< for both directions
-};
-
 struct StageTimes {
   std::vector<ChunkTimes> chunks;
   Seconds update; ///< the optimizer's update on the device
-  StageLinks links;
 };
 
 enum class GatherRule : std::uint8_t {
-  beforeStep,  ///< once, before each segment's first forward (ZeRO-1, 2)
-  afterUpdate, ///< once, after the update (ZeRO-1, 2, not overlapped)
-  eachUse,     ///< before each forward and each backward (ZeRO-3)
+  beforeStep, ///< once, before each segment's first forward (ZeRO-1, 2)
+  eachUse,    ///< before each forward and each backward (ZeRO-3)
 };
 
 enum class ReduceRule : std::uint8_t {
@@ -87,11 +77,9 @@ struct StepProblem {
   /// The all-reduce of a tied embedding's gradient between the first stage's
   /// first segment and the last stage's last segment; unused with one stage.
   Seconds tied;
-  int tiedLink = kNoLink;
   /// Whether every update waits for all gradients and their norm.
   bool clipsGradients = false;
   Seconds gradientNorm;
-  std::vector<std::string> links; ///< names of the links that can be shared
 };
 
 enum class StepRole : std::uint8_t {
@@ -121,6 +109,20 @@ struct StepTask {
   int segment = -1;       ///< index in the chunk; -1: all segments
 };
 
+/// The tasks of a step, which timelineOf() simulates.
+struct StepGraph {
+  TaskGraph graph;
+  std::vector<StepTask> tasks; ///< empty unless stepGraphOf() describes them
+  std::int64_t messages = 0;   ///< number of sends from stage to stage
+};
+
+/// Returns the tasks of a problem that passes check(). Each follows its
+/// dependencies.
+/// \param describe  whether to set StepGraph::tasks
+/// \throws std::invalid_argument if the schedule deadlocks
+StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
+                      bool describe);
+
 /// The times that make up a stage's step; they add up to the step's time.
 struct StageUse {
   Seconds busy;   ///< forward and backward
@@ -144,12 +146,11 @@ struct StepResult {
 };
 
 /// Returns a sentence for each error of a problem: an invalid shape, a wrong
-/// list size, a link without a name, a time that is not finite and >= 0, or a
-/// weight gradient that is slower than its backward.
+/// list size, a time that is not finite and >= 0, or a weight gradient that is
+/// slower than its backward.
 std::vector<std::string> check(const StepProblem &problem);
 
-/// Simulates a problem that passes check() with a schedule that passes
-/// checkSchedule().
+/// Simulates a problem that passes check().
 /// \throws std::invalid_argument if the schedule deadlocks
 StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 
@@ -159,7 +160,7 @@ Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 /// Returns a lower bound of the step's time (up to rounding): for each stage,
 /// the work before its first task, all of its own work, and the work that must
 /// follow. The bound counts forward, backward, sends and updates, and ignores
-/// all-gathers, reductions, offload and shared links. It is exact for equal
+/// all-gathers, reductions and offload. It is exact for equal
 /// stages under 1f1b without communication. O(stages * chunks * slices), since
 /// no schedule is built.
 Seconds stepLowerBound(const StepProblem &problem);

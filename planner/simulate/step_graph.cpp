@@ -1,17 +1,132 @@
 //===- step_graph.cpp - The tasks of one training step --------------------===//
 
-#include "planner/simulate/step_graph.h"
-
 #include <algorithm>
 #include <stdexcept>
 
-#include "planner/simulate/step_streams.h"
+#include "planner/simulate/step.h"
 
 namespace mtplan::planner {
 
 namespace {
 
 constexpr int kNoTask = -1;
+
+/// One segment's times, or one chunk's sum of them.
+struct SegmentTimes {
+  Seconds forward, backward, weightGradient, gather, reduce;
+};
+
+/// Maps roles to streams, and segments to times.
+class StepStreams {
+public:
+  StepStreams(const StepProblem &theProblem, StepGraph &theResult,
+              bool theDescribe);
+
+  /// Adds a task and returns its number.
+  int add(StepRole role, int stage, Seconds duration,
+          std::span<const int> dependencies, int chunk = -1,
+          int microBatch = -1, int segment = -1);
+  int add(StepRole role, int stage, Seconds duration,
+          std::initializer_list<int> dependencies, int chunk = -1,
+          int microBatch = -1, int segment = -1) {
+    return add(role, stage, duration,
+               std::span<const int>(dependencies.begin(), dependencies.size()),
+               chunk, microBatch, segment);
+  }
+
+  int segmentCount(int stage, int chunk) const {
+    std::size_t at = index(stage, chunk);
+    return begin[at + 1] - begin[at];
+  }
+  const SegmentTimes &segment(int stage, int chunk, int number) const {
+    return segments[begin[index(stage, chunk)] + number];
+  }
+  const SegmentTimes &chunk(int stage, int number) const {
+    return chunks[index(stage, number)];
+  }
+
+private:
+  /// Each role has a stream; the roles on compute share the first.
+  static constexpr int kStreams = int(StepRole::up) + 1;
+
+  std::size_t index(int stage, int chunk) const {
+    return std::size_t(stage) * problem.shape.chunks + chunk;
+  }
+  bool isOnCompute(StepRole role) const;
+
+  const StepProblem &problem;
+  StepGraph &result;
+  bool describe;
+  bool onCompute[kStreams];
+  std::vector<SegmentTimes> segments, chunks; ///< ordered by stage and chunk
+  std::vector<int> begin; ///< per chunk: index of its first segment
+};
+
+StepStreams::StepStreams(const StepProblem &theProblem, StepGraph &theResult,
+                         bool theDescribe)
+    : problem(theProblem), result(theResult), describe(theDescribe) {
+  for (int role = 0; role < kStreams; ++role)
+    onCompute[role] = isOnCompute(StepRole(role));
+  begin.push_back(0);
+  for (const StageTimes &stage : problem.stages)
+    for (const ChunkTimes &times : stage.chunks) {
+      SegmentTimes sum;
+      for (const SliceTimes &slice : times.slices) {
+        SegmentTimes one{slice.forward, slice.backward, slice.weightGradient,
+                         slice.gather, slice.reduce};
+        if (problem.shape.kind == ScheduleKind::zeroBubble)
+          one.backward = one.backward - one.weightGradient;
+        segments.insert(segments.end(), slice.count, one);
+        sum.forward += slice.count * one.forward;
+        sum.backward += slice.count * one.backward;
+        sum.weightGradient += slice.count * one.weightGradient;
+        sum.gather += slice.count * one.gather;
+        sum.reduce += slice.count * one.reduce;
+      }
+      chunks.push_back(sum);
+      begin.push_back(int(segments.size()));
+    }
+}
+
+int StepStreams::add(StepRole role, int stage, Seconds duration,
+                     std::span<const int> dependencies, int chunk,
+                     int microBatch, int segment) {
+  bool compute = onCompute[int(role)];
+  // All-gathers and reductions use one communicator, so they queue together.
+  StepRole queue = role == StepRole::gather ? StepRole::reduce : role;
+  int stream = stage * kStreams + (compute ? 0 : int(queue));
+  if (describe)
+    result.tasks.push_back({role, compute, stage, chunk, microBatch, segment});
+  return result.graph.add(stream, duration, dependencies);
+}
+
+bool StepStreams::isOnCompute(StepRole role) const {
+  const Overlaps &overlap = problem.overlap;
+  switch (role) {
+  case StepRole::forward:
+  case StepRole::backward:
+  case StepRole::weightGradient:
+  case StepRole::update:
+    return true;
+  case StepRole::sendForward:
+  case StepRole::sendBackward:
+    return !overlap.pointToPoint;
+  case StepRole::gather:
+    return !overlap.gather;
+  case StepRole::reduce:
+    return !overlap.reduce;
+  case StepRole::tied:
+  case StepRole::norm:
+    return false;
+  case StepRole::down:
+    return !overlap.down;
+  case StepRole::hostUpdate:
+    return !overlap.hostUpdate;
+  case StepRole::up:
+    return !overlap.up;
+  }
+  return true;
+}
 
 /// A stage's progress through its order.
 struct StageProgress {
@@ -309,8 +424,7 @@ private:
             StepRole::down, stage, seconds,
             {ready[chunk], holdsTied && isTied ? tied : kNoTask}, chunk);
     }
-    int update = streams.add(StepRole::update, stage,
-                             problem.stages[stage].update, before);
+    streams.add(StepRole::update, stage, problem.stages[stage].update, before);
     auto onHost = [&](StepRole role, Seconds ChunkTimes::*times) {
       for (int chunk = chunks - 1; chunk >= 0; --chunk) {
         Seconds seconds = problem.stages[stage].chunks[chunk].*times;
@@ -321,14 +435,6 @@ private:
     };
     onHost(StepRole::hostUpdate, &ChunkTimes::hostUpdate);
     onHost(StepRole::up, &ChunkTimes::up);
-    if (problem.gather != GatherRule::afterUpdate)
-      return;
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      Seconds seconds = streams.chunk(stage, chunk).gather;
-      if (seconds > Seconds{})
-        streams.add(StepRole::gather, stage, seconds, {update, ready[chunk]},
-                    chunk);
-    }
   }
 
   Part &partOf(int stage, int chunk) {

@@ -167,10 +167,10 @@ private:
     Link &link = links[number];
     link.advance(now);
     link.users.push({link.service + duration, task});
-    foresee(link);
+    predictNextEnd(link);
   }
 
-  void foresee(Link &link) {
+  void predictNextEnd(Link &link) {
     ++link.version;
     if (link.users.empty()) {
       link.service = 0.0; // avoids rounding errors for a link's only task
@@ -191,7 +191,7 @@ private:
       link.advance(event.time);
       link.service = link.users.top().target; // prevents drift from rounding
       link.users.pop();
-      foresee(link);
+      predictNextEnd(link);
     }
     for (int i = successors.begin[event.task];
          i < successors.begin[event.task + 1]; ++i)
@@ -221,16 +221,6 @@ bool TaskGraph::sharesLinks() const {
     stream = streams[task];
   }
   return false;
-}
-
-void TaskGraph::clear() {
-  durations.clear();
-  streams.clear();
-  links.clear();
-  needs.clear();
-  needsBegin.assign(1, 0);
-  streamCount = linkCount = 0;
-  inOrder = true;
 }
 
 void TaskGraph::reserve(int tasks) {

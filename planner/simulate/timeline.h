@@ -69,8 +69,6 @@ public:
   bool isInOrder() const { return inOrder; }
   /// Returns whether two streams use one link.
   bool sharesLinks() const;
-  /// Removes all tasks and keeps the memory.
-  void clear();
   void reserve(int tasks);
 
 private:

@@ -10,13 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mtplan::planner {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The gap grows by kGrowth from trial to trial and is full in trial kTrials.
 constexpr double kGrowth = 4.0;

@@ -15,8 +15,6 @@
 namespace mtplan::planner {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// The relative difference up to which two times count as equal.
 constexpr double kClosed = 1e-9;
 
@@ -125,10 +123,6 @@ ChainSolver::least(const ChainProblem &chain,
     all.push_back(std::move(one));
   }
   return all;
-}
-
-ChainSolution solveChain(const ChainProblem &chain) {
-  return ChainSolver(chain).solve(chain);
 }
 
 /// Replaces `solution`, the fastest without a memory limit, which exceeds the

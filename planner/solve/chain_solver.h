@@ -34,7 +34,7 @@ namespace mtplan::planner {
 struct SolveLimits {
   /// The cutoff in seconds: the solver gives up (ChainSolution::abandoned) once
   /// it proves that every solution takes longer.
-  double stopAbove = std::numeric_limits<double>::infinity();
+  double stopAbove = kInfinity;
   /// The limit of points that are created to close the gap, at about 50 ns per
   /// point. With 0 the gap stays open: the result is the bound and the best
   /// solution that was found while computing it.
@@ -73,11 +73,6 @@ private:
   ChainProblem shape; ///< without costs
   ChainTables tables;
 };
-
-/// Returns the optimum of one chain. `optimal` is false if the default budget
-/// of SolveLimits ran out. The result is deterministic.
-/// \throws std::invalid_argument with the first error of check()
-ChainSolution solveChain(const ChainProblem &chain);
 
 /// Caches the most recently used solvers, because problems of one mesh seldom
 /// differ in shape, and ordering an elimination takes as long as a few runs.

@@ -12,14 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace mtplan::planner {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The relative difference that the order of additions can make.
 constexpr double kRounding = 1e-14;

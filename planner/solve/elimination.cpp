@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 // Sanitizers would instrument the resolver of target_clones, which runs before
 // they are initialised.
@@ -29,7 +28,6 @@ namespace mtplan::planner {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kChunk = 16;
 
 /// Sets result[b] to the minimum over v of scalars[v] + the sum over i of

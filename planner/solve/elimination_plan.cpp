@@ -69,7 +69,6 @@ public:
 
 private:
   void reviseRow(const double *time, const std::vector<char> &live) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
     std::vector<char> &supported = support.back();
     int any = 0;
     for (std::size_t a = 0; a < supported.size(); ++a) {
@@ -188,8 +187,6 @@ EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
     std::vector<int> clique = graph.neighbours(best);
     result.order.push_back(best);
     result.work += size;
-    result.largest = std::max(result.largest, size);
-    result.width = std::max(result.width, static_cast<int>(clique.size()));
     graph.eliminate(best);
     for (int a : clique) {
       if (graph.has(a))
@@ -200,7 +197,7 @@ EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
             scores[b] = score(graph, b);
     }
   }
-  result.work = std::numeric_limits<double>::infinity();
+  result.work = kInfinity;
   return result;
 }
 
@@ -255,11 +252,10 @@ LiveValues liveValues(const Problem &problem) {
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,
                                  const std::vector<int> &keep) {
-  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   Graph graph(domains, scopes, keep);
   auto byTable = [](const Graph &g, int v) { return g.tableSize(v); };
   EliminationOrder best =
-      greedy(graph, domains.size(), false, kNoLimit, byTable);
+      greedy(graph, domains.size(), false, kInfinity, byTable);
   double repetitions =
       std::min(best.work / kWorkPerRepetition, kMostRepetitions);
 

@@ -32,8 +32,6 @@ LiveValues liveValues(const Problem &problem);
 struct EliminationOrder {
   std::vector<int> order; ///< every variable that is not kept, once
   double work = 0.0;      ///< entries of all joined tables, to be minimised
-  double largest = 0.0;   ///< entries of the largest joined table
-  int width = 0; ///< variables of the widest table, without the eliminated one
 };
 
 /// Returns the order of least work among greedy orders: by the smallest joined

@@ -12,8 +12,7 @@
 // `shared` has one value over the entire chain (the layout of a tied
 // parameter).
 //
-// costOf, check and the exhaustive solver specify the solver that is used
-// (chain_solver.h).
+// costOf and check specify the solver (chain_solver.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +25,9 @@
 #include <vector>
 
 namespace mtplan::planner {
+
+/// The time of a forbidden choice, and of a plan that no bound excludes.
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A table over `scope`, row-major, the last variable of the scope fastest.
 struct CostTable {
@@ -66,7 +68,7 @@ struct Link {
 struct ChainProblem {
   std::vector<Link> links;
   /// Limits the memory of all repeats together, in bytes.
-  double memoryLimit = std::numeric_limits<double>::infinity();
+  double memoryLimit = kInfinity;
 };
 
 /// `count` consecutive repeats of one link with the same assignment.
@@ -100,10 +102,6 @@ std::vector<std::string> check(const ChainProblem &chain);
 /// Returns the cost of given runs; infinite if a boundary or shared value does
 /// not match or the runs do not cover the chain.
 Cost costOf(const ChainProblem &chain, const std::vector<Run> &runs);
-
-/// Returns the best solution after trying every assignment, in exponential
-/// time. Tests use this reference.
-ChainSolution solveChainExhaustively(const ChainProblem &chain);
 
 } // namespace mtplan::planner
 

@@ -13,13 +13,10 @@
 #include "planner/solve/pareto.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace mtplan::planner {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Removes points that are no faster than a point in a strictly lower band of
 /// memory, so that keepPareto, which would remove them too, sorts fewer points.

@@ -235,7 +235,8 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   };
   if (!isMatrix(shape.m.a, shape.k.a, shape.k.size) ||
       !isMatrix(shape.k.b, shape.n.b, shape.n.size))
-    refuse(spec, "an operand has neither rows nor columns side by side");
+    refuse(spec,
+           "an operand has neither contiguous rows nor contiguous columns");
   MatrixShape &one = calls.first;
   one.m = shape.m.size;
   one.n = shape.n.size;

@@ -38,7 +38,7 @@ public:
   }
 
   double flops() const override { return first->flops() + second->flops(); }
-  bool isInTurn() const override { return true; }
+  bool isSequential() const override { return true; }
 
 private:
   const Pairing pairing;
@@ -147,7 +147,7 @@ bool isOfOnePrecision(const KernelSpec &spec) {
   return usesDouble(first) == usesDouble(second);
 }
 
-MadeKernel inTurn(Backend &backend, const KernelSpec &spec) {
+MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
   const auto [first, second] = halvesOf(spec);
   return std::make_unique<InTurn>(pairingOf(spec), backend.prepare(first),
                                   backend.prepare(second));

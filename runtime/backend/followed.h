@@ -74,7 +74,7 @@ std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 bool isOfOnePrecision(const KernelSpec &spec);
 
 /// Prepares a pair as two kernels that run one after the other.
-MadeKernel inTurn(Backend &backend, const KernelSpec &spec);
+MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 
 /// An einsum, with its fused consumer and bias gradient if it has them, as one
 /// matrix product without loops or conversions. The product writes the results

@@ -74,7 +74,7 @@ public:
   /// counted.
   virtual double flops() const { return 0.0; }
   /// Returns whether run() runs two kernels in sequence (followed.h).
-  virtual bool isInTurn() const { return false; }
+  virtual bool isSequential() const { return false; }
 };
 
 /// Describes a kernel whose tensors have the same addresses in every run.

@@ -41,7 +41,7 @@ void *HostMemory::allocate(std::size_t bytes) {
   void *data = mmap(nullptr, mappedBytes(bytes), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
-    throw std::runtime_error("there is no room for " + std::to_string(bytes) +
+    throw std::runtime_error("cannot allocate " + std::to_string(bytes) +
                              " bytes");
   return data;
 }

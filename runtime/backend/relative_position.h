@@ -1,6 +1,6 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// This is the backends' own version of runtime/reference/relative_position.h,
+// This is the backends' own version of runtime/reference/kernels.h,
 // which defines the buckets. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//

@@ -109,7 +109,7 @@ struct Prepared {
 void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   try {
     std::unique_ptr<Kernel> kernel = backend.prepare(run.spec);
-    if (run.run.as != MeasuredAs::followed || !kernel->isInTurn())
+    if (run.run.as != MeasuredAs::followed || !kernel->isSequential())
       all.push_back({std::move(run), std::move(kernel)});
   } catch (const std::runtime_error &) {
     // Backends need not support every kernel for every type.

@@ -108,13 +108,13 @@ private:
 
   // Adds the first product of an MLP with each possible fused consumer.
   void followers() {
-    follower("add", "");
+    fusedConsumer("add", "");
     for (const char *function : kActivations)
       for (const char *kernel : {"activation", "activation_grad"})
-        follower(kernel, function);
+        fusedConsumer(kernel, function);
   }
 
-  void follower(const std::string &kernel, const std::string &function) {
+  void fusedConsumer(const std::string &kernel, const std::string &function) {
     const std::int64_t h = shapes.hidden;
     product("a layer up", "bsi,io->bso", shapes.samples, shapes.sequence, h,
             4 * h);

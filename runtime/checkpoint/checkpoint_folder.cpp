@@ -67,7 +67,7 @@ bool isLatest(const std::string &folder, const std::string &name) {
 }
 
 // Repairs a folder after a crash, before a run writes to it.
-void settle(const std::string &folder) {
+void repairFolder(const std::string &folder) {
   std::string newest;
   for (const std::int64_t step : stepsIn(folder)) {
     const std::string name = stepName(step);
@@ -181,7 +181,7 @@ FolderLock::FolderLock(const std::string &folder) {
         file + ": cannot lock it: " + std::generic_category().message(error));
   }
   try {
-    settle(folder);
+    repairFolder(folder);
   } catch (...) {
     close(handle); // no destructor runs after an exception here
     throw;

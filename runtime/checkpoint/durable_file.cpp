@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sync_file.h"
+
 namespace mtplan::runtime {
 
 namespace {
@@ -109,8 +111,8 @@ void DurableFile::writeAt(std::int64_t offset, const void *data,
 }
 
 void DurableFile::finish() {
-  if (whole([&] { return fsync(handle); }) != 0)
-    fail("bring it to the disk (fsync)", path, errno);
+  if (const int error = base::syncOpen(handle); error != 0)
+    fail("bring it to the disk (fsync)", path, error);
   const int closed = close(handle);
   handle = -1;
   if (closed != 0 && errno != EINTR)
@@ -125,10 +127,8 @@ void makeFolder(const std::string &path) {
 }
 
 void syncFolder(const std::string &path) {
-  const Handle folder("open the folder", path, O_RDONLY | O_DIRECTORY);
-  // Some network file systems reject fsync of a folder with EINVAL.
-  if (whole([&] { return fsync(folder.number); }) != 0 && errno != EINVAL)
-    fail("bring the folder to the disk (fsync)", path, errno);
+  if (const int error = base::syncFolder(path); error != 0)
+    fail("bring the folder to the disk (fsync)", path, error);
 }
 
 void replaceFile(const std::string &path, const std::string &text) {

@@ -22,9 +22,9 @@ using base::sized;
 
 namespace {
 
-class Dealer {
+class PartAssigner {
 public:
-  Dealer(const ModelState &theState, int ranks, std::int64_t theLongRun)
+  PartAssigner(const ModelState &theState, int ranks, std::int64_t theLongRun)
       : state(theState), longRun(theLongRun), load(sized(ranks), 0) {
     std::int64_t all = 0;
     for (const StateTensor &tensor : state.tensors)
@@ -90,15 +90,15 @@ private:
 
 } // namespace
 
-std::vector<Part> deal(const ModelState &state,
-                       const std::vector<std::vector<OwnedBox>> &boxes,
-                       int ranks, std::int64_t longRun) {
-  Dealer dealer(state, ranks, longRun);
+std::vector<Part> assignParts(const ModelState &state,
+                              const std::vector<std::vector<OwnedBox>> &boxes,
+                              int ranks, std::int64_t longRun) {
+  PartAssigner assigner(state, ranks, longRun);
   std::vector<int> fine;
   for (int t = 0; t < static_cast<int>(state.tensors.size()); ++t) {
     const std::vector<OwnedBox> &owned = boxes[sized(t)];
-    if (dealer.areLong(t, owned))
-      dealer.giveToOwners(t, owned);
+    if (assigner.areLong(t, owned))
+      assigner.giveToOwners(t, owned);
     else
       fine.push_back(t);
   }
@@ -107,11 +107,11 @@ std::vector<Part> deal(const ModelState &state,
     return state.tensors[sized(t)].bytes();
   });
   for (const int t : fine)
-    dealer.giveInShares(t, boxes[sized(t)]);
-  std::ranges::sort(dealer.parts, {}, [](const Part &part) {
+    assigner.giveInShares(t, boxes[sized(t)]);
+  std::ranges::sort(assigner.parts, {}, [](const Part &part) {
     return std::pair(part.tensor, part.first);
   });
-  return std::move(dealer.parts);
+  return std::move(assigner.parts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,7 +136,8 @@ std::vector<std::vector<OwnedBox>> boxesOf(const Plan &plan,
   std::vector<std::vector<OwnedBox>> boxes(state.tensors.size());
   for (int rank = 0; rank < plan.ranks; ++rank) {
     std::int64_t offset = 0;
-    for (StateSlice &slice : ownedSlices(plan, state, RankPlace(plan, rank))) {
+    for (StateSlice &slice :
+         ownedSlices(plan, state, RankCoordinates(plan, rank))) {
       const std::int64_t bytes = slice.bytes();
       boxes[sized(slice.tensor)].push_back(
           {rank, offset, std::move(slice.view)});
@@ -166,7 +167,7 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
     : state(theState), world(theWorld), channel(channelBesides(plan)) {
   allRanks = world.allRanks("checkpoint: pieces");
   const Boxes boxes = boxesOf(plan, state);
-  dealt = deal(state, boxes, world.size(), longRun);
+  assigned = assignParts(state, boxes, world.size(), longRun);
   planMoves(boxes, roundBytes);
 }
 
@@ -174,7 +175,7 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
 // run in its writer's own snapshot needs no message.
 void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
   std::vector<std::int64_t> filled(sized(world.size()), 0);
-  for (const Part &part : dealt) {
+  for (const Part &part : assigned) {
     const StateTensor &tensor = state.tensors[sized(part.tensor)];
     const std::vector<OwnedBox> &owners = boxes[sized(part.tensor)];
     const std::int64_t size = bytesOf(tensor.type);
@@ -245,7 +246,7 @@ void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
 }
 
 void Gatherer::gather(std::span<const std::byte> snapshot) {
-  takeRoom();
+  allocate();
   auto send = sends.begin();
   auto receive = receives.begin();
   for (std::int64_t round = 0; round < rounds; ++round) {

@@ -46,9 +46,9 @@ struct Part {
 /// it. The parts cover every element once, are sorted by tensor and first
 /// element, and are the same on all ranks.
 /// \param boxes  by tensor; they cover each of its elements once
-std::vector<Part> deal(const ModelState &state,
-                       const std::vector<std::vector<OwnedBox>> &boxes,
-                       int ranks, std::int64_t longRun = kLongRun);
+std::vector<Part> assignParts(const ModelState &state,
+                              const std::vector<std::vector<OwnedBox>> &boxes,
+                              int ranks, std::int64_t longRun = kLongRun);
 
 /// Sends the parts of each rank's snapshot to the ranks that write them, in
 /// rounds of at most kRound bytes per writer, which bounds the memory of
@@ -64,11 +64,11 @@ public:
            std::int64_t longRun = kLongRun, std::int64_t roundBytes = kRound);
 
   /// Returns the parts of all ranks.
-  const std::vector<Part> &parts() const { return dealt; }
+  const std::vector<Part> &parts() const { return assigned; }
   /// Returns the parts that this rank writes, in the same order.
   const std::vector<Part> &mine() const { return own; }
   /// Allocates the memory of gather() in advance.
-  void takeRoom() { gathered.resize(gatheredBytes); }
+  void allocate() { gathered.resize(gatheredBytes); }
   /// Sends and receives all parts. Collective; every rank calls it from a
   /// background thread.
   /// \param snapshot  this rank's owned slices, concatenated
@@ -103,7 +103,7 @@ private:
   World &world;
   int channel = 0; ///< not used by the plan
   std::unique_ptr<Communicator> allRanks;
-  std::vector<Part> dealt, own;
+  std::vector<Part> assigned, own;
   /// The offset of an own part: in the snapshot if the part is one run there,
   /// otherwise in `gathered`.
   struct Source {

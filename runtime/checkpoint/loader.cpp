@@ -10,8 +10,8 @@
 
 #include "base/index.h"
 #include "runtime/backend/element.h"
+#include "runtime/checkpoint/background_task.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/crew.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/model_state.h"
 
@@ -25,14 +25,14 @@ class Loader {
 public:
   Loader(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor)
       : plan(thePlan), world(theWorld), executor(theExecutor),
-        state(modelStateOf(plan)), crew(world) {}
+        state(modelStateOf(plan)), task(world) {}
 
   // Returns the checkpoints, newest first, as rank 0 lists them, because the
   // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
     std::array<double, 2> count{}; // their number; whether `folder` is one
-    crew.start([&] {
+    task.start([&] {
       if (world.rank() != 0)
         return;
       count[1] = std::filesystem::exists(folder + "/" + kManifestName);
@@ -41,14 +41,14 @@ public:
           steps.insert(steps.begin(), static_cast<double>(step));
       count[0] = static_cast<double>(steps.size());
     });
-    throwIf(crew.finish());
-    crew.all().broadcast("checkpoint: how many", count.data(),
+    throwIf(task.finish());
+    task.all().broadcast("checkpoint: how many", count.data(),
                          {ElementType::f64, 1, 2}, 0);
     if (count[1] != 0.0)
       return {folder};
     steps.resize(static_cast<std::size_t>(count[0]));
     if (!steps.empty())
-      crew.all().broadcast(
+      task.all().broadcast(
           "checkpoint: which", steps.data(),
           {ElementType::f64, 1, static_cast<std::int64_t>(steps.size())}, 0);
     std::vector<std::string> names;
@@ -61,7 +61,7 @@ public:
   // Returns the damage of a checkpoint; "" if it is intact. Collective.
   std::string verify(const std::string &checkpoint) {
     stored.reset();
-    crew.start([&] {
+    task.start([&] {
       stored = std::make_unique<StoredState>(checkpoint);
       std::int64_t all = 1, before = 0; // 1 avoids a division by 0
       for (const auto &[name, tensor] : stored->tensors())
@@ -75,7 +75,7 @@ public:
         before += tensor.bytes;
       }
     });
-    return crew.finish();
+    return task.finish();
   }
 
   // Checks that the checkpoint has the plan's tensors. Throws the same error on
@@ -110,13 +110,13 @@ public:
   // Fills the executor's tensors. Returns an error, because reading may fail
   // even after verification; "" if there is none. Collective.
   std::string load(LoadWhat what) {
-    crew.start([&] {
+    task.start([&] {
       for (const StateSlice &slice :
            neededSlices(plan, state, executor.place()))
-        executor.change(*slice.local, slice.copy,
+        executor.modify(*slice.local, slice.copy,
                         [&](std::byte *data) { fill(slice, what, data); });
     });
-    return crew.finish();
+    return task.finish();
   }
 
   const RunState &run() const { return stored->run(); }
@@ -165,7 +165,7 @@ private:
   RankExecutor &executor;
   ModelState state;
   std::unique_ptr<StoredState> stored;
-  Crew crew; ///< last, because its thread uses the other members
+  BackgroundTask task; ///< last, because its thread uses the other members
 };
 
 } // namespace

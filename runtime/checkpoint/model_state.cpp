@@ -191,7 +191,7 @@ namespace {
 
 class Slices {
 public:
-  Slices(const ModelState &theState, const RankPlace &thePlace)
+  Slices(const ModelState &theState, const RankCoordinates &thePlace)
       : state(theState), place(thePlace) {}
 
   /// Adds the part of `tensor` that is in `box`, which is sharded as `tensor`
@@ -217,10 +217,10 @@ public:
 
 private:
   const ModelState &state;
-  const RankPlace &place;
+  const RankCoordinates &place;
 };
 
-const Stage &stageOf(const Plan &plan, const RankPlace &place) {
+const Stage &stageOf(const Plan &plan, const RankCoordinates &place) {
   return plan.stages[sized(place.stage())];
 }
 
@@ -280,11 +280,12 @@ std::int64_t BoxRuns::firstBehind(std::int64_t inWhole) const {
 }
 
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
-                                    const RankPlace &place) {
+                                    const RankCoordinates &place) {
   Slices owned(state, place);
   for (const Parameter &parameter : stageOf(plan, place).parameters) {
-    const bool first = std::ranges::all_of(
-        parameter.alike, [&](int axis) { return place.placeOn(axis) == 0; });
+    const bool first = std::ranges::all_of(parameter.alike, [&](int axis) {
+      return place.coordinateOn(axis) == 0;
+    });
     if (parameter.countedElsewhere || !first)
       continue;
     // ZeRO 1 and 2 shard moments and masters, but not weights without master.
@@ -298,7 +299,7 @@ std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
 }
 
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
-                                     const RankPlace &place) {
+                                     const RankCoordinates &place) {
   Slices needed(state, place);
   for (const Parameter &parameter : stageOf(plan, place).parameters) {
     needed.add(parameter, StateKind::weight, parameter.value);

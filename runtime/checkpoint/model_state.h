@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/executor/rank_place.h"
+#include "runtime/executor/rank_coordinates.h"
 #include "runtime/plan/plan_queries.h"
 
 namespace mtplan::runtime {
@@ -102,12 +102,12 @@ struct StateSlice {
 /// well, the first replica contributes. The slices of all ranks cover every
 /// element of the state once.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
-                                    const RankPlace &place);
+                                    const RankCoordinates &place);
 
 /// Returns the slices that this rank loads: both weights and masters, and the
 /// moments.
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
-                                     const RankPlace &place);
+                                     const RankCoordinates &place);
 
 /// Divides a box of a tensor into runs of elements that are contiguous both in
 /// the box and in the tensor, in the order of both. Elements of the box outside

@@ -2,45 +2,35 @@
 
 #include "runtime/checkpoint/saver.h"
 
-#include <chrono>
-
 #include "base/index.h"
 #include "runtime/checkpoint/durable_file.h"
+#include "runtime/executor/step_times.h"
 
 namespace mtplan::runtime {
 
 using base::sized;
-
-namespace {
-
-double now() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
-} // namespace
 
 Saver::Saver(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor,
              SaverOptions theOptions)
     : world(theWorld), executor(theExecutor), options(std::move(theOptions)),
       whole(modelStateOf(thePlan)),
       owned(ownedSlices(thePlan, whole, executor.place())),
-      gatherer(thePlan, whole, world), crew(world) {
+      gatherer(thePlan, whole, world), task(world) {
   if (world.rank() == 0)
     lock.emplace(options.folder);
   shareOut();
   std::int64_t bytes = 0;
   for (const StateSlice &slice : owned)
     bytes += slice.bytes();
-  room = std::thread([this, bytes] {
+  allocator = std::thread([this, bytes] {
     snapshot.resize(sized(bytes));
-    gatherer.takeRoom();
+    gatherer.allocate();
   });
 }
 
 Saver::~Saver() {
-  if (room.joinable())
-    room.join();
+  if (allocator.joinable())
+    allocator.join();
 }
 
 // Assigns each tensor to the rank that computes its checksum: the writer if
@@ -71,7 +61,7 @@ void Saver::shareOut() {
 }
 
 void Saver::begin(const RunState &theRun) {
-  start = now();
+  start = monotonicSeconds();
   run = theRun;
   fault.clear();
   untidy.clear();
@@ -81,28 +71,28 @@ void Saver::begin(const RunState &theRun) {
   copied = taken.get_future();
   phase = Phase::preparing;
   executor.settle();
-  crew.start([this] {
+  task.start([this] {
     takeSnapshot();
     taken.set_value();
     prepare();
   });
-  stall = now() - start;
+  stall = monotonicSeconds() - start;
 }
 
 void Saver::awaitSnapshot() {
   if (!copied.valid())
     return;
-  const double before = now();
+  const double before = monotonicSeconds();
   copied.get();
-  stall += now() - before;
+  stall += monotonicSeconds() - before;
 }
 
 void Saver::takeSnapshot() {
-  if (room.joinable())
-    room.join();
+  if (allocator.joinable())
+    allocator.join();
   std::byte *to = snapshot.data();
   for (const StateSlice &slice : owned) {
-    executor.look(*slice.local, slice.copy,
+    executor.read(*slice.local, slice.copy,
                   [&](const std::byte *local) { copySlice(slice, local, to); });
     to += slice.bytes();
   }
@@ -167,7 +157,7 @@ void Saver::gatherChecksums() {
     most = std::max(most, share.size());
   mine.resize(most);
   std::vector<Digest> all(most * shares.size());
-  crew.all().allGather("checkpoint: checksums", mine.data(), all.data(),
+  task.all().allGather("checkpoint: checksums", mine.data(), all.data(),
                        {ElementType::i32, 1,
                         static_cast<std::int64_t>(most * sizeof(Digest) /
                                                   sizeof(std::int32_t))});
@@ -191,7 +181,7 @@ void Saver::publishIt() {
                                 textOf(*digests[i])});
   }
   untidy = publish(options.folder, manifest, options.keep,
-                   [this] { named = now(); });
+                   [this] { named = monotonicSeconds(); });
 }
 
 // Removes the partial checkpoint of a failed save, because the disk may be
@@ -202,31 +192,31 @@ void Saver::clear() const {
 }
 
 std::optional<Saved> Saver::ask(bool wish, bool &wished) {
-  const Crew::State state = crew.ask(wish);
+  const BackgroundTask::State state = task.ask(wish);
   wished = state.wished;
   return busy() && !state.running ? advance(state) : std::nullopt;
 }
 
-std::optional<Saved> Saver::advance(const Crew::State &state) {
+std::optional<Saved> Saver::advance(const BackgroundTask::State &state) {
   if (!state.fault.empty() && phase != Phase::clearing) {
     fault = state.fault;
     phase = Phase::clearing;
-    crew.start([this] { clear(); });
+    task.start([this] { clear(); });
     return std::nullopt;
   }
   switch (phase) {
   case Phase::preparing:
     phase = Phase::writing;
-    crew.start([this] { write(); });
+    task.start([this] { write(); });
     return std::nullopt;
   case Phase::writing:
     phase = Phase::reading;
-    crew.start([this] { read(); });
+    task.start([this] { read(); });
     return std::nullopt;
   case Phase::reading:
     gatherChecksums();
     phase = Phase::publishing;
-    crew.start([this] { publishIt(); });
+    task.start([this] { publishIt(); });
     return std::nullopt;
   case Phase::publishing:
   case Phase::clearing: // if this fails, the next run cleans the folder
@@ -234,7 +224,8 @@ std::optional<Saved> Saver::advance(const Crew::State &state) {
     break;
   }
   phase = Phase::idle;
-  Saved saved{run.step, 0, named.value_or(now()) - start, stall, fault, untidy};
+  Saved saved{run.step, 0,     named.value_or(monotonicSeconds()) - start,
+              stall,    fault, untidy};
   for (const StateFile &file : whole.files)
     saved.bytes += file.bytes;
   return saved;
@@ -242,7 +233,7 @@ std::optional<Saved> Saver::advance(const Crew::State &state) {
 
 Saved Saver::finish() {
   for (;;) {
-    if (std::optional<Saved> saved = advance({false, false, crew.finish()}))
+    if (std::optional<Saved> saved = advance({false, false, task.finish()}))
       return *saved;
   }
 }

@@ -19,8 +19,8 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/checkpoint/background_task.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/crew.h"
 #include "runtime/checkpoint/gatherer.h"
 #include "runtime/checkpoint/model_state.h"
 #include "runtime/data/digest.h"
@@ -86,7 +86,7 @@ private:
   void gatherChecksums();
   void publishIt();
   void clear() const;
-  std::optional<Saved> advance(const Crew::State &state);
+  std::optional<Saved> advance(const BackgroundTask::State &state);
 
   World &world;
   RankExecutor &executor;
@@ -102,7 +102,7 @@ private:
   RunState run;
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
-  std::thread room;         ///< allocates memory while training starts
+  std::thread allocator;    ///< allocates memory while training starts
   std::promise<void> taken; ///< fulfilled when the snapshot is complete
   std::future<void> copied; ///< future of `taken`, until awaited
   std::vector<Digest> mine; ///< of the tensors of this rank's share
@@ -111,7 +111,7 @@ private:
   std::string untidy; ///< error of publish() after completion
   double start = 0.0, stall = 0.0;
   std::optional<double> named; ///< time of completion, on rank 0
-  Crew crew;                   ///< last, because its thread uses the others
+  BackgroundTask task;         ///< last, because its thread uses the others
 };
 
 } // namespace mtplan::runtime

@@ -63,7 +63,7 @@ void listenForTermination() {
   listenTo(SIGTERM, [](int) { terminated = 1; });
 }
 
-void keepTermination() {
+void handleSignals() {
   listenTo(SIGTERM, keep);
   // mpirun forwards SIGUSR1 to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });

@@ -182,8 +182,8 @@ bool isTerminated();
 /// Makes SIGTERM, SIGINT and SIGUSR1 set terminationAsked() instead of ending
 /// the process. Existing signal handlers are not replaced. A SIGTERM or SIGINT
 /// that arrives a second or more after the first ends the process.
-void keepTermination();
-/// Returns whether one of the signals of keepTermination() has arrived.
+void handleSignals();
+/// Returns whether one of the signals of handleSignals() has arrived.
 bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.

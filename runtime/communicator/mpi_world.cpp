@@ -57,9 +57,9 @@ public:
   void progress() override {}
   bool isThrough(Ticket &ticket) override;
 
-  void tell(int to, int topic, const std::string &text) override;
-  bool isAllTold() override;
-  std::optional<Told> hear() override;
+  void sendControl(int to, int topic, const std::string &text) override;
+  bool isAllControlSent() override;
+  std::optional<Control> nextControl() override;
   std::optional<Stray> stray() override;
 
   std::string whyLost(int /*rank*/) const override { return {}; }
@@ -71,7 +71,7 @@ private:
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
   /// A list, because MPI uses the addresses of its elements.
-  std::list<std::pair<MPI_Request, std::string>> told;
+  std::list<std::pair<MPI_Request, std::string>> controls;
 };
 
 /// Identifies a process across machines and containers.
@@ -203,16 +203,16 @@ bool MpiWire::isThrough(Ticket &ticket) {
   return done != 0;
 }
 
-void MpiWire::tell(int to, int topic, const std::string &text) {
-  told.emplace_back(MPI_REQUEST_NULL, text.substr(0, kToldBytes));
-  auto &[request, kept] = told.back();
+void MpiWire::sendControl(int to, int topic, const std::string &text) {
+  controls.emplace_back(MPI_REQUEST_NULL, text.substr(0, kControlBytes));
+  auto &[request, kept] = controls.back();
   MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_CHAR, to, topic,
             control, &request);
 }
 
-bool MpiWire::isAllTold() {
+bool MpiWire::isAllControlSent() {
   bool all = true;
-  for (auto &[request, text] : told) {
+  for (auto &[request, text] : controls) {
     int done = 0;
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     all = all && done;
@@ -220,18 +220,18 @@ bool MpiWire::isAllTold() {
   return all;
 }
 
-std::optional<Wire::Told> MpiWire::hear() {
+std::optional<Wire::Control> MpiWire::nextControl() {
   int there = 0, length = 0;
   MPI_Status status;
   if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control, &there, &status) !=
           MPI_SUCCESS ||
       !there)
     return std::nullopt;
-  char text[kToldBytes];
+  char text[kControlBytes];
   MPI_Get_count(&status, MPI_CHAR, &length);
   MPI_Recv(text, length, MPI_CHAR, status.MPI_SOURCE, status.MPI_TAG, control,
            MPI_STATUS_IGNORE);
-  return Told{status.MPI_SOURCE, status.MPI_TAG, std::string(text, length)};
+  return Control{status.MPI_SOURCE, status.MPI_TAG, std::string(text, length)};
 }
 
 std::optional<Wire::Stray> MpiWire::stray() {

@@ -180,29 +180,29 @@ void ProcessLink::advanceOwned() {
 void ProcessLink::tellAll(int topic, const std::string &text) {
   for (int other = 0; other < size(); ++other)
     if (other != rank())
-      wire.tell(other, topic, text);
+      wire.sendControl(other, topic, text);
 }
 
 /// Receives and answers control texts. The caller holds the mutex.
 void ProcessLink::listen() {
-  while (const std::optional<Wire::Told> told = wire.hear())
-    hear(*told);
+  while (const std::optional<Wire::Control> control = wire.nextControl())
+    obey(*control);
 }
 
-void ProcessLink::hear(const Wire::Told &told) {
-  switch (told.topic) {
+void ProcessLink::obey(const Wire::Control &control) {
+  switch (control.topic) {
   case kFailed:
-    remember(told.from, told.text);
+    remember(control.from, control.text);
     break;
   case kAsk:
     if (const std::string doing = ownDoing(); !doing.empty())
-      wire.tell(told.from, kAnswer, doing);
+      wire.sendControl(control.from, kAnswer, doing);
     break;
   case kAnswer:
-    answers[told.from] = doingOf(told.text);
+    answers[control.from] = doingOf(control.text);
     break;
   case kParted:
-    parted[told.from] = true;
+    parted[control.from] = true;
     break;
   }
 }
@@ -234,7 +234,7 @@ void ProcessLink::obeyTermination() {
   if (terminatedAt.compare_exchange_strong(first, now.count()) ||
       now - Clock::duration(first) < kTimeWhenTerminated)
     return;
-  const std::string reason = "told to end by SIGTERM";
+  const std::string reason = "received SIGTERM";
   fail(reason);
   throw CommunicationError(reason);
 }
@@ -314,7 +314,7 @@ void ProcessLink::await(Requests &requests,
       if (isSoon && !late && !saidWhom) {
         saidWhom = true;
         std::fprintf(stderr,
-                     "rank %d: told to end by SIGTERM, goes on to save, waits "
+                     "rank %d: received SIGTERM, still saves, and waits "
                      "for %s: %s\n",
                      rank(), wordsOf(wait.missing()).c_str(), what().c_str());
       }
@@ -334,8 +334,8 @@ std::string ProcessLink::whyLost(const Wait &wait) {
     if (!wire.whyLost(peer).empty())
       gone.push_back(peer);
   return gone.empty() ? ""
-                      : wordsOf(gone) + " did not come to " + wait.what() +
-                            ": " + wire.whyLost(gone.front());
+                      : wordsOf(gone) + " did not reach " + wait.what() + ": " +
+                            wire.whyLost(gone.front());
 }
 
 void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
@@ -369,7 +369,7 @@ void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   }
   throwIfFailed();
   if (late)
-    reason = "told to end by SIGTERM: " + reason;
+    reason = "received SIGTERM: " + reason;
   fail(reason);
   throw CommunicationError(reason);
 }
@@ -412,16 +412,16 @@ std::string ProcessLink::part() {
       const std::vector<int> missing = others();
       if (failed)
         return Echo(failedRank, why).what();
-      if (missing.empty() && wire.isAllTold())
+      if (missing.empty() && wire.isAllControlSent())
         return {};
       for (const int other : missing)
         if (!wire.whyLost(other).empty())
           return wordsOf(std::vector{other}) +
-                 " did not come to the end of the run: " + wire.whyLost(other);
+                 " did not reach the end of the run: " + wire.whyLost(other);
       if (Clock::now() >= until)
         return missing.empty() ? std::string()
                                : wordsOf(missing) +
-                                     " did not come to the end of the run "
+                                     " did not reach the end of the run "
                                      "within " +
                                      wordsOf(options.patience);
     }
@@ -445,7 +445,7 @@ void ProcessLink::fail(const std::string &because) noexcept {
   tellAll(kFailed, because);
   // Control texts are short and are sent at once, except to a stopped process.
   const auto until = Clock::now() + milliseconds(100);
-  while (!wire.isAllTold() && Clock::now() < until)
+  while (!wire.isAllControlSent() && Clock::now() < until)
     wire.progress();
   remember(rank(), because);
 }

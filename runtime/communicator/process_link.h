@@ -101,7 +101,7 @@ private:
   void advanceOwned();
   void carry();
   void listen();
-  void hear(const Wire::Told &told);
+  void obey(const Wire::Control &control);
   void tellAll(int topic, const std::string &text);
   std::string whyLost(const Wait &wait);
   std::string ownDoing() const;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/backend/element.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
@@ -36,6 +37,11 @@ Share shareOf(std::int64_t count, int place, int size);
 /// Copies `rows` rows of `bytes` bytes. Strides between rows are in bytes.
 void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
+
+/// Convert like toFloat and toF16, with the F16C instructions if the processor
+/// has them, because compilers do not vectorize loops over those functions.
+void widen(const F16 *from, float *to, std::int64_t count);
+void narrow(const float *from, F16 *to, std::int64_t count);
 
 } // namespace mtplan::runtime
 

@@ -69,8 +69,8 @@ bool readAnswer(const Socket &socket, Answer &head, std::string &text,
 
 void throwIfTerminated(int rank) {
   if (isTerminated())
-    throw CommunicationError("told to end by SIGTERM before all ranks had come "
-                             "to rank " +
+    throw CommunicationError("received SIGTERM before all ranks had reached "
+                             "rank " +
                              std::to_string(rank));
 }
 
@@ -174,7 +174,7 @@ private:
   }
 
   [[noreturn]] void giveUp() {
-    std::string why = wordsOf(missing()) + " did not come to rank 0 at port " +
+    std::string why = wordsOf(missing()) + " did not reach rank 0 at port " +
                       std::to_string(reception.port()) + " within " +
                       wordsOf(patience);
     if (!lastRefused.empty())

@@ -279,8 +279,9 @@ std::string Reception::wordsOfStrangers() const {
   if (strangers == 0)
     return {};
   return std::to_string(strangers) +
-         (strangers == 1 ? " connection was" : " connections were") +
-         " turned away that said nothing a rank says" +
+         (strangers == 1 ? " connection" : " connections") +
+         " without a rank's greeting " + (strangers == 1 ? "was" : "were") +
+         " rejected" +
          (lastStranger.empty() ? "" : ", the last from " + lastStranger);
 }
 

@@ -140,9 +140,9 @@ Wire::Ticket TcpWire::send(const Rows &from, int to, int tag) {
   return {number, to};
 }
 
-void TcpWire::tell(int to, int topic, const std::string &text) {
+void TcpWire::sendControl(int to, int topic, const std::string &text) {
   Outgoing outgoing;
-  outgoing.text = text.substr(0, kToldBytes);
+  outgoing.text = text.substr(0, kControlBytes);
   outgoing.header.tag = -1 - topic;
   outgoing.header.bytes = static_cast<std::int64_t>(outgoing.text.size());
   queue(to, std::move(outgoing));
@@ -212,7 +212,7 @@ ssize_t TcpWire::writeSome(Peer &peer, Outgoing &outgoing) const {
   return sendmsg(peer.socket.number(), &message, MSG_NOSIGNAL);
 }
 
-bool TcpWire::isAllTold() {
+bool TcpWire::isAllControlSent() {
   return std::ranges::none_of(peers, [](const Peer &peer) {
     return std::ranges::any_of(
         peer.outgoing, [](const Outgoing &one) { return one.header.tag < 0; });
@@ -350,14 +350,14 @@ bool TcpWire::begin(int from) {
   const FrameHeader &header = peer.header;
   peer.have = 0;
   peer.number = 0;
-  const bool isTold = header.tag < 0;
+  const bool isControl = header.tag < 0;
   if (header.mark != FrameHeader::kMark || header.bytes < 0 ||
       header.bytes >
-          (isTold ? static_cast<std::int64_t>(kToldBytes) : kMostBytes)) {
+          (isControl ? static_cast<std::int64_t>(kControlBytes) : kMostBytes)) {
     lose(from, "it sent what is no message");
     return false;
   }
-  if (isTold) {
+  if (isControl) {
     peer.text.clear();
     return true;
   }
@@ -393,7 +393,7 @@ void TcpWire::finish(int from) {
   Peer &peer = peers[from];
   peer.haveHeader = 0;
   if (peer.header.tag < 0) {
-    heard.push_back({from, -1 - peer.header.tag, std::move(peer.text)});
+    controls.push_back({from, -1 - peer.header.tag, std::move(peer.text)});
     return;
   }
   if (peer.number != 0) {
@@ -423,12 +423,12 @@ bool TcpWire::isThrough(Ticket &ticket) {
   return true;
 }
 
-std::optional<Wire::Told> TcpWire::hear() {
-  if (heard.empty())
+std::optional<Wire::Control> TcpWire::nextControl() {
+  if (controls.empty())
     return std::nullopt;
-  Told told = std::move(heard.front());
-  heard.pop_front();
-  return told;
+  Control control = std::move(controls.front());
+  controls.pop_front();
+  return control;
 }
 
 std::optional<Wire::Stray> TcpWire::stray() {

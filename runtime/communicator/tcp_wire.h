@@ -54,9 +54,9 @@ public:
   void progress() override;
   bool isThrough(Ticket &ticket) override;
 
-  void tell(int to, int topic, const std::string &text) override;
-  bool isAllTold() override;
-  std::optional<Told> hear() override;
+  void sendControl(int to, int topic, const std::string &text) override;
+  bool isAllControlSent() override;
+  std::optional<Control> nextControl() override;
   std::optional<Stray> stray() override;
 
   std::string whyLost(int rank) const override { return peers[rank].lost; }
@@ -124,7 +124,7 @@ private:
   std::vector<Peer> peers; ///< by rank
   std::unordered_map<Number, Message> messages;
   Number last = 0;
-  std::deque<Told> heard;
+  std::deque<Control> controls;
 };
 
 } // namespace mtplan::runtime

@@ -9,12 +9,12 @@
 namespace mtplan::runtime {
 
 Rendezvous::Rendezvous(Hub &itsHub, GroupName group)
-    : hub(itsHub), its(std::move(group)), seats(its.ranks.size()) {
+    : hub(itsHub), its(std::move(group)), slots(its.ranks.size()) {
   hub.add(gate);
 }
 
 std::uint64_t Rendezvous::stepsToComplete(std::uint64_t number) const {
-  return (2 * number + 1) * seats.size();
+  return (2 * number + 1) * slots.size();
 }
 
 /// Breaks the rendezvous, unless all ranks have entered in the meantime;
@@ -30,20 +30,21 @@ bool Rendezvous::withdraw(std::uint64_t number) {
   return true;
 }
 
-void Rendezvous::come(int place, std::uint64_t number, Seat seat) {
-  Chair &mine = seats[place];
-  mine.seat = std::move(seat);
+void Rendezvous::come(int place, std::uint64_t number,
+                      Contribution contribution) {
+  Slot &mine = slots[place];
+  mine.contribution = std::move(contribution);
   mine.came = number + 1;
   ++steps;
   gate.wake();
 
   Hub::Await wait;
   wait.rank = its.ranks[place];
-  wait.what = [&] { return wordsOf(mine.seat.call, its); };
+  wait.what = [&] { return wordsOf(mine.contribution.call, its); };
   wait.missing = [&] {
     std::vector<int> ranks;
-    for (std::size_t i = 0; i < seats.size(); ++i)
-      if (seats[i].came <= number)
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].came <= number)
         ranks.push_back(its.ranks[i]);
     return ranks;
   };
@@ -57,15 +58,15 @@ void Rendezvous::come(int place, std::uint64_t number, Seat seat) {
   });
 
   std::vector<const Call *> calls;
-  calls.reserve(seats.size());
-  for (const Chair &chair : seats)
-    calls.push_back(&chair.seat.call);
+  calls.reserve(slots.size());
+  for (const Slot &slot : slots)
+    calls.push_back(&slot.contribution.call);
   if (const auto words = mismatch(calls, its))
     throw CommunicationError(*words);
 }
 
 void Rendezvous::leave(std::uint64_t number) noexcept {
-  const std::uint64_t all = stepsToComplete(number) + seats.size();
+  const std::uint64_t all = stepsToComplete(number) + slots.size();
   ++steps;
   gate.wake();
   hub.awaitSurely(gate, [&] { return (steps & ~kBroken) >= all; });
@@ -90,10 +91,10 @@ public:
   Session &operator=(const Session &) = delete;
 
   const char *in(int place) const {
-    return static_cast<const char *>(group.rendezvous->seat(place).in);
+    return static_cast<const char *>(group.rendezvous->contribution(place).in);
   }
   char *out(int place) const {
-    return static_cast<char *>(group.rendezvous->seat(place).out);
+    return static_cast<char *>(group.rendezvous->contribution(place).out);
   }
 
   /// Calls action(place) for all ranks, starting with this rank, so that the

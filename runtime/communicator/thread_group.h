@@ -24,7 +24,7 @@ public:
   Rendezvous(Hub &hub, GroupName group);
 
   /// The call and buffers of one rank.
-  struct Seat {
+  struct Contribution {
     Call call;
     const void *in = nullptr;
     void *out = nullptr;
@@ -33,11 +33,13 @@ public:
   /// Blocks until all ranks have entered call `number`, counted from 0. Throws
   /// CommunicationError if their calls differ or a rank is missing; this rank
   /// must not enter again then.
-  void come(int place, std::uint64_t number, Seat seat);
+  void come(int place, std::uint64_t number, Contribution contribution);
 
   /// Returns the call and buffers of the rank with this place. Only valid
   /// between come() and leave().
-  const Seat &seat(int place) const { return seats[place].seat; }
+  const Contribution &contribution(int place) const {
+    return slots[place].contribution;
+  }
 
   /// Blocks until no rank uses another's buffers any more.
   void leave(std::uint64_t number) noexcept;
@@ -46,8 +48,8 @@ public:
   int size() const { return static_cast<int>(its.ranks.size()); }
 
 private:
-  struct alignas(64) Chair {
-    Seat seat;
+  struct alignas(64) Slot {
+    Contribution contribution;
     std::atomic<std::uint64_t> came{0}; ///< calls entered so far
   };
 
@@ -59,7 +61,7 @@ private:
 
   Hub &hub;
   GroupName its;
-  std::vector<Chair> seats;
+  std::vector<Slot> slots;
   /// Counts the entries and exits of all ranks. kBroken is set once a rank has
   /// timed out.
   alignas(64) std::atomic<std::uint64_t> steps{0};

@@ -62,10 +62,10 @@ std::string explain(int rank, const Waiting &wait,
     if (!found.ended.empty()) {
       last.next = found.ended[0];
       words =
-          wordsOf(found.ended) + " ended without coming to " + last.wait.what;
+          wordsOf(found.ended) + " ended without reaching " + last.wait.what;
     } else if (!found.working.empty()) {
       last.next = found.working[0];
-      words = wordsOf(found.working) + " did not come to " + last.wait.what +
+      words = wordsOf(found.working) + " did not reach " + last.wait.what +
               " within " + wordsOf(waited);
     } else {
       last.next = found.waiting[0];

@@ -29,7 +29,7 @@ struct Rows {
 /// The largest message in bytes, without its header.
 inline constexpr std::int64_t kMessageBytes = 1 << 20;
 /// The largest control text in bytes.
-inline constexpr std::size_t kToldBytes = 2000;
+inline constexpr std::size_t kControlBytes = 2000;
 
 class Wire {
 public:
@@ -39,7 +39,7 @@ public:
     int peer = 0;
   };
   /// A control text from another rank.
-  struct Told {
+  struct Control {
     int from = 0;
     int topic = 0;
     std::string text;
@@ -71,13 +71,13 @@ public:
   /// ticket becomes invalid.
   virtual bool isThrough(Ticket &ticket) = 0;
 
-  /// Sends a copy of a control text of at most kToldBytes bytes. Control texts
-  /// overtake messages.
-  virtual void tell(int to, int topic, const std::string &text) = 0;
+  /// Sends a copy of a control text of at most kControlBytes bytes. Control
+  /// texts overtake messages.
+  virtual void sendControl(int to, int topic, const std::string &text) = 0;
   /// Returns whether all control texts have been sent.
-  virtual bool isAllTold() = 0;
+  virtual bool isAllControlSent() = 0;
   /// Returns the next control text that has arrived, if there is one.
-  virtual std::optional<Told> hear() = 0;
+  virtual std::optional<Control> nextControl() = 0;
 
   /// Returns a message that was never received, if there is one. Call this
   /// after all ranks have ended.

@@ -92,7 +92,7 @@ public:
         both = makeFollowedSum(spec, context);
       else if (spec.kernel == "einsum" && !spec.find(kBiasGradient))
         both = makeFollowedProduct(spec, context);
-      return both ? std::move(both) : inTurn(*this, spec);
+      return both ? std::move(both) : makeSequential(*this, spec);
     }
     if (auto found = makers().find(spec.kernel); found != makers().end())
       if (MadeKernel kernel = found->second(spec, context))

@@ -1,10 +1,42 @@
 //===- attention.cu - Attention with an online softmax --------------------===//
 
-#include "runtime/cuda/attention_kernel.h"
 #include "runtime/cuda/cudnn/fused_attention.h"
 #include "runtime/cuda/device/attention.cuh"
+#include "runtime/cuda/device/attention_grad.cuh"
+#include "runtime/cuda/device/attention_tiles.cuh"
+#include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
+
+/// The base class of attention and its gradient: their shapes, dropout and bias
+/// table.
+class AttentionKernel : public DeviceKernel {
+public:
+  /// \param tableAt  the operand index of the bias table, if there is one
+  AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
+                  std::size_t tableAt);
+
+protected:
+  Heads headsOf(const Invocation &call) const;
+  Masks masksOf(const Invocation &call) const;
+
+  const Heads all;
+
+private:
+  const std::size_t table;
+  DeviceMemory buckets;
+};
+
+/// Calls `use` with the smallest supported accumulator width for heads of
+/// `width` features, in units of 32 features.
+template <typename Use> void withWidths(std::int64_t width, Use use) {
+  if (width <= 2 * kTile)
+    use(std::integral_constant<int, 2>());
+  else if (width <= 4 * kTile)
+    use(std::integral_constant<int, 4>());
+  else
+    use(std::integral_constant<int, 8>());
+}
 namespace {
 
 Heads wholeOf(const KernelSpec &spec) {
@@ -85,5 +117,43 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
 } // namespace
 
 void addAttentions(Makers &to) { to.single["attention"] = makeAttention; }
+
+namespace {
+
+template <typename R> class AttentionGrad final : public AttentionKernel {
+public:
+  AttentionGrad(const KernelSpec &theSpec, SharedContext theContext)
+      : AttentionKernel(theSpec, std::move(theContext), 6),
+        biased(spec.outputs.size() > 3) {
+    context->reserve(attentionGradScratch<R>(all, biased));
+  }
+
+  void run(const Invocation &call) override {
+    withWidths(all.width, [&](auto widths) {
+      attentionGradOf<R, decltype(widths)::value>(
+          stream(), {in(call, 0), in(call, 1), in(call, 2), in(call, 5)},
+          in(call, 3), in(call, 4), out(call, 0), out(call, 1), out(call, 2),
+          biased ? out(call, 3) : kNowhere,
+          biased ? spec.outputs[3].elements() : 0, headsOf(call), masksOf(call),
+          scratch());
+    });
+  }
+
+private:
+  const bool biased;
+};
+
+MadeKernel makeAttentionGrad(const KernelSpec &spec,
+                             const SharedContext &context) {
+  if (MadeKernel fused = makeFusedAttention(spec, context))
+    return fused;
+  return makeOf<AttentionGrad>(spec, context);
+}
+
+} // namespace
+
+void addAttentionGrads(Makers &to) {
+  to.single["attention_grad"] = makeAttentionGrad;
+}
 
 } // namespace mtplan::runtime::cuda

@@ -76,7 +76,7 @@ public:
     checkSpec(spec);
     if (isOfTwo(spec)) {
       MadeKernel both = makers().fused.at(spec.kernel)(spec, context);
-      return both ? std::move(both) : inTurn(*this, spec);
+      return both ? std::move(both) : makeSequential(*this, spec);
     }
     const auto found = makers().single.find(spec.kernel);
     if (found == makers().single.end())
@@ -130,7 +130,7 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    if (!products || sums->isInTurn()) // InTurn writes the unfused value
+    if (!products || sums->isSequential()) // InTurn writes the unfused value
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),
                                        std::move(sums));

@@ -287,7 +287,7 @@ std::string dataCheck(const std::string &path,
   return file.path() + ": " + std::string(nameOf(file.format())) + ", " +
          plural(file.tokens(), "token") +
          (file.index() ? " in " + plural(file.documents(), "document") : "") +
-         ", the largest is " + grouped(largest) + ": nothing is wrong\n";
+         ", the largest is " + grouped(largest) + ": no faults found\n";
 }
 
 std::string dataConvert(const std::string &path,

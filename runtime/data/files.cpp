@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sync_file.h"
+
 namespace mtplan::runtime {
 
 //===----------------------------------------------------------------------===//
@@ -161,12 +163,14 @@ void WholeFile::flush() {
 
 void WholeFile::finish() {
   flush();
-  if (::fsync(handle) != 0)
+  if (base::syncOpen(handle) != 0)
     fail("cannot be written");
   if (std::rename(temporary.c_str(), path.c_str()) != 0)
     fail("cannot be put in place");
   ::close(handle);
   handle = -1;
+  if ((errno = base::syncFolderOf(path)) != 0)
+    fail("its folder cannot be brought to the disk");
 }
 
 //===----------------------------------------------------------------------===//

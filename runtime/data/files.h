@@ -100,7 +100,7 @@ public:
   /// Appends bytes.
   /// \throws DataError if the disk is full or fails
   void write(const void *data, std::size_t bytes);
-  /// Syncs the data and renames the file to its final name.
+  /// Syncs the data, renames the file to its final name, and syncs the folder.
   void finish();
 
 private:

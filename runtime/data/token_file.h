@@ -28,11 +28,10 @@ namespace mtplan::runtime {
 /// The size in bytes of the header of every llm.c file: 256 int32, starting
 /// with a magic number and a version.
 inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
-/// The magic numbers of llm.c's files of tokens, models and optimizer states.
+/// The magic numbers of llm.c's files of tokens and models.
 inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
 inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
 inline constexpr std::int32_t kLlmcModelMagic = 20240326;  ///< version 3 or 5
-inline constexpr std::int32_t kLlmcStateMagic = 20240527;  ///< version 1
 
 enum class TokenFormat { text, megatron, llmc, uint16, uint32 };
 

@@ -156,13 +156,13 @@ std::int64_t WeightPart::elements() const {
                          std::multiplies<>());
 }
 
-void takePart(const WeightPart &part, std::int64_t bytes, const std::byte *file,
-              std::byte *own) {
+void extractPart(const WeightPart &part, std::int64_t bytes,
+                 const std::byte *file, std::byte *own) {
   copyAll<true>(part, bytes, file, own);
 }
 
-void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
-             std::byte *file) {
+void insertPart(const WeightPart &part, std::int64_t bytes,
+                const std::byte *own, std::byte *file) {
   copyAll<false>(part, bytes, own, file);
 }
 
@@ -214,7 +214,7 @@ std::vector<std::byte> madeTensor(const WeightSource &source,
                       tensor.elements());
       own.swap(rounded);
     }
-    putPart(part, bytesOf(type), own.data(), made.data());
+    insertPart(part, bytesOf(type), own.data(), made.data());
     if (rule.labels.size() > 1) {
       std::vector<std::int64_t> there = tensor.shape;
       if (rule.transposed)

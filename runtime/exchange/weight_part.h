@@ -36,11 +36,11 @@ struct WeightPart {
 
 /// Copies the parameter out of the tensor.
 /// \param bytes  size of an element: 2, 4 or 8
-void takePart(const WeightPart &part, std::int64_t bytes, const std::byte *file,
-              std::byte *own);
-/// Copies the parameter into the tensor; the inverse of takePart.
-void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
-             std::byte *file);
+void extractPart(const WeightPart &part, std::int64_t bytes,
+                 const std::byte *file, std::byte *own);
+/// Copies the parameter into the tensor; the inverse of extractPart.
+void insertPart(const WeightPart &part, std::int64_t bytes,
+                const std::byte *own, std::byte *file);
 
 /// Converts elements, each rounded once, to nearest even; equal types are
 /// copied bit by bit. Both arrays are aligned to their type.

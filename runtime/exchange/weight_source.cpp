@@ -48,7 +48,7 @@ public:
         static_cast<std::size_t>(part.elements() * size));
     std::vector<std::byte> whole(static_cast<std::size_t>(bytes));
     tensor.file->copy(tensor.offset, bytes, whole.data());
-    takePart(part, size, whole.data(), own.data());
+    extractPart(part, size, whole.data(), own.data());
     return own;
   }
 

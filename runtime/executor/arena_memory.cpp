@@ -26,9 +26,10 @@ ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory,
                                                   : near,
                           sized(arena.size));
     } catch (const std::runtime_error &error) {
-      throw std::runtime_error(
-          "no room for the arena of " + std::string(wordOf(arena.memoryClass)) +
-          ", of " + std::to_string(arena.size) + " bytes: " + error.what());
+      throw std::runtime_error("cannot allocate the arena of class " +
+                               std::string(wordOf(arena.memoryClass)) +
+                               " with " + std::to_string(arena.size) +
+                               " bytes: " + error.what());
     }
 }
 

@@ -3,12 +3,12 @@
 #include "runtime/executor/product_peak.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <stdexcept>
 
 #include "runtime/backend/memory.h"
+#include "runtime/executor/step_times.h"
 
 namespace mtplan::runtime {
 
@@ -90,13 +90,7 @@ double secondsOfOne(Product &product, const SecondsNow &now) {
 
 } // namespace
 
-SecondsNow steadyNow() {
-  return [] {
-    const std::chrono::duration<double> since =
-        std::chrono::steady_clock::now().time_since_epoch();
-    return since.count();
-  };
-}
+SecondsNow steadyNow() { return monotonicSeconds; }
 
 double productPeak(const Plan &plan, World &world, Backend &backend,
                    const SecondsNow &now) {

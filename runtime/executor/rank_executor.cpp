@@ -3,7 +3,6 @@
 #include "runtime/executor/rank_executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <set>
@@ -12,7 +11,7 @@
 #include "base/index.h"
 #include "runtime/backend/kernel.h"
 #include "runtime/executor/arena_memory.h"
-#include "runtime/executor/index_walk.h"
+#include "runtime/executor/step_data.h"
 #include "runtime/training/piece_filler.h"
 
 namespace mtplan::runtime {
@@ -53,11 +52,6 @@ std::size_t reportsOf(const Stage &stage) {
   return sized(all);
 }
 
-double seconds() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
 StepNumbers numbersOf(const StepInput &input, bool drops) {
   NormRule norm;
   if (input.rule)
@@ -96,9 +90,9 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
         groups.back() = carrier().group(group.name, ranks);
   }
   registerArenas();
-  everyone = world.allRanks("all");
+  allRanks = world.allRanks("all");
   if (carries)
-    everyoneThere = carries->allRanks("norm");
+    allDeviceRanks = carries->allRanks("norm");
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
@@ -133,7 +127,7 @@ void RankExecutor::prepareOwnKernels() {
   for (const Parameter &parameter : own.parameters) {
     bool counts = !parameter.countedElsewhere &&
                   std::ranges::all_of(parameter.alike, [&](int axis) {
-                    return where.placeOn(axis) == 0;
+                    return where.coordinateOn(axis) == 0;
                   });
     if (!counts)
       continue;
@@ -147,7 +141,7 @@ void RankExecutor::prepareOwnKernels() {
           {spec, {memory.at(parameter.gradient, copy, 0)}, {squareSums.get()}});
   }
   squares = prepareAll(backend, squared);
-  if (everyoneThere)
+  if (allDeviceRanks)
     gradientFactor = backend.prepare({"gradient_factor",
                                       "norm of the gradients",
                                       {},
@@ -183,7 +177,7 @@ void RankExecutor::initialise(const InitialValues &initial, int threads) {
     }
 }
 
-void RankExecutor::look(
+void RankExecutor::read(
     const Tensor &tensor, int copy,
     const std::function<void(const std::byte *)> &see) const {
   const std::byte *data = memory.at(tensor, copy, 0);
@@ -195,7 +189,7 @@ void RankExecutor::look(
   see(fetched.data());
 }
 
-void RankExecutor::change(const Tensor &tensor, int copy,
+void RankExecutor::modify(const Tensor &tensor, int copy,
                           const std::function<void(std::byte *)> &fill) {
   std::byte *data = memory.at(tensor, copy, 0);
   Memory &near = memory.memoryOf(tensor);
@@ -303,9 +297,9 @@ void RankExecutor::sumSquares() {
 // that devices need not wait for it.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
-  everyoneThere->allGather("gradient norm", squareSums.get(),
-                           allSquareSums.get(),
-                           {ElementType::f64, 1, kNumbers});
+  allDeviceRanks->allGather("gradient norm", squareSums.get(),
+                            allSquareSums.get(),
+                            {ElementType::f64, 1, kNumbers});
   const void *in = allSquareSums.get();
   void *out = numbers.get() + offsetof(StepNumbers, update) +
               offsetof(UpdateNumbers, gradientFactor);
@@ -326,7 +320,7 @@ double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                                                            : 0.0);
   }
   std::vector<double> all(mine.size() * sized(plan.ranks));
-  everyone->allGather(
+  allRanks->allGather(
       "gradient norm", mine.data(), all.data(),
       {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())});
   std::vector<LongSum> sums(1 + reported.size());
@@ -350,7 +344,7 @@ void RankExecutor::applyUpdate(const StepInput &input) {
 }
 
 StepOutput RankExecutor::step(const StepInput &input) {
-  const double start = seconds();
+  const double start = monotonicSeconds();
   feed(input, true);
   const bool isTimed = input.isTimed || !backend.queue().records();
   stepTimes->begin(isTimed, input.trace);
@@ -359,14 +353,14 @@ StepOutput RankExecutor::step(const StepInput &input) {
     runSchedule(input, false);
     stepTimes->start();
     sumSquares();
-    if (everyoneThere)
+    if (allDeviceRanks)
       decideThere();
     stepTimes->stop(secondsOfNorm, nullptr);
   });
   // The device updates by its own decision while the host computes the same.
   // The first update warms up, and may itself synchronize with devices.
   const bool isAhead =
-      everyoneThere && update.mayBeRecorded && update.times > 0;
+      allDeviceRanks && update.mayBeRecorded && update.times > 0;
   if (isAhead) {
     backend.queue().select(0);
     backend.queue().record(sumsAreThere);
@@ -398,7 +392,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
   }
   stepTimes->end();
   if (isTimed)
-    secondsOfSteps += seconds() - start;
+    secondsOfSteps += monotonicSeconds() - start;
   return output;
 }
 

@@ -25,9 +25,9 @@
 #include "runtime/backend/long_sum.h"
 #include "runtime/communicator/communicator.h"
 #include "runtime/executor/arena_memory.h"
-#include "runtime/executor/rank_place.h"
+#include "runtime/executor/rank_coordinates.h"
 #include "runtime/executor/rank_programs.h"
-#include "runtime/executor/results.h"
+#include "runtime/executor/tasks.h"
 
 namespace mtplan::runtime {
 
@@ -57,15 +57,15 @@ public:
   std::map<std::string, double> evaluate(const StepInput &input);
 
   /// Returns the rank's coordinates.
-  const RankPlace &place() const { return where; }
+  const RankCoordinates &place() const { return where; }
   /// Returns the rank's pipeline stage.
   const Stage &stage() const { return own; }
   /// Calls `see` with a tensor's contents, for layer `copy` and micro-batch 0,
   /// as of the last settle(). May be called from any thread.
-  void look(const Tensor &tensor, int copy,
+  void read(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
   /// Calls `fill` to change a tensor's contents. Not allowed during a step.
-  void change(const Tensor &tensor, int copy,
+  void modify(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
   /// Waits until all queued work is complete; step() may return earlier.
   void settle();
@@ -113,7 +113,7 @@ private:
   const Plan &plan;
   World &world;
   Backend &backend;
-  RankPlace where;
+  RankCoordinates where;
   const Stage &own;
   ArenaMemory memory;
   /// The step's numbers that device kernels read, and their host copies,
@@ -127,8 +127,8 @@ private:
   std::unique_ptr<World> carries; ///< the device's transport; null: `world`
   /// By group of the plan; null if this rank is not in it.
   std::vector<std::unique_ptr<Communicator>> groups;
-  std::unique_ptr<Communicator> everyone;
-  std::unique_ptr<Communicator> everyoneThere; ///< of devices; may be null
+  std::unique_ptr<Communicator> allRanks;
+  std::unique_ptr<Communicator> allDeviceRanks; ///< of devices; may be null
   std::map<CollectiveCount, std::int64_t> counted;
   std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;

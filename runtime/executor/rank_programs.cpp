@@ -150,7 +150,7 @@ void RankPrograms::run(const ScheduleEntry &entry, const StepInput &input,
     order.begin(queue);
     int last = 0; // the selected stream
     for (std::size_t t = 0; t < tasks.size(); ++t) {
-      times.turnTo(last, order.streamOf(t));
+      times.switchStream(last, order.streamOf(t));
       last = order.streamOf(t);
       order.before(t, queue);
       if ((!reportsAlone || reporting[p][t]) &&
@@ -161,7 +161,7 @@ void RankPrograms::run(const ScheduleEntry &entry, const StepInput &input,
       order.after(t, queue);
     }
     if (order.overlaps())
-      times.turnTo(last, 0);
+      times.switchStream(last, 0);
     order.end(queue);
   }
 }

@@ -3,9 +3,11 @@
 #ifndef MTPLAN_RUNTIME_EXECUTOR_STEP_DATA_H
 #define MTPLAN_RUNTIME_EXECUTOR_STEP_DATA_H
 
+#include <memory>
 #include <optional>
 
 #include "runtime/backend/kernel.h"
+#include "runtime/data/step_samples.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
@@ -61,6 +63,49 @@ DrawnData drawnDataFrom(const Plan &plan, std::uint64_t seed,
 /// Returns the data of step `step`, from 1, of a run with constant global
 /// batch.
 DrawnData drawnDataOf(const Plan &plan, std::uint64_t seed, std::int64_t step);
+
+/// Calls visit(local, global) for every element of the shard, in row-major
+/// order, with its index in the shard and in the global tensor.
+template <typename Visit>
+void forEachElement(const TensorView &view, Visit visit) {
+  const std::size_t rank = view.shape.size();
+  std::vector<std::int64_t> index(rank, 0);
+  const std::int64_t elements = view.elements();
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::int64_t global = 0;
+    for (std::size_t d = 0; d < rank; ++d)
+      global =
+          global * view.pieces[d].global + view.pieces[d].offset + index[d];
+    visit(i, global);
+    for (std::size_t d = rank; d-- > 0;) {
+      if (++index[d] < view.shape[d])
+        break;
+      index[d] = 0;
+    }
+  }
+}
+
+/// Inputs made of a dataset's samples for all replicas. Micro-batch m of b
+/// samples has samples m b to (m + 1) b - 1.
+class SampleData : public StepData {
+public:
+  explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
+      : samples(std::move(theSamples)) {}
+  void fill(const Input &input, int microBatch, const TensorView &view,
+            void *out) override;
+  double count() override;
+
+private:
+  std::shared_ptr<const StepSamples> samples;
+};
+
+/// Returns the training objective, derived from the names and limits of the
+/// plan's inputs. Throws std::invalid_argument with the name of an input that
+/// cannot be made from text.
+Objective objectiveOf(const Plan &plan, std::uint64_t seed);
+
+/// Returns the size of the model's vocabulary; 0 if its inputs are not tokens.
+std::int64_t vocabularyOf(const Plan &plan);
 
 } // namespace mtplan::runtime
 

@@ -7,14 +7,10 @@
 
 namespace mtplan::runtime {
 
-namespace {
-
-double seconds() {
+double monotonicSeconds() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
-
-} // namespace
 
 void StepTimes::begin(bool areTimed, std::vector<InstructionRun> *theTrace) {
   on = areTimed;
@@ -29,11 +25,11 @@ void StepTimes::begin(bool areTimed, std::vector<InstructionRun> *theTrace) {
 
 void StepTimes::setZero() {
   clock->clear();
-  atZero = seconds();
+  atZero = monotonicSeconds();
   zero = clock->mark();
 }
 
-void StepTimes::turnTo(int before, int to) {
+void StepTimes::switchStream(int before, int to) {
   if (!on || before == to)
     return;
   queue.select(before);

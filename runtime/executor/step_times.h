@@ -20,6 +20,9 @@
 
 namespace mtplan::runtime {
 
+/// Returns seconds of a monotonic clock since an arbitrary moment.
+double monotonicSeconds();
+
 /// One run of an instruction of the rank's stage. If several products or
 /// updates are one launch, the first instruction (for updates, in the first
 /// layer) has the time of all, and the others have 0.
@@ -49,7 +52,7 @@ public:
 
   /// Selects stream `to`, and orders its later work after everything queued on
   /// `before`.
-  void turnTo(int before, int to);
+  void switchStream(int before, int to);
 
   /// Begins a part.
   void start();

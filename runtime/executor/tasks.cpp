@@ -195,7 +195,8 @@ private:
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,
-            const RankPlace &where, Memory &memoryOfTensors, int microBatches)
+            const RankCoordinates &where, Memory &memoryOfTensors,
+            int microBatches)
       : Task(theMemory, what), view(where.viewOf(what.outputs[0])),
         near(memoryOfTensors), bytes(view.elements() * bytesOf(view.type)) {
     if (!near.isHosts())
@@ -260,12 +261,13 @@ std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
                                       numbers);
 }
 
-KernelSpec specOf(const RankPlace &place, const Instruction &instruction) {
+KernelSpec specOf(const RankCoordinates &place,
+                  const Instruction &instruction) {
   const auto &call = std::get<KernelCall>(instruction.what);
   KernelSpec spec{call.kernel, instruction.label, call.settings, {}, {}};
   if (spec.find("axis")) {
     auto axis = static_cast<int>(spec.integer("axis", 0));
-    spec.settings.push_back({"place", std::int64_t{place.placeOn(axis)}});
+    spec.settings.push_back({"place", std::int64_t{place.coordinateOn(axis)}});
     spec.settings.push_back({"ranks", std::int64_t{place.ranksOn(axis)}});
   }
   for (const Tensor &tensor : instruction.inputs)
@@ -317,6 +319,21 @@ std::unique_ptr<Task> prepareTask(const TaskContext &all,
     return std::make_unique<InputTask>(all.memory, instruction, all.place,
                                        backend.memory(), all.plan.microBatches);
   return std::make_unique<ReportTask>(all.memory, instruction, all.results);
+}
+
+void Results::keep(const std::string &label, ElementType type,
+                   const void *number) {
+  memory.queueDownload(places.get() + kept.size() * kPlace, number,
+                       static_cast<std::size_t>(bytesOf(type)));
+  kept.push_back({label, type});
+}
+
+std::map<std::string, double> Results::sums() const {
+  std::map<std::string, double> all;
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    all[kept[i].label] +=
+        readElement(kept[i].type, places.get() + i * kPlace, 0);
+  return all;
 }
 
 } // namespace mtplan::runtime

@@ -3,21 +3,16 @@
 #include "runtime/executor/train.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
-#include "runtime/communicator/cores.h"
+#include "runtime/communicator/launch.h"
+#include "runtime/executor/step_times.h"
 #include "runtime/metrics/step_record.h"
 #include "runtime/training/initial_values.h"
 
 namespace mtplan::runtime {
 
 namespace {
-
-double now() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
 
 class Training {
 public:
@@ -65,7 +60,7 @@ public:
       settle();
     if (traced)
       world.barrier("the traced step");
-    const double start = now();
+    const double start = monotonicSeconds();
     std::unique_ptr<StepData> inputs = data.trained(number);
     StepInput input = inputOf(*inputs, number);
     input.rule = &rule;
@@ -91,7 +86,7 @@ public:
     done = number;
     updates += output.skipped ? 0 : 1;
     StepRecord record;
-    record.seconds = now() - start;
+    record.seconds = monotonicSeconds() - start;
     if (traced)
       endTrace(start, record.seconds);
     if (isFirst) {
@@ -145,10 +140,10 @@ private:
   // Waits for the device, and adds the wait to the duration of the counted
   // steps, because some of them are still queued.
   void settle() {
-    const double start = now();
+    const double start = monotonicSeconds();
     rank.settle();
     if (times.steps > 0)
-      times.seconds += now() - start;
+      times.seconds += monotonicSeconds() - start;
   }
 
   // Returns whether the step's duration counts, because all later steps run

@@ -7,7 +7,6 @@
 
 #include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_checks.h"
-#include "runtime/plan/program_order.h"
 #include "runtime/plan/program_runs.h"
 
 namespace mtplan::runtime {

@@ -61,7 +61,8 @@ public:
       std::int64_t &length = wanted[indexed(collective.scattered)];
       if (length % size != 0)
         fail("/inputs/0/shape/" + std::to_string(collective.scattered),
-             std::to_string(length) + " elements cannot be dealt to the " +
+             std::to_string(length) +
+                 " elements cannot be divided evenly among the " +
                  std::to_string(size) + " ranks of group \"" + group.name +
                  '"');
       length /= size;
@@ -241,7 +242,7 @@ private:
       return;
     case Side::host:
       if (!std::holds_alternative<KernelCall>(one.what))
-        fail("", "has operands in the host's memory; there kernels work alone");
+        fail("", "has operands in the host's memory, where only kernels run");
       else if (early[p])
         fail("", "works in the host's memory, but \"" + stage.programs[p].name +
                      "\" does not run in /apply alone; before it the host "

@@ -41,7 +41,7 @@ bool isAdamw(const Instruction &instruction) {
 // which its other runs add.
 // \param copy  layer, counted in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
-  return addsUp(instruction) &&
+  return accumulates(instruction) &&
          firstTermOf(std::get<KernelCall>(instruction.what).settings)
              .isOf(microBatch, copy);
 }
@@ -128,7 +128,7 @@ private:
     for (const Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
         for (std::size_t t = 0; t < one.outputs.size(); ++t)
-          if (addsTo(one, t))
+          if (accumulatesInto(one, t))
             stepWide[indexed(one.outputs[t].buffer)] = true;
     forEachState([&](std::size_t, int, const Tensor &tensor, std::int64_t entry,
                      std::string_view member) {
@@ -161,7 +161,8 @@ private:
       else if (member == "value" && !isReadIn(kSchedule))
         what = "is not read by /schedule";
       if (!what.empty() &&
-          told.insert({stage.programs.size(), i, std::string(member)}).second)
+          reported.insert({stage.programs.size(), i, std::string(member)})
+              .second)
         faults.add(at("stages", s, "parameters", i, member),
                    what + ", for copy " + std::to_string(copy) + " of " +
                        std::to_string(stage.parameters[i].copies));
@@ -170,7 +171,7 @@ private:
 
   // Reports an operand once, because a fault recurs in many runs.
   void fail(const std::string &member, const std::string &what) {
-    if (!told.insert({now.program, now.instruction, member}).second)
+    if (!reported.insert({now.program, now.instruction, member}).second)
       return;
     faults.add(at("stages", s, "programs", now.program, "instructions",
                   now.instruction) +
@@ -210,7 +211,7 @@ private:
       for (std::size_t t = 0; t < what.inputs.size(); ++t)
         read(what.inputs[t], true, t);
       for (std::size_t t = 0; t < what.outputs.size(); ++t)
-        if (addsTo(what, t))
+        if (accumulatesInto(what, t))
           addTo(what, t);
         else if (updates(what, t))
           read(what.outputs[t], false, t);
@@ -248,8 +249,8 @@ private:
     if (value.state == Value::nothing)
       fail(member, name + ", which nothing has written");
     else if (value.state == Value::lost)
-      fail(member, name + ", whose place " + nameOf(value.takenBy) +
-                       " has taken since");
+      fail(member, name + ", whose memory " + nameOf(value.takenBy) +
+                       " has overwritten");
     else if (value.microBatch != microBatchOf(tensor))
       fail(member, name + ", which has the value of micro-batch " +
                        std::to_string(value.microBatch) + " in its " +
@@ -335,7 +336,7 @@ private:
   std::vector<Value> values;  ///< by piece
   std::vector<bool> stepWide; ///< by buffer: one value for all micro-batches
   Moment now;
-  std::set<std::tuple<std::size_t, std::size_t, std::string>> told;
+  std::set<std::tuple<std::size_t, std::size_t, std::string>> reported;
 };
 
 } // namespace

@@ -235,7 +235,7 @@ private:
     }
     for (std::size_t s = 0; s < events.size(); ++s)
       if (next[s] < events[s].size())
-        return tellCycle(s);
+        return reportCycle(s);
   }
 
   // Returns the stage that blocks the next event of `s`, or -1 if the event
@@ -264,7 +264,7 @@ private:
 
   // Reports the cycle that `s` leads to. One exists, because every blocked
   // stage waits for another blocked one.
-  void tellCycle(std::size_t s) {
+  void reportCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {
       seen[s] = true;

@@ -249,8 +249,8 @@ private:
                       const std::string &member, Fields &fields) {
     const auto *number = std::get_if<std::int64_t>(&setting.value);
     const auto &all = std::get<KernelCall>(instruction.what).settings;
-    if (!addsUp(instruction))
-      fields.fail(member, "is of what adds to no sum");
+    if (!accumulates(instruction))
+      fields.fail(member, "is set, but the instruction does not accumulate");
     else if (!number)
       fields.fail(member, "must be an integer");
     else if (setting.name == kFirstTerm)

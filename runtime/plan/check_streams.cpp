@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "runtime/plan/placement.h"
-#include "runtime/plan/program_order.h"
+#include "runtime/plan/plan_checks.h"
 
 namespace mtplan::runtime {
 
@@ -139,7 +139,7 @@ private:
 
   // Reports a pair once, because a fault recurs in many runs.
   void fail(std::size_t late, std::size_t early, const std::string &why) {
-    if (told.emplace(p, late, early).second)
+    if (reported.emplace(p, late, early).second)
       faults.add(at("stages", s, "programs", p, "instructions", late, "waits"),
                  "must lead to instruction " + std::to_string(early) + " (\"" +
                      program().instructions[early].label + "\"), which " + why);
@@ -153,7 +153,7 @@ private:
   Placement placement;
   std::string where; ///< pointer of the schedule entry
   int microBatch = 0, copy = 0;
-  std::set<std::tuple<std::size_t, std::size_t, std::size_t>> told;
+  std::set<std::tuple<std::size_t, std::size_t, std::size_t>> reported;
 };
 
 } // namespace
@@ -237,7 +237,7 @@ private:
           return;
         for (const auto &[stream, early] : found->second)
           if (stream != all[i].stream && (writes || early.isWritten))
-            tellMeeting(p, i, e, copy, early);
+            reportOverlap(p, i, e, copy, early);
       };
       placement.forEachOverlap(all[i], copy, entry.microBatch, meet);
     }
@@ -258,9 +258,9 @@ private:
   }
 
   // Reports a pair once, because a fault recurs in many runs.
-  void tellMeeting(std::size_t p, std::size_t i, std::size_t e, int copy,
-                   const UnderWay &early) {
-    if (told.emplace(p, i, early.program, early.instruction).second)
+  void reportOverlap(std::size_t p, std::size_t i, std::size_t e, int copy,
+                     const UnderWay &early) {
+    if (reported.emplace(p, i, early.program, early.instruction).second)
       fail(early.program, early.instruction,
            "may still be under way when \"" +
                stage.programs[p].instructions[i].label + "\" of " +
@@ -276,7 +276,8 @@ private:
   Faults toldElsewhere; ///< about the placement; checkMemory reports them
   Placement placement;
   std::map<std::size_t, std::map<int, UnderWay>> underWay; ///< piece, stream
-  std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> told;
+  std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>>
+      reported;
 };
 
 } // namespace

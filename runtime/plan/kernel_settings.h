@@ -53,7 +53,8 @@ struct FirstTerm {
 /// Returns whether an instruction accumulates into an output. `accumulate` has
 /// a single output; a kernel with a fused `accumulate` adds to every second
 /// one.
-inline bool addsTo(const Instruction &instruction, std::size_t output) {
+inline bool accumulatesInto(const Instruction &instruction,
+                            std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call)
     return false;
@@ -67,9 +68,9 @@ inline bool addsTo(const Instruction &instruction, std::size_t output) {
 }
 
 /// Returns whether an instruction accumulates into any output.
-inline bool addsUp(const Instruction &instruction) {
+inline bool accumulates(const Instruction &instruction) {
   for (std::size_t t = 0; t < instruction.outputs.size(); ++t)
-    if (addsTo(instruction, t))
+    if (accumulatesInto(instruction, t))
       return true;
   return false;
 }

@@ -125,7 +125,7 @@ void Placement::meet(std::size_t a, std::size_t b) {
     others[b].push_back(a);
     return;
   }
-  if (!told.insert({first, second}).second)
+  if (!reported.insert({first, second}).second)
     return;
   const std::string where = at("stages", s, "buffers", indexed(second));
   if (first == second) {

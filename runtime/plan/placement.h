@@ -81,7 +81,7 @@ private:
   std::vector<std::vector<std::size_t>> others; ///< by piece, its overlaps
   std::vector<std::vector<Interval>> byArena;
   std::size_t pairs = 0;
-  std::set<std::pair<int, int>> told; ///< pairs already reported
+  std::set<std::pair<int, int>> reported; ///< pairs already reported
 };
 
 } // namespace mtplan::runtime

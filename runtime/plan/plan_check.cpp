@@ -92,7 +92,7 @@ void checkRanks(const Plan &plan, Faults &faults) {
   checkStageRanks(plan, faults);
   if (plan.globalBatch % plan.microBatches != 0)
     faults.add("/global_batch", std::to_string(plan.globalBatch) +
-                                    " samples cannot be dealt to " +
+                                    " samples cannot be divided evenly among " +
                                     std::to_string(plan.microBatches) +
                                     " micro-batches");
 }

@@ -13,6 +13,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/plan/plan.h"
 
@@ -56,6 +58,32 @@ bool isOnHost(const Stage &stage, const Tensor &tensor);
 
 /// Returns the side that executes the instruction.
 Side sideOf(const Stage &stage, const Instruction &instruction);
+
+//===----------------------------------------------------------------------===//
+// Classes of instructions in reports
+//===----------------------------------------------------------------------===//
+
+// The rows of the table that compares predicted and measured times. Both sides
+// use the same few classes.
+inline constexpr char kProducts[] = "products", kAttention[] = "attention",
+                      kPointwise[] = "norms, pointwise",
+                      kCopies[] = "sums, copies",
+                      kGradientNorm[] = "gradient norm",
+                      kOptimizer[] = "optimizer",
+                      kMessages[] = "messages, waits", kRest[] = "rest";
+
+/// Returns the class of a kernel, given the name in KernelCall::kernel.
+std::string_view classOfKernel(std::string_view kernel);
+
+/// Returns "collectives tp" for group "tp" and "collectives pp" for "pp 0 3".
+std::string classOfGroup(std::string_view group);
+
+/// Returns the class of an instruction of the plan.
+std::string classOf(const Plan &plan, const Instruction &instruction);
+
+/// Returns the classes of a plan's instructions, and of the gradient norm,
+/// which no program contains, in the order of the table's rows.
+std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime
 

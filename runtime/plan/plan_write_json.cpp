@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/sync_file.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_words.h"
 
@@ -334,8 +335,14 @@ bool writeWhole(const std::filesystem::path &path, const std::string &text) {
     return false;
   const bool isWritten =
       std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  // fclose flushes, and may be the first call to fail on a full disk.
-  return std::fclose(file) == 0 && isWritten;
+  // fflush and fsync may be the first calls to fail on a full disk.
+  const bool isSynced = isWritten && std::fflush(file) == 0 &&
+                        base::syncOpen(::fileno(file)) == 0;
+  const int error = errno;
+  const bool isClosed = std::fclose(file) == 0;
+  if (!isSynced)
+    errno = error;
+  return isSynced && isClosed;
 }
 
 } // namespace
@@ -353,6 +360,8 @@ void writePlanFile(const std::filesystem::path &path, const Plan &plan) {
   std::error_code error(isWritten ? 0 : errno, std::generic_category());
   if (isWritten)
     std::filesystem::rename(fresh, path, error);
+  if (isWritten && !error)
+    error.assign(base::syncFolderOf(path), std::generic_category());
   if (isWritten && !error)
     return;
   std::error_code ignored;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "runtime/reference/kernels.h"
-#include "runtime/reference/relative_position.h"
 
 namespace mtplan::runtime::reference {
 namespace {

@@ -11,8 +11,11 @@
 #ifndef MTPLAN_RUNTIME_REFERENCE_KERNELS_H
 #define MTPLAN_RUNTIME_REFERENCE_KERNELS_H
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -156,6 +159,35 @@ void addNorm(KernelTable &table);
 void addAttention(KernelTable &table);
 void addLoss(KernelTable &table);
 void addMoe(KernelTable &table);
+
+/// Returns the row, below `rows`, of T5's relative attention bias (Raffel et
+/// al. 2020, section 2.1) for a key `distance` positions after its query. Half
+/// of the rows are for one distance each. The others are for ranges whose
+/// bounds grow exponentially, and the last row is for all distances from
+/// `maxDistance` on. If `both`, the second half of all rows is for keys after
+/// the query; otherwise such keys have the row of distance 0.
+inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
+                                   std::int64_t maxDistance, bool both) {
+  std::int64_t first = 0;
+  if (both) {
+    rows /= 2;
+    first = distance > 0 ? rows : 0;
+  }
+  const std::int64_t past =
+      both ? std::abs(distance) : std::max<std::int64_t>(0, -distance);
+  const std::int64_t exact = rows / 2;
+  if (past < exact)
+    return first + past;
+  const double grown =
+      std::log(static_cast<double>(past) / static_cast<double>(exact)) /
+      std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
+      static_cast<double>(rows - exact);
+  // A table that has a row for every distance needs no logarithmic buckets.
+  const bool beyond = maxDistance <= exact;
+  return first +
+         std::min(rows - 1,
+                  beyond ? past : exact + static_cast<std::int64_t>(grown));
+}
 
 } // namespace mtplan::runtime::reference
 

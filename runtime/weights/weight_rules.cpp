@@ -220,7 +220,7 @@ void expectWeights(const WeightTable &table,
       strange.push_back(name);
   if (!strange.empty())
     throw WeightError("the tensor " + andMore(strange[0], strange.size()) +
-                      " has no place in this model of " + table.family +
+                      " does not belong to this model of " + table.family +
                       nearest(strange[0], wanted));
 }
 
@@ -275,7 +275,7 @@ shapeInFile(const WeightRule &rule,
       throw WeightError(
           quoted(rule.labels[i]) + " is " + shapeWords(shapes[i]) + " and " +
           quoted(rule.labels[0]) + " is " + shapeWords(shapes[0]) +
-          ", which do not lie side by side " + "in " + quoted(rule.name));
+          ", which cannot be concatenated in " + quoted(rule.name));
     whole[along] += shape[along];
   }
   return whole;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The run of acceptance on a GPU, rehearsed where there is none.
+"""Rehearses bench/gpu_acceptance.py without a GPU.
 
     acceptance_test.py <folder of programs> [<mtrun with an emulated GPU>]
 
-Tiny models on CPU ranks, with stand-ins for the programs of other people, go
-through every part; or the parts on numbers, on the emulator. Nothing of it may
-be reported as met, and nothing that did not run as within its bound.
+Runs every part with tiny models on CPU ranks and with stand-ins for third-party
+programs; or, with an emulated GPU, the parts that compare numbers. No line may
+be reported as met, and no line that did not run as within its bound.
 """
 
 import json
@@ -60,7 +60,7 @@ mkdir -p "$4"
 } >"$4/train"
 chmod +x "$4/train"
 """,
-    # A suite of four cases, of which two fail and one goes away.
+    # A suite of four cases: one fails, one is killed, and one can wait.
     "suite": """#!/bin/sh
 for word; do case $word in
 --gtest_output=json:*) to=${word#*json:} ;;
@@ -132,8 +132,10 @@ def check_differences():
 
 
 def check_suites():
-    """What a suite skips where there is a GPU could not be met there."""
-    for path in sorted((ROOT / "tests" / "cudnn").glob("*_test.cpp")):
+    """Checks that no cuDNN case is skipped, and that skipped cases do not pass."""
+    paths = sorted((ROOT / "tests" / "runtime" / "cuda" / "cudnn").glob("*_test.cpp"))
+    expect(paths, "no cuDNN tests were found")
+    for path in paths:
         expect("GTEST_SKIP" not in path.read_text(), f"{path} skips a case")
     for said, wanted in (("[  PASSED  ] 12 tests.\n", True), ("[  PASSED  ] 0 tests.\n", False),
                          ("[  PASSED  ] 1 test.\n[  SKIPPED ] 1 test\n", False), ("", False)):
@@ -141,7 +143,7 @@ def check_suites():
 
 
 class Place:
-    """A folder with a machine and a record of a part in it."""
+    """A folder with the Machine and the Record of one part."""
 
     def __init__(self, folder, seconds=60.0):
         self.folder = folder
@@ -167,7 +169,7 @@ def holds_soon(condition):
 
 
 def gone(pid):
-    """Or a zombie, which nobody may have waited for."""
+    """Returns whether a process has ended; a zombie has."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -175,7 +177,7 @@ def gone(pid):
 
 
 def check_commands(folder):
-    """What is late leaves what it said, and nothing that it started."""
+    """Checks that a command that times out keeps its output and leaves no process."""
     place = Place(folder)
     command = place.machine.start("sh", "-c", 'sleep 600 & echo "child $!"; wait')
     expect(holds_soon(command.said), "a command said nothing")
@@ -218,7 +220,7 @@ def check_commands(folder):
 
 
 def check_record(folder):
-    """It is there while a part runs, and says where one was cut off."""
+    """Checks that a record exists while a part runs and names where it was ended."""
     place = Place(folder)
     with place.record.attempt("first"):
         place.record.measure("x", 1.0)
@@ -238,7 +240,7 @@ def check_record(folder):
 
 
 def check_conformance(folder):
-    """A case that goes away leaves its words, and the other cases."""
+    """Checks that a killed case keeps its output, and that the others still run."""
     place = Place(folder)
     place.suite("cuda_tests")
     start, shares = place.machine.start, []
@@ -270,7 +272,8 @@ def check_conformance(folder):
 
 
 def check_classes(folder):
-    """What is outside kernels is not 0 because instructions took longer alone."""
+    """Checks that time outside kernels is unknown, not 0, if kernels alone take longer
+    than the step."""
     line = "time outside kernels"
     for products, rest, wanted in ((0.8, 0.2, {"measured": 20.0, "note": ""}), (1.3, None, None)):
         place = Place(folder)
@@ -290,7 +293,7 @@ def check_classes(folder):
 
 
 def check_memory(folder):
-    """Also what a program would hold back is read, and nothing is left of it."""
+    """Checks that nvidia-smi's buffered output is read, and that it is ended."""
     path = folder / "nvidia-smi"
     path.write_text(STAND_INS["nvidia-smi"])
     path.chmod(0o755)
@@ -305,7 +308,7 @@ def check_memory(folder):
 
 
 def check_package(folder):
-    """A package without a suite for GPUs is no silent one."""
+    """Checks that packaging warns about a missing GPU suite."""
     (folder / "scripts").mkdir()
     (folder / "build" / "package").mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "package.sh", folder / "scripts")
@@ -323,7 +326,7 @@ echo 'CPack: - package: build/m-tests.tar.xz generated.'
 
 
 def check_prepare(folder):
-    """Full size is prepared for GPUs, so with the suites that they are asked by."""
+    """Checks that full-size preparation needs the GPU suites."""
     def prepared(*words):
         return subprocess.run(
             [sys.executable, ROOT / "bench" / "gpu_acceptance.py", "--binaries", folder,
@@ -355,7 +358,7 @@ class Rehearsal:
         return done.stdout
 
     def parts(self, results, *words):
-        """Verdict by part and line, as the report has them."""
+        """Runs parts and returns the report's verdicts by part and line."""
         self.run("--prepared", self.folder / "prepared", "--results", results, "--steps", "2",
                  "--pairs", "1", "--torch-python", self.folder / "bin" / "python", *words)
         said = self.run("--report", "--results", results)
@@ -372,7 +375,7 @@ def check_cpu(rehearsal):
     wanted = [part for part in gpu_acceptance.PARTS if part not in ("calibrate", "predict")]
     rehearsal.parts(results, "--backend", "cpu", *(word for part in wanted
                                                    for word in ("--part", part)))
-    # In place of the half minute that calibrating takes.
+    # Calibrating takes half a minute, so its result is written by hand.
     speed = json.loads((results / "speed-gpt2.json").read_text())
     machine = json.loads((ROOT / "examples" / "machines" / "cpu.json").read_text())
     (results / "calibrate.json").write_text(json.dumps(
@@ -387,7 +390,7 @@ def check_cpu(rehearsal):
             ("sanitizer", "memcheck, mtrun: errors", "rehearsed, outside"),
             ("sanitizer", "racecheck, mtrun: errors", "rehearsed, within"),
             ("sanitizer", "initcheck, mtrun: errors", "not run"),
-            ("sanitizer", "memcheck, cuda_tests: errors", "not run"),  # cases are left out
+            ("sanitizer", "memcheck, cuda_tests: errors", "not run"),  # cases are skipped
             ("conformance", "cuda_tests: cases failed or left out", "rehearsed, outside"),
             ("speed-gpt2", "tokens/s beside PyTorch eager", "rehearsed, within"),
             ("calibrate", "machine files that were not written", "not run"),
@@ -402,7 +405,7 @@ def check_cpu(rehearsal):
 
 
 def check_ended(rehearsal):
-    """Whoever ends a part gets what it has, and what it started ends with it."""
+    """Checks that SIGTERM leaves a part's record and none of its processes."""
     results, pids = rehearsal.folder / "ended", rehearsal.folder / "pids"
     slow = rehearsal.folder / "slow"
     slow.write_text(f"#!/bin/sh\nsleep 600 & echo $! >>'{pids}'\nwait\n")
@@ -421,7 +424,7 @@ def check_ended(rehearsal):
 
 
 def check_nothing_runs(rehearsal):
-    """Where mtrun fails nothing is within a bound, and all parts are made."""
+    """Checks that if mtrun fails, every part is recorded and no line has run."""
     results = rehearsal.folder / "nothing"
     parts = "parity", "ranks", "bitwise", "emitted", "speed-llama", "calibrate", "predict"
     found = rehearsal.parts(results, "--mtrun", "/bin/false",

@@ -1,4 +1,4 @@
-//===- json_fields_test.cpp - Objects read by both readers ----------------===//
+//===- json_fields_test.cpp - Readers of JSON objects ---------------------===//
 
 #include <array>
 #include <limits>
@@ -18,7 +18,8 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::array<std::string_view, 2> kWords = {"bf16", "fp32"};
 
-// A fault of the member "x", which both readers give in the same words.
+// Returns the error for member "x" and expects JsonFields (`collect`) and
+// JsonNode (`read`) to word it alike. Empty if there is none.
 template <typename Collect, typename Throw>
 std::string faultOf(const std::string &text, Collect collect, Throw read) {
   const Json json = parseJson(text);
@@ -47,7 +48,7 @@ std::string integerFault(const std::string &value, std::int64_t least,
       [&](const JsonNode &node) { node.integer(least, most); });
 }
 
-TEST(JsonReaders, GiveTheSameWordsForIntegers) {
+TEST(JsonReaders, WordIntegerErrorsAlike) {
   EXPECT_EQ(integerFault("3", 1, 3), "");
   EXPECT_EQ(integerFault("4", 1, 3),
             "/x: must be a whole number from 1 to 3, got 4");
@@ -91,7 +92,7 @@ TEST(JsonReaders, NameTheNearestKeyAndWhatIsMissing) {
             "/y~1z: unknown key; the nearest valid key is \"x\"");
 }
 
-TEST(JsonFields, NotesEveryFaultOfAnObject) {
+TEST(JsonFields, CollectsEveryErrorOfAnObject) {
   const Json json = parseJson(R"({"a": "1", "b": 2, "c": [1, -1], "d": 0})");
   JsonErrors errors;
   JsonFields fields(json, "/at", errors);
@@ -109,7 +110,7 @@ TEST(JsonFields, NotesEveryFaultOfAnObject) {
             "/at/d: must be above 0 and at most 1, got 0");
 }
 
-TEST(JsonFields, NotesOneFaultForWhatIsNoObject) {
+TEST(JsonFields, ReportsOneErrorForANonObject) {
   const Json json = parseJson("[1]");
   JsonErrors errors;
   JsonFields fields(json, "/at", errors);
@@ -118,7 +119,7 @@ TEST(JsonFields, NotesOneFaultForWhatIsNoObject) {
   EXPECT_EQ(joinLines(errors), "/at: must be an object, got an array");
 }
 
-TEST(JsonNode, NamesThePlaceOfAFaultInAList) {
+TEST(JsonNode, NamesTheFaultyListElementByJsonPointer) {
   const Json json = parseJson(R"({"rows": [[0, 1], [2, "3"]]})");
   constexpr std::array<std::string_view, 1> kNames = {"rows"};
   const JsonNode root(json);
@@ -134,13 +135,13 @@ TEST(JsonNode, NamesThePlaceOfAFaultInAList) {
   }
 }
 
-TEST(JsonNode, ACountFitsInAnInt) {
+TEST(JsonNode, RejectsACountBeyondInt) {
   const Json json = parseJson("2147483648");
   EXPECT_THROW(JsonNode(json).count(0, kMost), JsonError);
   EXPECT_EQ(JsonNode(json).integer(0, kMost), 2147483648);
 }
 
-TEST(DescribedJson, IsShort) {
+TEST(DescribedJson, CutsLongStrings) {
   EXPECT_EQ(described(parseJson("{\"a\":1}")), "an object");
   EXPECT_EQ(described(Json(std::string(100, 'a'))),
             '"' + std::string(59, 'a') + "...");

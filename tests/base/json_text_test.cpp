@@ -1,4 +1,4 @@
-//===- json_text_test.cpp - Text that claims to be JSON -------------------===//
+//===- json_text_test.cpp - Parsing of JSON text --------------------------===//
 
 #include <limits>
 #include <string>
@@ -54,14 +54,14 @@ TEST(ParseJson, NamesLineAndColumn) {
   EXPECT_LT(faultOf('"' + std::string(1'000'000, 'a')).size(), 250U);
 }
 
-TEST(ParseJson, RejectsWhatIsNotANumber) {
+TEST(ParseJson, RejectsNanAndInfinity) {
   EXPECT_EQ(faultOf("{\n  \"name\": NaN}"),
             "2:11: NaN is not a number that JSON can hold");
   EXPECT_EQ(faultOf("[1, -Infinity]"),
             "1:5: -Infinity is not a number that JSON can hold");
 }
 
-TEST(ParseJson, RejectsAZeroByteAtWhichOtherParsersStop) {
+TEST(ParseJson, RejectsAZeroByteAfterTheValue) {
   EXPECT_EQ(faultOf(std::string_view("{}\0x", 4)),
             "1:3: not JSON: a zero byte");
 }
@@ -88,12 +88,12 @@ TEST(ParseJson, FindsARepeatedKeyAmongManyAndReportsAtMostAHundred) {
   EXPECT_EQ(std::count(twice.begin(), twice.end(), '\n'), 99);
 }
 
-TEST(ParseJson, AKeyMayComeAgainInAnotherObject) {
+TEST(ParseJson, AllowsTheSameKeyInDifferentObjects) {
   EXPECT_EQ(faultOf(R"([{"a": {"a": 1}}, {"a": 2}, {"b": {"a": 0}}])"),
             "no fault");
 }
 
-TEST(ParseJson, DeepNestingIsRejectedAndDoesNoHarm) {
+TEST(ParseJson, RejectsDeepNestingWithoutStackOverflow) {
   for (const char *open : {"[", "{\"a\":"}) {
     std::string deep;
     while (deep.size() < 10'000'000)
@@ -103,13 +103,13 @@ TEST(ParseJson, DeepNestingIsRejectedAndDoesNoHarm) {
   const std::string most = std::string(64, '[') + std::string(64, ']');
   EXPECT_EQ(faultOf(most), "no fault");
   EXPECT_EQ(faultOf("\n[" + most + ']'), "2:65: nested deeper than 64 levels");
-  // Brackets in strings do not nest, not even behind an escaped quote.
+  // Brackets in strings do not nest, not even after an escaped quote.
   EXPECT_EQ(faultOf("\"\\\"" + std::string(100, '[') + '"'), "no fault");
   EXPECT_EQ(faultOf(R"(["[\"[", [[]]])", {.depth = 2}),
             "1:11: nested deeper than 2 levels");
 }
 
-TEST(ParseJson, HoldsTheLimitsOfAFormat) {
+TEST(ParseJson, EnforcesLimitsOnMembersAndBytes) {
   EXPECT_EQ(faultOf(R"({"a": {"b": 1, "c": 2}})", {.members = 2}), "no fault");
   EXPECT_EQ(faultOf(R"({"a": {"b": 1, "c": 2}})", {.members = 1}),
             "/a/c: an object has at most 1 members");

@@ -1,4 +1,4 @@
-//===- nearest_word_test.cpp - The known word that was meant --------------===//
+//===- nearest_word_test.cpp - The known word nearest to a typed one ------===//
 
 #include <random>
 #include <string>
@@ -11,7 +11,7 @@
 namespace mtplan::base {
 namespace {
 
-// The nearest candidate, which all functions agree on.
+// Returns the nearest candidate and expects all three functions to agree.
 std::string nearest(const std::string &word,
                     const std::vector<std::string> &candidates) {
   const std::vector<std::string_view> views(candidates.begin(),
@@ -22,24 +22,24 @@ std::string nearest(const std::string &word,
   return found;
 }
 
-TEST(NearestWord, BeginsWithWhatWasTyped) {
+TEST(NearestWord, PrefersAWordWithTheTypedPrefix) {
   EXPECT_EQ(nearest("--micro", {"--dp", "--micro-batch"}), "--micro-batch");
   EXPECT_EQ(nearest("--lr", {"--ln", "--lr-decay", "--lr-floor"}),
             "--lr-decay");
 }
 
-TEST(NearestWord, IsTheSameInAnotherCase) {
+TEST(NearestWord, PrefersTheSameWordInAnotherCase) {
   EXPECT_EQ(nearest("-O", {"-h", "-o"}), "-o");
   EXPECT_EQ(nearest("GELU", {"relu", "gelu"}), "gelu");
-  EXPECT_EQ(nearest("Relu", {"gelu", "RELU"}), "gelu"); // one letter, not three
+  EXPECT_EQ(nearest("Relu", {"gelu", "RELU"}), "gelu"); // 1 edit, not 3
 }
 
-TEST(NearestWord, IsTheFirstOfSeveral) {
+TEST(NearestWord, IsTheFirstOfEquallyNearOnes) {
   EXPECT_EQ(nearest("xy", {"ab", "cd"}), "ab");
   EXPECT_EQ(nearest("", {"abc", "de", "f"}), "f");
 }
 
-TEST(NearestWord, IsOneForAllFunctions) {
+TEST(NearestWord, IsTheSameInAllFunctions) {
   std::mt19937_64 random(5);
   const std::string letters = "abAB-";
   const auto draw = [&](std::size_t most) {

@@ -1,4 +1,4 @@
-//===- hand_streams.h - Streams for plans made by hand ----------*- C++ -*-===//
+//===- hand_streams.h - Streams and waits of hand-made plans ----*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
 #define MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
@@ -9,12 +9,12 @@
 
 #include "codegen/waits.h"
 #include "ir/decisions.h"
-#include "ir/replica_axes.h"
+#include "ir/mtp.h"
 #include "runtime/plan/plan_queries.h"
 
 namespace mtplan {
 
-/// The stream that an instruction of a compiled plan would be on.
+/// Returns the stream that the compiler gives such an instruction.
 inline std::string_view handStreamOf(const runtime::Plan &plan,
                                      const runtime::Stage &stage,
                                      const runtime::Instruction &instruction) {
@@ -41,8 +41,8 @@ inline std::string_view handStreamOf(const runtime::Plan &plan,
                                    : "tensor";
 }
 
-/// Moves the instructions of a program of Stage::reduce to the end of a program
-/// of the schedule, as overlapped ones.
+/// Moves the instructions of the Stage::reduce program `from` to the end of the
+/// scheduled program `to` and marks them as overlapped.
 inline void overlapByHand(runtime::Stage &stage, const std::string &from,
                           const std::string &to) {
   const auto find = [&](const std::string &name) {
@@ -62,7 +62,7 @@ inline void overlapByHand(runtime::Stage &stage, const std::string &from,
       entry.program -= entry.program > gone ? 1 : 0;
 }
 
-/// Gives a plan made by hand its streams and waits.
+/// Assigns streams to a hand-made plan and computes its waits.
 inline void writeStreamsAndWaits(runtime::Plan &plan) {
   std::set<std::string_view> used{"compute"};
   const auto forEach = [&](auto act) {

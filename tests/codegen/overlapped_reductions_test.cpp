@@ -1,4 +1,4 @@
-//===- overlapped_reductions_test.cpp - Reductions beside backward ------===//
+//===- overlapped_reductions_test.cpp - Reductions beside backward --------===//
 
 #include <set>
 
@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-/// "program: label label", of those that have any.
+/// Returns "program: label label" per program with overlapped instructions.
 std::vector<std::string> overlappedOf(const Stage &stage) {
   std::vector<std::string> all;
   for (const Program &program : stage.programs) {
@@ -63,7 +63,7 @@ TEST(OverlappedReductions, FollowTheLastGradient) {
   EXPECT_TRUE(again.stages[0].programs[1].instructions[2].overlapped);
 }
 
-// The schedule's last run of a program adds to the gradient again.
+// The gradient is accumulated once more after its overlapped reduction.
 TEST(OverlappedReductions, AreRejectedWhereTheGradientIsAddedUpAgain) {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
@@ -75,22 +75,22 @@ TEST(OverlappedReductions, AreRejectedWhereTheGradientIsAddedUpAgain) {
   EXPECT_THAT(checkPlan(plan), Not(IsEmpty()));
 }
 
-// Pipelines, ZeRO, tied weights, recomputation and every schedule of all
-// families.
-TEST(OverlappedReductions, OfAnyPlanFitTogether) {
+// Random plans cover pipelines, ZeRO, tied weights, recomputation and every
+// schedule of all model families.
+TEST(OverlappedReductions, OfRandomPlansPassThePlanCheck) {
   int moved = 0, left = 0;
   for (const passes::Family &family : passes::families()) {
-    passes::Dice dice = passes::diceOf(family, 23);
+    passes::Random random = passes::randomOf(family, 23);
     const int layers = planner::layersOf(passes::Step(family, 1, 1).graph);
     for (int i = 0; i < 4; ++i) {
       const passes::Drawn drawn =
-          passes::draw(dice, family.splits.contains("expert"), layers);
+          passes::draw(random, family.splits.contains("expert"), layers);
       SCOPED_TRACE(family.example + ": " + textOf(drawn));
       passes::DrawnStep made(family, drawn);
       const auto pair =
           passes::buildProofPair(*made.step.module, *made.planned);
       ASSERT_TRUE(pair);
-      // This checks the plan, too.
+      // compiled() also runs the plan check.
       const Plan plan = compiled(*pair->partitioned, drawn.config.schedule,
                                  drawn.microBatches, false, true);
       for (const Stage &stage : plan.stages) {
@@ -119,8 +119,8 @@ Plan compiledExample(const std::string &model,
   return std::move(*plan);
 }
 
-// Those of a layer run beside the layer before; the first to run waits for what
-// comes last, and the others for nothing.
+// A layer's reductions overlap the backward of the previous layer. The first of
+// them waits for the last gradient, which makes waits of the others redundant.
 TEST(OverlappedReductions, OfALayerWaitOnce) {
   const Plan plan =
       compiledExample("tiny-gpt2", [](tools::PlanRequest &request) {
@@ -137,7 +137,7 @@ TEST(OverlappedReductions, OfALayerWaitOnce) {
                   "h.*.mlp.fc1.weight h.*.mlp.fc1.bias h.*.mlp.fc2.weight "
                   "h.*.mlp.fc2.bias",
                   "head.backward: ln_f.bias ln_f.weight"));
-  // The table is the head, too: both have a sum of their own.
+  // The table is tied to the head, and the terms of both are added at the end.
   EXPECT_THAT(reducedAfter(stage), ElementsAre("wte.weight", "loss"));
   int waits = 0;
   for (const Program &program : stage.programs)
@@ -147,8 +147,8 @@ TEST(OverlappedReductions, OfALayerWaitOnce) {
   EXPECT_EQ(waits, 1);
 }
 
-/// Of scatters that are overlapped: where what they take and make lies, for
-/// all copies of a layer.
+/// The arena bytes that an overlapped reduce-scatter reads (`wholes`) and
+/// writes (`pieces`), by layer.
 struct Scattered {
   std::string label;
   std::vector<ArenaBytes> wholes, pieces;
@@ -174,16 +174,16 @@ std::vector<Scattered> scatteredOf(const Plan &plan) {
   return all;
 }
 
-// What is kept of a layer's gradient lies where that of the layer behind was,
-// and of the last layer where none was.
-TEST(OverlappedReductions, OfSplitStateLieBehind) {
+// A layer's gradient shard reuses the bytes of the next layer's full gradient;
+// the last layer's shard overlaps no full gradient.
+TEST(OverlappedReductions, ShardReusesTheNextLayersGradient) {
   const Plan plan =
       compiledExample("tiny-gpt2", [](tools::PlanRequest &request) {
         request.gpus = request.dp = 2;
         request.zeroStage = {{1}};
       });
   const std::vector<Scattered> all = scatteredOf(plan);
-  EXPECT_EQ(all.size(), 19U); // as many as are reduced where nothing is split
+  EXPECT_EQ(all.size(), 19U); // as many reductions as without ZeRO
   int ofLayers = 0;
   for (const Scattered &one : all) {
     SCOPED_TRACE(one.label);
@@ -198,8 +198,8 @@ TEST(OverlappedReductions, OfSplitStateLieBehind) {
   EXPECT_THAT(reducedAfter(plan.stages[0]), ElementsAre("wte.weight", "loss"));
 }
 
-// Layers send over the context axis, too: that hop is made when they are done.
-TEST(OverlappedReductions, OverTwoAxesGoPartOfTheWay) {
+// Gradients are scattered over dp beside backward, and over cp after it.
+TEST(OverlappedReductions, OverDpAndCpOverlapOnlyDp) {
   const Plan plan =
       compiledExample("tiny-llama", [](tools::PlanRequest &request) {
         request.gpus = 4;
@@ -219,9 +219,9 @@ TEST(OverlappedReductions, OverTwoAxesGoPartOfTheWay) {
   EXPECT_THAT(late, ElementsAre("cp"));
 }
 
-// A shard may lie where the gradient of the next layer was, which has been
-// reduced; not where the gradient of the layer before will be.
-TEST(OverlappedReductions, MayNotWriteWhereALaterGradientIs) {
+// A shard may reuse the bytes of the next layer's gradient, which has been
+// reduced, but not those of the previous layer's, which backward still writes.
+TEST(OverlappedReductions, MayNotOverwriteAGradientStillToCome) {
   const int layers = 3;
   for (const bool isBehind : {true, false}) {
     SCOPED_TRACE(isBehind);
@@ -238,7 +238,7 @@ TEST(OverlappedReductions, MayNotWriteWhereALaterGradientIs) {
         stage.buffers[static_cast<std::size_t>(scatter->inputs[0].buffer)];
     const int number = scatter->outputs[0].buffer;
     Buffer &piece = stage.buffers[static_cast<std::size_t>(number)];
-    // The room of its own begins behind all sums.
+    // By default, the shards follow the gradients of all layers.
     ASSERT_EQ(piece.offset, whole.offset + layers * whole.entryStride);
     piece.entryStride = whole.entryStride;
     piece.offset = whole.offset;

@@ -1,7 +1,7 @@
-//===- stream_order.h - What the streams of a program allow -----*- C++ -*-===//
+//===- stream_order.h - Orders that a program's streams allow ---*- C++ -*-===//
 //
-// The same questions that codegen/ and the check of plans answer with care,
-// answered by looking at every block of memory and every path.
+// Computes memory conflicts and orders of instructions by brute force, over all
+// memory blocks and paths, as a reference for codegen/ and the plan check.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 
 namespace mtplan {
 
-/// By instruction and later instruction of one program.
+/// A relation [instruction][later instruction] within one program.
 using Pairs = std::vector<std::vector<bool>>;
 
 inline Pairs noPairs(const runtime::Program &program) {
@@ -24,9 +24,9 @@ inline Pairs noPairs(const runtime::Program &program) {
   return Pairs(n, std::vector<bool>(n, false));
 }
 
-/// Who touches a block of memory that a later one touches, one of them writing,
-/// in any run. Pieces start at multiples of a block, so that two overlap if and
-/// only if they share one.
+/// Returns the pairs that access the same block of memory in some run, at least
+/// one of them writing. Tensors start at multiples of a block, so that two of
+/// them overlap if and only if they share a block.
 inline Pairs meetings(const runtime::Stage &stage, int number) {
   const runtime::Program &program =
       stage.programs[static_cast<std::size_t>(number)];
@@ -35,9 +35,9 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   struct Use {
     std::size_t instruction;
     bool writes;
-    bool counts; ///< it is read or written in a launch of several, too
+    bool counts; ///< a batched launch accesses the tensor, too
   };
-  Pairs together = meet; // as one of a launch
+  Pairs together = meet; // conflicts of a batched launch
   auto run = [&](int copy, int microBatch) {
     std::map<Block, std::vector<Use>> uses;
     for (std::size_t i = 0; i < program.instructions.size(); ++i)
@@ -75,8 +75,8 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
     for (const runtime::ScheduleEntry &entry : *entries)
       for (int i = 0; i < entry.count && entry.program == number; ++i)
         run(entry.first + i * entry.step, entry.microBatch);
-  // A launch starts as a whole, so that its first instruction has to follow
-  // what any of its instructions has to follow.
+  // A batch is one launch, so that its first instruction has the conflicts of
+  // all of them.
   for (const runtime::Batch &batch : program.batches) {
     const auto first = static_cast<std::size_t>(batch.instructions.front());
     for (const int one : batch.instructions)
@@ -87,6 +87,7 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   return meet;
 }
 
+/// Returns the pairs on the same stream.
 inline Pairs queued(const runtime::Program &program) {
   Pairs pairs = noPairs(program);
   for (std::size_t i = 0; i < pairs.size(); ++i)
@@ -96,7 +97,7 @@ inline Pairs queued(const runtime::Program &program) {
   return pairs;
 }
 
-/// All that follows from `pairs`.
+/// Returns the transitive closure of `pairs`.
 inline Pairs closed(Pairs pairs) {
   for (std::size_t k = 0; k < pairs.size(); ++k)
     for (std::size_t i = 0; i < k; ++i)
@@ -107,7 +108,7 @@ inline Pairs closed(Pairs pairs) {
   return pairs;
 }
 
-/// What streams and waits say.
+/// Returns the pairs that streams and waits put in order.
 inline Pairs ordered(const runtime::Program &program) {
   Pairs pairs = queued(program);
   for (std::size_t j = 0; j < pairs.size(); ++j)
@@ -116,8 +117,8 @@ inline Pairs ordered(const runtime::Program &program) {
   return closed(std::move(pairs));
 }
 
-/// By instruction, whom it has to wait for: the pairs of `meet` on different
-/// streams that follow from no others and no stream.
+/// Returns the minimal waits of each instruction: the pairs of `meet` on
+/// different streams that neither other pairs nor stream order imply.
 inline std::vector<std::vector<int>> leastWaits(const runtime::Program &program,
                                                 const Pairs &meet) {
   const Pairs queue = queued(program);
@@ -138,14 +139,14 @@ inline std::vector<std::vector<int>> leastWaits(const runtime::Program &program,
   return waits;
 }
 
-/// The program in another order that its streams and waits allow.
+/// Returns the program in a random order that its streams and waits allow.
 inline runtime::Program shuffled(const runtime::Program &program,
                                  std::mt19937_64 &random) {
   const std::size_t n = program.instructions.size();
   const Pairs before = ordered(program);
   runtime::Program other = program;
   other.instructions.clear();
-  other.batches.clear(); // every instruction is a launch of its own
+  other.batches.clear(); // one launch per instruction
   std::vector<int> place(n, -1);
   while (other.instructions.size() < n) {
     std::vector<std::size_t> ready;

@@ -1,7 +1,7 @@
-//===- waits_test.cpp - Who waits, and that the check sees it -------------===//
+//===- waits_test.cpp - Waits between streams, and their check ------------===//
 //
-// Plans made by hand and drawn, without a compiler behind them; those that are
-// compiled and run are in stream_run_test.cpp.
+// The plans are hand-made or random and not compiled; stream_run_test.cpp runs
+// compiled plans.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// One program over buffers of one arena: what each instruction reads and
-// writes, as entry 0 of a buffer, and what it is.
+// Builds a plan of one program. Its instructions access entry 0 of the buffers
+// that they read and write.
 class OneProgram {
 public:
   OneProgram() {
@@ -86,7 +86,7 @@ const Collective kTensor{CollectiveKind::allReduce, 0},
 const Transfer kSend{true, 1, 0};
 const std::vector<int> kNobody;
 
-TEST(Streams, GoByWhatAnInstructionIs) {
+TEST(Streams, DependOnTheKindOfInstruction) {
   OneProgram one;
   for (decltype(Instruction::what) what :
        {decltype(Instruction::what)(kSend), {kTied}, {kData}, {kKernel}})
@@ -105,9 +105,9 @@ TEST(Streams, GoByWhatAnInstructionIs) {
               ElementsAre("compute", "tensor", "data", "pipeline"));
 }
 
-// What is offloaded: a gradient goes to the host, is worked on and comes back,
-// while the next one is on its way.
-TEST(Streams, TheHostHasItsOwn) {
+// Two offloaded updates in a row: a gradient is copied to the host, the host
+// updates the state, and the weights are copied back.
+TEST(Streams, OffloadHasHostAndCopyStreams) {
   OneProgram one;
   const int gradients = one.buffer(0, 256, 2), arrived = one.buffer(0, 256, 2),
             state = one.buffer(512, 256, 2), weights = one.buffer(512, 256, 2);
@@ -136,41 +136,41 @@ TEST(Streams, TheHostHasItsOwn) {
   EXPECT_THAT(streams, ElementsAre(1, 1, 2, 2, 3, 3, 0, 0));
 }
 
-TEST(Streams, ComputeIsThereWithoutACall) {
+TEST(Streams, ComputeExistsWithoutAKernel) {
   OneProgram one;
   one.add(kData, {}, {});
   one.waits();
   EXPECT_THAT(one.plan.streams, ElementsAre("compute", "data"));
 }
 
-TEST(Streams, WaitWhereOneWrites) {
+TEST(Streams, WaitIfEitherInstructionWrites) {
   OneProgram one;
   const int a = one.buffer(0, 512), b = one.buffer(256, 256),
             c = one.buffer(512, 256);
   one.add(kKernel, {}, {a});  // 0
   one.add(kTensor, {b}, {c}); // 1: reads what 0 writes
-  one.add(kData, {a}, {});    // 2: as 1 does; both only read it
+  one.add(kData, {a}, {});    // 2: reads what 0 writes
   one.add(kKernel, {}, {b});  // 3: writes what 1 and 2 read
-  one.add(kData, {}, {c});    // 4: writes what 1 writes, as 3 followed
+  one.add(kData, {}, {c});    // 4: writes what 1 writes
   EXPECT_THAT(one.waits(), ElementsAre(kNobody, ElementsAre(0), ElementsAre(0),
                                        ElementsAre(1, 2), ElementsAre(1)));
 }
 
-TEST(Streams, DoNotWaitForWhatFollowsAnyway) {
+TEST(Streams, OmitImpliedWaits) {
   OneProgram one;
   const int a = one.buffer(0, 256), b = one.buffer(256, 256),
             c = one.buffer(512, 256);
   one.add(kKernel, {}, {a, b}); // 0
   one.add(kKernel, {}, {c});    // 1
   one.add(kTensor, {a, c}, {}); // 2: 1 follows 0 on its stream
-  one.add(kTensor, {b}, {b});   // 3: follows 2, which waited for 1
-  one.add(kData, {a, b}, {c});  // 4: 3 followed all the others
+  one.add(kTensor, {b}, {b});   // 3: follows 2, which waits for 1
+  one.add(kData, {a, b}, {c});  // 4: 3 follows all the others
   EXPECT_THAT(one.waits(), ElementsAre(kNobody, kNobody, ElementsAre(1),
                                        kNobody, ElementsAre(3)));
 }
 
-// Entry c % 3 of one buffer lies where only entry 2 of the other may.
-TEST(Streams, WaitForWhatMeetsInSomeCopy) {
+// Layer c uses entry c % 3 of `rolling`; only entry 2 overlaps `fixed`.
+TEST(Streams, WaitForAConflictInAnyLayer) {
   auto waitsOf = [](ScheduleEntry entry) {
     OneProgram one;
     const int rolling = one.buffer(0, 256, 3), fixed = one.buffer(512, 256);
@@ -181,13 +181,13 @@ TEST(Streams, WaitForWhatMeetsInSomeCopy) {
   };
   EXPECT_THAT(waitsOf({0, 0, 0, 1, 2}), IsEmpty());
   EXPECT_THAT(waitsOf({0, 0, 0, 1, 3}), ElementsAre(0));
-  EXPECT_THAT(waitsOf({0, 0, 4, -1, 2}), IsEmpty()); // copies 4 and 3
+  EXPECT_THAT(waitsOf({0, 0, 4, -1, 2}), IsEmpty()); // layers 4 and 3
   EXPECT_THAT(waitsOf({0, 0, 6, -1, 2}), ElementsAre(0));
 }
 
-// Two slots of one buffer and three of another: their last meet where
-// micro-batch 5 runs, and no sooner.
-TEST(Streams, WaitForWhatMeetsInSomeMicroBatch) {
+// One buffer has two slots and another three. Only their last slots overlap,
+// and micro-batch 5 is the first to use both.
+TEST(Streams, WaitForAConflictInAnyMicroBatch) {
   for (int microBatches : {5, 6}) {
     OneProgram one;
     const int two = one.buffer(256, 256, 1, 2),
@@ -196,7 +196,7 @@ TEST(Streams, WaitForWhatMeetsInSomeMicroBatch) {
     one.stage().buffers[static_cast<std::size_t>(two)].slotStride = 256;
     one.stage().schedule.clear();
     for (int m = 0; m < microBatches; ++m)
-      if (m % 2 == 1) // where `two` lies at 512
+      if (m % 2 == 1) // `two` is at offset 512
         one.stage().schedule.push_back({0, m, 0, 1, 1});
     one.add(kKernel, {}, {two, apart});
     one.add(kTensor, {three}, {});
@@ -204,7 +204,7 @@ TEST(Streams, WaitForWhatMeetsInSomeMicroBatch) {
   }
 }
 
-// Anything, anywhere: the waits are those that the definition asks for.
+// In random programs, the waits equal those of the brute-force reference.
 TEST(Streams, AreOrderedByTheFewestWaits) {
   std::mt19937_64 random(11);
   auto below = [&](int limit) {
@@ -252,7 +252,8 @@ TEST(Streams, AreOrderedByTheFewestWaits) {
   EXPECT_GT(shared, 2 * waits);
 }
 
-// Whether two may meet, or come to a group or channel in any order.
+// Returns whether two unordered instructions access the same memory, group or
+// channel.
 bool isLoose(const Stage &stage, int number) {
   const Program &program = stage.programs[static_cast<std::size_t>(number)];
   const Pairs meet = meetings(stage, number), order = ordered(program);
@@ -279,7 +280,7 @@ std::string pointerOf(std::size_t s, std::size_t p, std::size_t i) {
          "/instructions/" + std::to_string(i) + "/waits: must lead to ";
 }
 
-TEST(Streams, EveryWaitThatIsTakenAwayIsMissed) {
+TEST(Streams, CheckReportsEveryRemovedWait) {
   int taken = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Plan plan = randomPlan(seed);
@@ -305,9 +306,9 @@ TEST(Streams, EveryWaitThatIsTakenAwayIsMissed) {
   EXPECT_GT(taken, 300);
 }
 
-// Each instruction on each other stream: the check says something exactly where
-// something may go wrong.
-TEST(Streams, AnotherStreamIsRefusedWhereItMatters) {
+// Moves each instruction to each other stream: the plan check fails if and only
+// if this leaves a conflict unordered.
+TEST(Streams, CheckRejectsAStreamThatLeavesAConflict) {
   int refused = 0, taken = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Plan plan = randomPlan(seed);

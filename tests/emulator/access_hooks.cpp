@@ -1,8 +1,8 @@
-//===- access_hooks.cpp - What the compiler says of accesses --------------===//
+//===- access_hooks.cpp - Memory accesses that the compiler reports -------===//
 //
-// The functions that code compiled with -fsanitize=thread,alignment calls, in
-// place of the sanitizers'. What is atomic is that, and no more: kernels have
-// nothing that is.
+// Defines the functions that code compiled with -fsanitize=thread,alignment
+// calls, instead of the sanitizers' runtime. Atomics are executed but not
+// checked, because kernels use none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ void __ubsan_handle_type_mismatch_v1(void * /*where*/, void *data) {
   misplaced(data);
 }
 
-/// Of what the host's side of the same source counts.
+/// Defines the atomics that the host code of the same sources uses.
 #define MTPLAN_ATOMIC(bits, type)                                              \
   type __tsan_atomic##bits##_load(const type *at, int) {                       \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                              \

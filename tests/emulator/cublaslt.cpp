@@ -1,7 +1,7 @@
-//===- cublaslt.cpp - cuBLASLt, without a device ----------------*- C++ -*-===//
+//===- cublaslt.cpp - cuBLASLt emulated on the host -----------------------===//
 //
-// What runtime/cuda calls of it, by plain loops: what a product means is here
-// as the library's manual says it, so that layouts and steps are held to it.
+// Implements the functions of cuBLASLt that runtime/cuda calls, by plain loops.
+// Products follow the library's manual, so that wrong layouts and strides show.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,24 +25,24 @@ namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
 
-/// What a process's environment tells it to refuse.
-class Told {
+/// A kind of product that the environment variable makes this process refuse.
+class Refusal {
 public:
-  explicit Told(const char *theVariable)
-      : variable(theVariable), told(std::getenv(variable) != nullptr) {}
-  Told(const Told &) = delete;
-  Told &operator=(const Told &) = delete;
-  // Who asks what happens without has to have asked for it.
-  ~Told() {
-    if (!told || refused > 0)
+  explicit Refusal(const char *theVariable)
+      : variable(theVariable), requested(std::getenv(variable) != nullptr) {}
+  Refusal(const Refusal &) = delete;
+  Refusal &operator=(const Refusal &) = delete;
+  // Fails if the variable is set but nothing was refused: the test is void.
+  ~Refusal() {
+    if (!requested || refused > 0)
       return;
     std::cerr << variable << ": nothing was refused" << std::endl;
     std::fflush(nullptr);
     std::_Exit(EXIT_FAILURE);
   }
 
-  bool isTold() const { return told; }
-  /// \param does  refuses one
+  bool isRequested() const { return requested; }
+  /// Counts a refusal if `does`, and returns `does`.
   bool count(bool does) {
     refused += does;
     return does;
@@ -50,14 +50,14 @@ public:
 
 private:
   const char *variable;
-  const bool told;
+  const bool requested;
   std::atomic<int> refused = 0;
 };
 
-Told biasesTold("MTPLAN_REFUSED_BIASES"), sumsTold("MTPLAN_REFUSED_SUMS"),
-    gelusTold("MTPLAN_REFUSED_GELUS");
-thread_local bool refusesBiases = biasesTold.isTold();
-thread_local bool refusesSums = sumsTold.isTold();
+Refusal biasRefusal("MTPLAN_REFUSED_BIASES"), sumRefusal("MTPLAN_REFUSED_SUMS"),
+    geluRefusal("MTPLAN_REFUSED_GELUS");
+thread_local bool refusesBiases = biasRefusal.isRequested();
+thread_local bool refusesSums = sumRefusal.isRequested();
 
 using mtplan::runtime::ElementType;
 
@@ -72,24 +72,24 @@ struct FakeProduct {
   bool isDouble;
   std::int32_t turnsA = CUBLAS_OP_N, turnsB = CUBLAS_OP_N;
   std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  std::int32_t biasType = -1; ///< the result's
-  void *bias = nullptr;       ///< or its gradient
-  std::int64_t biasStep = 0;  ///< to the next matrix's
-  void *kept = nullptr;       ///< of the result's type
+  std::int32_t biasType = -1; ///< the result's type
+  void *bias = nullptr;       ///< the bias or its gradient
+  std::int64_t biasStep = 0;  ///< stride between matrices
+  void *kept = nullptr;       ///< auxiliary matrix, of the result's type
   std::int64_t keptLead = 0;
 };
 
-/// Bytes that pointers are promised to be multiples of, and what an algorithm
-/// may have beside them.
+/// The alignments of pointers and the workspace that the caller promises, in
+/// bytes.
 struct FakePreference {
   std::uint32_t a = 256, b = 256, c = 256, d = 256;
   std::uint64_t workspace = 0;
 };
 
-/// What an algorithm was chosen for. Its workspace it overwrites.
+/// The alignments that an algorithm was chosen for.
 struct FakeAlgorithm {
   FakePreference promised;
-  std::uint64_t biasAligned = 1; ///< bytes, as the pointer was when asked
+  std::uint64_t biasAligned = 1; ///< bytes, at the heuristic call
 };
 static_assert(sizeof(FakeAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint64_t kWorkspace = 1000; // bytes
@@ -98,7 +98,7 @@ bool isAligned(const void *data, std::uint64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
 }
 
-/// Bytes; of no pointer as of any.
+/// Returns the alignment of a pointer in bytes, at most 256; 1 for null.
 std::uint64_t alignmentOf(const void *data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   const std::uint64_t most = 256, lowest = address & (~address + 1);
@@ -114,20 +114,20 @@ bool keeps(std::int32_t epilogue) {
          epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 }
 
-/// Of its a, and of its b: sums over k.
+/// Returns whether the epilogue sums a (BGRADA) or b (BGRADB) over k.
 bool sums(std::int32_t epilogue) {
   return epilogue == CUBLASLT_EPILOGUE_BGRADA ||
          epilogue == CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/// As the device's own instruction has it, right to 2^-11 at worst.
+/// Rounds like the device's tanh instruction, with a relative error of 2^-11.
 double approximateTanh(double x) {
   int exponent = 0;
   const double share = std::frexp(std::tanh(x), &exponent);
   return std::ldexp(std::round(std::ldexp(share, 11)), exponent - 11);
 }
 
-/// By tanh, which is the only one it has.
+/// The tanh form of GELU, which is the only one in cuBLASLt.
 double gelu(double x) {
   const double inner = std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x);
   return 0.5 * x * (1.0 + approximateTanh(inner));
@@ -165,7 +165,7 @@ cublasStatus_t take(T &to, const void *from, size_t size) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Down its columns; turned over if asked.
+/// Reads an element of a column-major matrix or of its transpose (`turned`).
 double read(const FakeLayout &layout, const void *data, bool turned,
             std::int64_t row, std::int64_t column, std::int64_t batch) {
   if (turned)
@@ -189,11 +189,11 @@ mtplan::emulator::RefusedBiases::~RefusedBiases() { refusesBiases = false; }
 mtplan::emulator::RefusedSums::RefusedSums() { refusesSums = true; }
 mtplan::emulator::RefusedSums::~RefusedSums() { refusesSums = false; }
 
-// Parameters are called as in the header, which the lint asks for, too.
+// Parameters have the names of the library's header.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
-// A handle is something to point at: without one nothing is answered.
+// Calls without a handle fail, and any address serves as one.
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {
@@ -310,7 +310,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
   }
 }
 
-/// Of what the library's table of types has, those that are used.
+/// Supports the combinations of types that are used, of the library's table.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
     cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
@@ -320,8 +320,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     int *returnAlgoCount) {
   if (!lightHandle)
     return CUBLAS_STATUS_NOT_INITIALIZED;
-  // As cuBLASLt of CUDA 13.3: "could not obtain green context information"
-  // (mudler/vllm.cpp, issue 1732).
+  // cuBLASLt of CUDA 13.3 fails during capture: "could not obtain green
+  // context information" (mudler/vllm.cpp, issue 1732).
   if (mtplan::emulator::openCaptures > 0)
     return CUBLAS_STATUS_INTERNAL_ERROR;
   ++calls.heuristics;
@@ -350,11 +350,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
                         isDerivative || addsBias(product.epilogue) ||
                         keeps(product.epilogue) || sums(product.epilogue);
   const bool ofGelu = isDerivative || keeps(product.epilogue);
-  if (biasesTold.count(refusesBiases && addsBias(product.epilogue)) ||
-      sumsTold.count(refusesSums && sums(product.epilogue)) ||
-      gelusTold.count(gelusTold.isTold() && ofGelu))
+  if (biasRefusal.count(refusesBiases && addsBias(product.epilogue)) ||
+      sumRefusal.count(refusesSums && sums(product.epilogue)) ||
+      geluRefusal.count(geluRefusal.isRequested() && ofGelu))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  // What is summed has to lie along k; and each matrix has a vector.
+  // k must be the summed operand's outer dimension, and a batch needs a vector
+  // per matrix.
   const bool ofA = product.epilogue == CUBLASLT_EPILOGUE_BGRADA;
   const bool summed =
       !sums(product.epilogue) ||
@@ -381,7 +382,8 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
                cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo,
                void *workspace, size_t workspaceSizeInBytes,
                cudaStream_t stream) {
-  if (!lightHandle || mtplan::emulator::whyElsewhere(stream) != cudaSuccess)
+  if (!lightHandle ||
+      mtplan::emulator::checkStreamDevice(stream) != cudaSuccess)
     return CUBLAS_STATUS_NOT_INITIALIZED;
   const FakeProduct product = fake<FakeProduct>(computeDesc);
   const FakeLayout a = fake<FakeLayout>(Adesc), b = fake<FakeLayout>(Bdesc),
@@ -389,7 +391,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
   FakeAlgorithm algorithm;
   std::memcpy(static_cast<void *>(&algorithm), algo, sizeof(algorithm));
   const FakePreference &promised = algorithm.promised;
-  // What it keeps is read and written 16 bytes at a time.
+  // The auxiliary matrix is accessed 16 bytes at a time.
   const bool keepsAside =
       keeps(product.epilogue) || product.epilogue == CUBLASLT_EPILOGUE_DGELU;
   const bool hasVector = addsBias(product.epilogue) || sums(product.epilogue);
@@ -426,7 +428,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
   };
   const auto multiply = [=] {
     std::memset(workspace, 0xC3, workspaceSizeInBytes);
-    // Stored, neither scaled nor added.
+    // Operand sums are stored: alpha and beta do not apply.
     for (std::int64_t batch = 0; sums(product.epilogue) && batch < d.batches;
          ++batch)
       sumOperand(batch);
@@ -440,7 +442,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
           sum *= scale;
           if (kept != 0.0)
             sum += kept * read(c, C, false, row, column, batch);
-          // A row of the result has one number of the vector.
+          // The bias has one number per row of the result.
           if (addsBias(product.epilogue))
             sum += mtplan::runtime::readElement(vectorType, product.bias,
                                                 batch * product.biasStep + row);

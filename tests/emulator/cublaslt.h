@@ -1,21 +1,21 @@
-//===- cublaslt.h - What was asked of the fake cuBLASLt ---------*- C++ -*-===//
+//===- cublaslt.h - Calls and refusals of the emulated cuBLASLt -*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EMULATOR_CUBLASLT_H
 #define MTPLAN_TESTS_EMULATOR_CUBLASLT_H
 
 namespace mtplan::emulator {
 
-/// Of this thread, since it began.
+/// Calls of this thread since its start.
 struct ProductCalls {
-  int handles = 0;    ///< made
-  int heuristics = 0; ///< questions which algorithm is best
+  int handles = 0;    ///< handles created
+  int heuristics = 0; ///< calls of cublasLtMatmulAlgoGetHeuristic
 };
 const ProductCalls &productCalls();
 
-/// While this lives, no product of this thread is given a vector to add; nor of
-/// a process whose environment has MTPLAN_REFUSED_BIASES. One that has
-/// MTPLAN_REFUSED_GELUS has none with a gelu or its derivative. A process that
-/// was told so and refused nothing fails.
+/// While an object exists, bias epilogues are refused in this thread. The
+/// environment variable MTPLAN_REFUSED_BIASES refuses them in the process, and
+/// MTPLAN_REFUSED_GELUS refuses GELU and its gradient. A process with such a
+/// variable fails if it refuses nothing.
 struct RefusedBiases {
   RefusedBiases();
   ~RefusedBiases();
@@ -23,8 +23,8 @@ struct RefusedBiases {
   RefusedBiases &operator=(const RefusedBiases &) = delete;
 };
 
-/// While this lives, none sums an operand; nor of a process whose environment
-/// has MTPLAN_REFUSED_SUMS.
+/// While an object exists, epilogues that sum an operand are refused in this
+/// thread. MTPLAN_REFUSED_SUMS refuses them in the process.
 struct RefusedSums {
   RefusedSums();
   ~RefusedSums();

@@ -1,4 +1,4 @@
-//===- device.cpp - CUDA's kernels, run on the host -----------------------===//
+//===- device.cpp - CUDA kernels run on the host --------------------------===//
 
 #include "tests/emulator/device.h"
 
@@ -26,10 +26,10 @@ namespace ctx = boost::context;
 constexpr unsigned kWarp = 32;
 enum class State { ready, atBlock, atWarp, ended };
 
-/// On its way to shared memory.
+/// An asynchronous copy to shared memory.
 struct Copy {
   void *to;
-  const void *from; ///< null: zeros come
+  const void *from; ///< null: writes zeros
   std::size_t bytes;
 };
 
@@ -38,7 +38,7 @@ struct Thread {
   ctx::fiber *scheduler = nullptr; ///< while the thread runs
   State state = State::ready;
   Place place{};
-  std::uint64_t given = 0; ///< to the lanes of its warp
+  std::uint64_t published = 0; ///< its operand of a shuffle
   std::vector<Copy> copies;
 };
 
@@ -47,16 +47,16 @@ std::atomic<Order> order{Order::ascending};
 std::atomic<bool> watching{false};
 std::atomic<std::uint64_t> watched{0};
 
-/// Of launchedMemory; as it is before a kernel writes, no numbers.
+/// A unit of launchedMemory(), initialised to NaN.
 struct alignas(16) Unit {
   std::uint64_t words[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
   bool operator==(const Unit &) const = default;
 };
-constexpr std::size_t kBeyond = 64; ///< units that nobody may write
+constexpr std::size_t kBeyond = 64; ///< guard units, which no thread may write
 
 class Block {
 public:
-  /// \param theAccesses  of the launch; null: nobody wants to know
+  /// \param theAccesses  of the launch; null: accesses are not checked
   Block(dim3 grid, dim3 block, uint3 index,
         const std::function<void()> &theBody, std::size_t shared,
         Accesses *theAccesses)
@@ -75,7 +75,7 @@ public:
   void run();
   Thread &current() { return *running; }
   void *launched() { return memory.data(); }
-  /// What is wrong with it ends the block.
+  /// Checks an access; an error ends the block.
   void touch(const void *data, std::size_t bytes, bool writes) {
     if (!accesses || fault || stacks().has(data) || isOwn(data))
       return;
@@ -95,18 +95,18 @@ public:
     mine.state = why;
     *mine.scheduler = std::move(*mine.scheduler).resume();
   }
-  std::uint64_t givenBy(unsigned lane) const {
+  std::uint64_t publishedBy(unsigned lane) const {
     const std::size_t first =
         static_cast<std::size_t>(running - threads.data()) / kWarp * kWarp;
     if (lane >= kWarp || first + lane >= threads.size() ||
         threads[first + lane].state == State::ended)
       throw std::logic_error("a shuffle asks for lane " + std::to_string(lane) +
                              ", which the warp has not, or no longer");
-    return threads[first + lane].given;
+    return threads[first + lane].published;
   }
 
 private:
-  /// Whether it is what the emulator itself tells threads.
+  /// Returns whether the address belongs to the emulator's own state.
   bool isOwn(const void *data) const {
     return Region::of(body).has(reinterpret_cast<std::uintptr_t>(data)) ||
            (data >= threads.data() && data < threads.data() + threads.size());
@@ -146,7 +146,8 @@ void Block::resume(Thread &thread) {
   thread.fiber = std::move(thread.fiber).resume();
 }
 
-// If all that have not ended wait there, and somebody does.
+// Releases threads [first, last) if all that have not ended wait at `where`.
+// Returns whether any thread waited.
 bool Block::release(std::size_t first, std::size_t last, State where) {
   bool some = false;
   for (std::size_t i = first; i < last; ++i) {
@@ -222,12 +223,12 @@ void synchroniseBlock() { present->wait(State::atBlock); }
 
 void synchroniseWarp() { present->wait(State::atWarp); }
 
-void give(std::uint64_t bits) {
-  present->current().given = bits;
+void publish(std::uint64_t bits) {
+  present->current().published = bits;
   present->wait(State::atWarp);
 }
 
-std::uint64_t given(unsigned lane) { return present->givenBy(lane); }
+std::uint64_t published(unsigned lane) { return present->publishedBy(lane); }
 
 void beginCopy(void *to, const void *from, std::size_t bytes, bool there) {
   if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0 ||

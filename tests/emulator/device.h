@@ -1,12 +1,11 @@
-//===- device.h - CUDA's kernels, run on the host ---------------*- C++ -*-===//
+//===- device.h - CUDA kernels run on the host ------------------*- C++ -*-===//
 //
-// The source of a kernel, compiled by the host's compiler after this header
-// (CMakeLists.txt has it included before all else): every thread of a
-// block is a fiber, blocks run one after another. Threads stop at a barrier or
-// a shuffle until the others are there, and go on in an order that can be
-// reversed: a kernel that lacks a barrier gives other numbers in the other
-// order, and one that could hang throws. Speed, caches, and what a real
-// compiler makes of it are not seen here.
+// The host's compiler includes this header before a kernel's source
+// (CMakeLists.txt). Each thread of a block is a fiber, and blocks run one after
+// another. Threads stop at a barrier or shuffle until the others arrive, and
+// continue in an order that can be reversed: a kernel that lacks a barrier
+// gives different results in the two orders, and one that could hang throws.
+// Speed, caches and the device compiler are not emulated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,63 +33,66 @@
 
 namespace mtplan::emulator {
 
-/// Where a thread is.
+/// The indices and dimensions of a thread and its block.
 struct Place {
   uint3 thread, block;
-  dim3 threads, blocks; ///< of a block, of the grid
+  dim3 threads, blocks; ///< blockDim and gridDim
 };
 
-/// Of the thread that asks.
+/// Returns the place of the calling thread.
 const Place &here();
-/// Until all threads of the block that have not ended are at one.
+/// Waits until all threads of the block that have not ended wait here.
 void synchroniseBlock();
-/// Until all threads of the warp that have not ended are at one.
+/// Waits until all threads of the warp that have not ended wait here.
 void synchroniseWarp();
-/// Gives `bits` to the other lanes of the warp, who may take them until its
-/// next barrier.
-void give(std::uint64_t bits);
+/// Publishes `bits` to the other lanes of the warp until its next barrier, and
+/// waits for them.
+void publish(std::uint64_t bits);
+/// Returns the bits that a lane published.
 /// \throws std::logic_error if the warp has no such lane
-std::uint64_t given(unsigned lane);
-/// Spoils what is there; what comes, or zeros, is there after endCopies.
+std::uint64_t published(unsigned lane);
+/// Begins an asynchronous copy of `from`, or of zeros unless `there`. The
+/// destination holds NaNs until endCopies().
 /// \throws std::logic_error if an address is not a multiple of `bytes`
 void beginCopy(void *to, const void *from, std::size_t bytes, bool there);
-/// Those that this thread began.
+/// Completes the copies that this thread began.
 void endCopies();
-/// Of the block, beside what its kernel declares; nothing is known of it.
+/// Returns the block's dynamic shared memory, whose contents are undefined.
 void *launchedMemory();
 
-/// How many products of tensor cores this process has made.
+/// Returns the number of tensor-core products of this process so far.
 std::atomic<std::uint64_t> &coreProducts();
 
 enum class Order { ascending, descending };
-/// In which threads go on, from now on, of kernels of this process.
+/// Sets the order in which threads of later kernels of this process resume.
 void setOrder(Order order);
 
 /// Runs `thread` for every thread of the grid.
 /// \param shared     bytes of launchedMemory
-/// \param arguments  if there are any: all else that threads touch is a
-///                   device's
-/// \throws std::logic_error if threads wait for others that will not come, or
-///         what a thread throws
+/// \param arguments  of the kernel; if given, threads may otherwise access
+///                   only device or pinned memory
+/// \throws std::logic_error if threads wait at a barrier that others do not
+///         reach, or the exception of a thread
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
          std::size_t shared = 0, Region arguments = {});
 
-/// Whether a device takes a grid of so many blocks of so many threads.
+/// Returns whether a device supports such a grid.
 bool isOfDevice(dim3 blocks, dim3 threads);
 
-/// Bytes that kernels of this process may be allowed from now on; at first as
-/// many as of compute capability 9.0.
+/// Sets the shared memory per block that a kernel may opt in to, in bytes. The
+/// initial value is that of compute capability 9.0.
 inline constexpr int kMostSharedOfAny = 227 << 10;
 void setSharedOfDevice(int bytes);
 
-/// Bytes of launchedMemory that a kernel may be launched with.
+/// Returns the most bytes of launchedMemory() that a kernel may use.
 std::size_t mostShared(const void *kernel);
 
-/// In place of CUDA's: queues it.
+/// Queues a kernel, in place of cudaLaunchKernelEx.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(const cudaLaunchConfig_t *config,
                    void (*kernel)(Parameters...), Arguments... arguments) {
-  if (const cudaError_t why = whyElsewhere(config->stream); why != cudaSuccess)
+  if (const cudaError_t why = checkStreamDevice(config->stream);
+      why != cudaSuccess)
     return why;
   if (!isOfDevice(config->gridDim, config->blockDim))
     return cudaErrorInvalidConfiguration;
@@ -101,7 +103,7 @@ cudaError_t launch(const cudaLaunchConfig_t *config,
                                   threads = config->blockDim, shared,
                                   call = std::tuple(kernel, arguments...)] {
     try {
-      // What a thread reads of the host's is the call, and where it is.
+      // Threads may read host memory only in `call`, the arguments.
       run(
           blocks, threads,
           [&call] {
@@ -110,7 +112,7 @@ cudaError_t launch(const cudaLaunchConfig_t *config,
           },
           shared, Region::of(call));
     } catch (const std::logic_error &error) {
-      // Whoever asked for it may not live to tell.
+      // The exception may end the process before anyone prints it.
       std::cerr << "a kernel: " << error.what() << std::endl;
       throw;
     }
@@ -121,9 +123,9 @@ template <typename T> T shuffled(T value, unsigned lane) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  give(bits);
-  bits = given(lane);
-  // Nobody gives anew before all have taken.
+  publish(bits);
+  bits = published(lane);
+  // No lane publishes again before all have read.
   synchroniseWarp();
   std::memcpy(&value, &bits, sizeof(T));
   return value;
@@ -136,7 +138,7 @@ inline unsigned laneHere() {
 
 } // namespace mtplan::emulator
 
-// The words of the language.
+// Keywords of CUDA C++.
 #undef __global__
 #undef __device__
 #undef __host__
@@ -149,7 +151,7 @@ inline unsigned laneHere() {
 #define __host__
 #define __forceinline__ inline
 #define __noinline__
-// One block runs at a time on a thread of the host.
+// A host thread runs one block at a time.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define threadIdx (::mtplan::emulator::here().thread)
@@ -163,12 +165,12 @@ inline void __syncthreads() { ::mtplan::emulator::synchroniseBlock(); }
 
 inline void __syncwarp() { ::mtplan::emulator::synchroniseWarp(); }
 
-/// Rounded on its own, not with what is added to it.
+/// Rounded to nearest, without contraction to an FMA.
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 
-/// Four of the eight bytes of low and high, a digit of `which` for each.
+/// Selects four bytes of high:low, each by a 4-bit digit of `which`.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
   const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
   unsigned chosen = 0;
@@ -187,10 +189,10 @@ template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
 }
 
 inline int __any_sync(unsigned, int holds) {
-  ::mtplan::emulator::give(holds != 0);
+  ::mtplan::emulator::publish(holds != 0);
   std::uint64_t any = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
-    any |= ::mtplan::emulator::given(lane);
+    any |= ::mtplan::emulator::published(lane);
   ::mtplan::emulator::synchroniseWarp();
   return any != 0;
 }

@@ -1,4 +1,4 @@
-//===- graphs.cpp - Captures of streams, run on the host ------------------===//
+//===- graphs.cpp - CUDA graphs emulated on the host ----------------------===//
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@ using namespace mtplan::emulator;
 
 namespace {
 
-/// A graph under way. Its work is made in the order of its capture.
+/// A graph launch in progress. Its work is created in the order of capture.
 class Launch {
 public:
   explicit Launch(const std::vector<Node> &theNodes)
@@ -33,7 +33,7 @@ public:
 private:
   bool advanceOne() {
     const std::vector<std::size_t> some =
-        machine().pace == Pace::last
+        machine().order == StreamOrder::last
             ? std::vector<std::size_t>(ready.rbegin(), ready.rend())
             : std::vector<std::size_t>(ready.begin(), ready.end());
     for (const std::size_t i : some) {
@@ -55,7 +55,7 @@ private:
   std::set<std::size_t> ready;
 };
 
-/// Whether every stream's last node comes before the origin's end.
+/// Returns whether the origin's last node depends on every stream's last node.
 bool isJoined(const Captured &captured) {
   std::vector<bool> before(captured.nodes.size(), false);
   std::vector<std::size_t> open = captured.origin->alsoAfter;
@@ -76,7 +76,7 @@ bool isJoined(const Captured &captured) {
   return true;
 }
 
-/// That a capture has begun, or ended.
+/// Counts a capture as begun (`change` 1) or ended (-1).
 void count(const Captured &captured, int change) {
   openCaptures += change;
   if (captured.mode != cudaStreamCaptureModeRelaxed)
@@ -120,6 +120,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   *graph = nullptr;
+  const std::lock_guard lock(machine().mutex);
   const std::shared_ptr<Captured> captured = stream->captured;
   if (!captured || captured->origin != stream)
     return cudaErrorStreamCaptureUnmatched;
@@ -156,7 +157,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
       return launch->advance();
     });
   };
-  return put(stream, work, std::ranges::any_of(graph->nodes, &Node::meets));
+  return put(stream, work, std::ranges::any_of(graph->nodes, &Node::mayWait));
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   delete graph;

@@ -1,4 +1,4 @@
-//===- in_flight.cpp - Work that may still wait for others ----------------===//
+//===- in_flight.cpp - Work that may wait for other devices ---------------===//
 
 #include "tests/emulator/in_flight.h"
 
@@ -10,13 +10,13 @@
 namespace mtplan::emulator {
 void setMemoryWatch(bool isKept, std::chrono::milliseconds lateness) {
   const std::lock_guard lock(machine().mutex);
-  machine().flights.isWatched = isKept;
-  machine().flights.lateness = lateness;
+  machine().inFlight.isWatched = isKept;
+  machine().inFlight.lateness = lateness;
 }
 
 std::vector<std::string> takeMemoryFaults() {
   const std::lock_guard lock(machine().mutex);
-  return std::exchange(machine().flights.faults, {});
+  return std::exchange(machine().inFlight.faults, {});
 }
 
 cudaError_t whyNoMemoryNow(const char *call) {
@@ -24,21 +24,21 @@ cudaError_t whyNoMemoryNow(const char *call) {
   cudaGetDevice(&device);
   Machine &all = machine();
   std::unique_lock lock(all.mutex);
-  InFlight &flights = all.flights;
-  if (!flights.isWatched || all.devices < 2)
+  InFlight &inFlight = all.inFlight;
+  if (!inFlight.isWatched || all.devices < 2)
     return cudaSuccess;
   if (device == all.devices - 1) {
-    const std::chrono::milliseconds time = flights.lateness;
+    const std::chrono::milliseconds time = inFlight.lateness;
     lock.unlock();
     std::this_thread::sleep_for(time);
     lock.lock();
   }
-  if (flights.devices.empty())
+  if (inFlight.devices.empty())
     return cudaSuccess;
-  flights.faults.push_back(std::string(call) + " on device " +
-                           std::to_string(device) + ", while device " +
-                           std::to_string(flights.devices.begin()->second) +
-                           " may wait for others");
+  inFlight.faults.push_back(std::string(call) + " on device " +
+                            std::to_string(device) + ", while device " +
+                            std::to_string(inFlight.devices.begin()->second) +
+                            " may wait for others");
   return cudaErrorNotPermitted;
 }
 

@@ -1,9 +1,8 @@
-//===- in_flight.h - Work that may still wait for others --------*- C++ -*-===//
+//===- in_flight.h - Work that may wait for other devices -------*- C++ -*-===//
 //
-// CUDA's memory calls may wait until no device works that others reach into. A
-// process with several of them that asks for memory while one waits for another
-// so may stand still for ever, seldom enough to be found on no machine. Here
-// the call fails.
+// CUDA's memory calls may wait for other devices. A process that allocates
+// while one of its devices waits for another may therefore deadlock, too rarely
+// for a test to see it. On the emulator such a call fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,47 +20,48 @@
 
 namespace mtplan::emulator {
 
-/// From now on, of this process: where there are several devices no memory may
-/// be asked for or given back while one of them was given work that waits for
-/// others (enqueuePolled) and the host has not waited for its end. NCCL asks
-/// for some to make communicators, and for connections at first calls.
-/// \param lateness  what every such call takes on the last device: who goes on
-///                  without it is far ahead then
+/// Turns the check on or off in this process. In a process with several
+/// devices, memory calls fail while a device may have work that waits for
+/// others (enqueuePolled) and the host has not waited for its end. NCCL
+/// allocates for communicators and, at first calls, for connections.
+/// \param lateness  delay of every such call on the last device, so that ranks
+///                  that do not wait for it are far ahead
 void setMemoryWatch(bool isKept, std::chrono::milliseconds lateness = {});
-/// What that forbade since the last time.
+/// Returns the calls that failed since the last time.
 std::vector<std::string> takeMemoryFaults();
 
-/// Why the call may not be made now. Not under the machine's mutex.
+/// Returns why a memory call may not be made now, or cudaSuccess. The caller
+/// must not hold the machine's mutex.
 cudaError_t whyNoMemoryNow(const char *call);
 
-/// Work that waits for others, by number.
-using Flights = std::set<std::uint64_t>;
+/// Numbers of work that waits for other devices.
+using PendingWork = std::set<std::uint64_t>;
 
-/// What of it may not have ended, as far as the host knows.
+/// Work that may not have ended, as far as the host knows.
 class InFlight {
 public:
   std::uint64_t begin(int device) {
     devices[++last] = device;
     return last;
   }
-  /// The host has waited for all of them.
-  void end(const Flights &ended) {
+  /// Removes work that the host has waited for.
+  void end(const PendingWork &ended) {
     for (const std::uint64_t one : ended)
       devices.erase(one);
   }
-  /// For all of a device.
+  /// Removes all work of a device.
   void endAll(int device) {
     std::erase_if(devices,
                   [&](const auto &one) { return one.second == device; });
   }
-  /// `to` comes after those, too.
-  void add(Flights &to, const Flights &those) const {
+  /// Adds those of `those` that have not ended to `to`.
+  void add(PendingWork &to, const PendingWork &those) const {
     for (const std::uint64_t one : those)
       if (devices.contains(one))
         to.insert(one);
   }
 
-  std::map<std::uint64_t, int> devices; ///< by number
+  std::map<std::uint64_t, int> devices; ///< by number of the work
   bool isWatched = false;
   std::chrono::milliseconds lateness{};
   std::vector<std::string> faults;

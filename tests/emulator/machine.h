@@ -1,6 +1,6 @@
 //===- machine.h - Streams, events and graphs of devices --------*- C++ -*-===//
 //
-// What streams.cpp and graphs.cpp share. All is the mutex's.
+// State that streams.cpp and graphs.cpp share, guarded by Machine::mutex.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +23,14 @@ namespace mtplan::emulator {
 
 using Make = std::function<Polled()>;
 
-/// A piece of a graph. Those it waits for come before it.
+/// A node of a graph. The nodes `after`, which it waits for, precede it.
 struct Node {
   Make make;
   std::vector<std::size_t> after;
-  bool meets = false; ///< it waits for others
+  bool mayWait = false; ///< for other devices
 };
 
-/// What is being captured from a stream and those that joined it.
+/// A capture, of a stream and those that joined it.
 struct Captured {
   cudaStream_t origin;
   std::vector<Node> nodes;
@@ -40,29 +40,29 @@ struct Captured {
   unsigned long long number = 0;
 };
 
-/// That this thread has begun and not ended, but for relaxed ones.
+/// Open captures of this thread that are not in relaxed mode.
 extern thread_local int captures;
-/// That this thread has begun and not ended, of any mode.
+/// Open captures of this thread in any mode.
 extern thread_local int openCaptures;
-/// Whether this thread may not do what would have to wait, and could not be
-/// captured: for one of its own, or of any thread that forbids it to all.
+/// Returns whether a capture, of this thread or in global mode of any thread,
+/// forbids this thread calls that synchronise.
 bool isForbidden();
 
-/// Of the whole process.
+/// The emulated devices of the process.
 struct Machine {
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<cudaStream_t> streams; ///< in the order in which they were made
-  Pace pace = Pace::first;
-  int devices = 1;
-  int threads = 1, waiting = 0; ///< that queue work; of them
-  std::uint64_t meetings = 0;   ///< of all threads
-  std::uint64_t happenings = 0;
-  unsigned long long captures = 0;    ///< that were begun
-  int launches = 0;                   ///< of graphs
-  std::atomic<int> globalCaptures{0}; ///< that are open
-  bool timesInGraphs = true;          ///< are told
-  InFlight flights;
+  std::vector<cudaStream_t> streams; ///< in order of creation
+  StreamOrder order = StreamOrder::first;
+  std::atomic<int> devices{1};  ///< setDevices()
+  int threads = 1, waiting = 0; ///< that queue work; of these, how many wait
+  std::uint64_t waitRounds = 0; ///< times that all threads waited
+  std::uint64_t workDone = 0;
+  unsigned long long captures = 0;    ///< begun so far
+  int launches = 0;                   ///< of graphs so far
+  std::atomic<int> globalCaptures{0}; ///< open ones in global mode
+  bool timesInGraphs = true;          ///< setTimesInGraphs()
+  InFlight inFlight;
 
   bool advance(cudaStream_t stream);
   bool advanceAny(cudaStream_t asked);
@@ -72,15 +72,15 @@ Machine &machine();
 
 inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// What an event that was recorded waits for.
-struct Happening {
+/// The state of an event that was recorded on a stream.
+struct EventState {
   bool done = false;
-  std::uint64_t when = 0; ///< among all
-  Flights past;           ///< that it comes after
+  std::uint64_t when = 0; ///< position among all work
+  PendingWork past;       ///< the event follows these
 };
 
-/// While there is one the memory of devices may be touched; else it is out of
-/// the host's reach, as it is on a machine that has devices.
+/// While an object exists, device memory is accessible. Otherwise an access by
+/// the host faults, as on a machine with devices.
 struct WithinReach {
   WithinReach();
   ~WithinReach();
@@ -88,28 +88,27 @@ struct WithinReach {
   WithinReach &operator=(const WithinReach &) = delete;
 };
 
-/// Puts work on a stream, or what makes it into the stream's capture.
-/// \param meets  it waits for others
-cudaError_t put(cudaStream_t stream, const Make &make, bool meets = false);
+/// Queues work on a stream, or adds a node to the stream's capture.
+/// \param mayWait  the work may wait for other devices
+cudaError_t put(cudaStream_t stream, const Make &make, bool mayWait = false);
 
 } // namespace mtplan::emulator
 
 struct CUstream_st {
   int device = 0;
   std::deque<mtplan::emulator::Polled> work;
-  mtplan::emulator::Flights past; ///< of what it was given so far
+  mtplan::emulator::PendingWork past; ///< queued work that may not have ended
   std::shared_ptr<mtplan::emulator::Captured> captured;
-  std::size_t last = mtplan::emulator::kNone; ///< its last node
-  std::vector<std::size_t> alsoAfter; ///< what its next node follows, too
+  std::size_t last = mtplan::emulator::kNone; ///< last captured node
+  std::vector<std::size_t> alsoAfter; ///< more predecessors of the next node
 };
 
 struct CUevent_st {
   int device = 0;
   bool keepsTime = false, isOfGraph = false;
-  std::shared_ptr<mtplan::emulator::Happening>
-      happening; ///< null: never recorded
+  std::shared_ptr<mtplan::emulator::EventState> state; ///< null: never recorded
   std::shared_ptr<mtplan::emulator::Captured> captured;
-  std::size_t node = mtplan::emulator::kNone; ///< in it
+  std::size_t node = mtplan::emulator::kNone; ///< in `captured`
 };
 
 struct CUgraph_st {

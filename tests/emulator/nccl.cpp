@@ -1,4 +1,4 @@
-//===- nccl.cpp - NCCL, without a device ----------------------------------===//
+//===- nccl.cpp - NCCL emulated on the host -------------------------------===//
 
 #include "tests/emulator/nccl.h"
 
@@ -24,24 +24,24 @@
 
 using namespace mtplan::emulator;
 
-/// One rank's end.
+/// A rank's communicator.
 struct ncclComm {
   std::shared_ptr<Clique> clique;
   int rank = 0, device = 0;
   bool blocks = true;
-  bool refused = false; ///< could not be made
+  bool refused = false; ///< initialisation failed
   bool aborted = false, finalised = false;
-  /// How many of each were put on streams, or launched with a graph.
+  /// Numbers of calls so far, including those of launched graphs.
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
   std::set<Kind> called;
-  /// Gone when all that holds what was called is: what waits, and graphs.
+  /// Tokens of queued work and graphs; each expires with its owner.
   std::vector<std::weak_ptr<char>> held;
   std::uint64_t launches = 0, completed = 0;
-  /// Called, but not queued yet, of a communicator that does not block: until
-  /// somebody asks how it is.
+  /// Calls of a non-blocking communicator that ncclCommGetAsyncError has yet
+  /// to queue.
   std::vector<std::function<void()>> waiting;
-  bool queueing = false; ///< somebody queues what waited
+  bool queueing = false; ///< a thread is queueing `waiting`
 };
 
 namespace mtplan::emulator {
@@ -49,17 +49,18 @@ namespace {
 
 using Comm = std::shared_ptr<ncclComm>;
 
-/// Of all that follows. Work takes it while it is run, so that nothing may be
-/// queued under it.
+/// Guards the variables below. Work locks it while it runs, so that work must
+/// not be queued under the lock.
 std::mutex mutex;
 std::condition_variable changed;
-std::map<std::string, std::shared_ptr<Clique>> cliques; ///< by unique ids
+std::map<std::string, std::shared_ptr<Clique>> cliques; ///< by unique IDs
 std::map<ncclComm_t, Comm> alive;
 std::uint64_t ids = 0;
 std::set<int> failing, stalled, silent, broken; ///< devices
 int libraryVersion = NCCL_VERSION_CODE;
 int launches = 0;
 
+/// Runs `action` without the lock.
 void outside(std::unique_lock<std::mutex> &lock,
              const std::function<void()> &action) {
   lock.unlock();
@@ -67,8 +68,8 @@ void outside(std::unique_lock<std::mutex> &lock,
   lock.lock();
 }
 
-/// Operations of one communicator that were called together, as work of the
-/// device: comes to them, then waits for the others to come.
+/// Returns the device's work for grouped operations of a communicator: it
+/// arrives at them, then waits until the other ranks arrive.
 Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
   const std::lock_guard lock(mutex);
   auto all = std::make_shared<std::vector<Numbered>>();
@@ -79,21 +80,21 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
                                           : comm->collectives;
     all->push_back({operation, next++});
   }
-  return [comm, all, number = comm->launches++, came = false]() mutable {
+  return [comm, all, number = comm->launches++, arrived = false]() mutable {
     const std::lock_guard held(mutex);
     if (comm->aborted)
       return true;
-    if (!came) {
+    if (!arrived) {
       if (comm->completed != number || silent.contains(comm->device))
         return false;
       for (const Numbered &one : *all)
         comm->clique->arrive(comm->rank, one);
-      came = true;
+      arrived = true;
     }
     for (const Numbered &one : *all)
-      if (!comm->clique->isMet(comm->rank, one))
+      if (!comm->clique->isReady(comm->rank, one))
         return false;
-    // What is called together is in no order.
+    // Grouped calls have no order; the reverse exposes code that needs one.
     for (auto one = all->rbegin(); one != all->rend(); ++one)
       comm->clique->complete(comm->rank, *one);
     ++comm->completed;
@@ -101,8 +102,8 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
   };
 }
 
-/// Whether the rank's first calls of a kind may make connections, for which the
-/// library asks for memory.
+/// Returns false if this is the rank's first call of a kind, which allocates
+/// for connections, and allocation is forbidden now (in_flight.h).
 bool mayConnect(ncclComm &comm, const std::vector<Operation> &operations,
                 std::unique_lock<std::mutex> &lock) {
   bool isNew = false, may = true;
@@ -130,8 +131,8 @@ void launch(const Comm &comm, const std::vector<Operation> &operations,
     outside(lock, queue);
 }
 
-/// Whether those that the operations need have made a call, too: the first
-/// makes connections.
+/// Returns whether all ranks that the operations involve have made their first
+/// call, which connects them.
 bool areConnected(const ncclComm &comm,
                   const std::vector<Operation> &operations) {
   const Clique &clique = *comm.clique;
@@ -144,13 +145,13 @@ bool areConnected(const ncclComm &comm,
          });
 }
 
-/// Whether something will still do what was called: streams, or graphs.
+/// Returns whether streams or graphs still have calls of the communicator.
 bool isHeld(const ncclComm &comm) {
   return std::ranges::any_of(comm.held,
                              [](const auto &one) { return !one.expired(); });
 }
 
-/// As the library does: until no graph has calls of it any more.
+/// Waits until no stream or graph has calls of the communicator, like NCCL.
 void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   while (isHeld(comm)) {
     outside(lock, advance);
@@ -158,21 +159,21 @@ void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   }
 }
 
-/// Where a call goes. Those of a group that go to the same are one launch.
-struct Whither {
+/// The target of a call. Grouped calls with the same target are one launch.
+struct LaunchTarget {
   Comm comm;
   cudaStream_t stream = nullptr;
-  unsigned long long capture = 0; ///< 0: it is queued
-  bool operator==(const Whither &) const = default;
+  unsigned long long capture = 0; ///< 0: not captured
+  bool operator==(const LaunchTarget &) const = default;
 };
 
 /// Calls of this thread between ncclGroupStart and ncclGroupEnd.
-struct Together {
+struct OpenGroup {
   int depth = 0;
-  std::vector<std::pair<Whither, Operation>> operations;
+  std::vector<std::pair<LaunchTarget, Operation>> operations;
   std::vector<Comm> made;
 };
-thread_local Together together;
+thread_local OpenGroup openGroup;
 
 ncclResult_t stateOf(ncclComm &comm) {
   if (comm.refused)
@@ -182,7 +183,7 @@ ncclResult_t stateOf(ncclComm &comm) {
   const Clique &clique = *comm.clique;
   if (clique.joined < clique.size() || stalled.contains(comm.device))
     return ncclInProgress;
-  // The library says so to all.
+  // Every rank sees ncclInvalidUsage if two share a device.
   for (int rank = 0; rank < clique.size(); ++rank)
     for (int other = 0; other < rank; ++other)
       if (clique.devices[rank] == clique.devices[other])
@@ -197,14 +198,14 @@ ncclResult_t stateOf(ncclComm &comm) {
 }
 
 ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
-  Together all = std::exchange(together, {});
+  OpenGroup all = std::exchange(openGroup, {});
   for (const auto &[one, its] : all.operations)
     for (const auto &[other, of] : all.operations)
       if (one.comm == other.comm && one.capture != other.capture)
-        return ncclInvalidUsage; // all of one capture, or of none
-  // By communicator and stream, in the order of the first call of each.
+        return ncclInvalidUsage; // Calls must share a capture.
+  // Launch by communicator and stream, in the order of their first calls.
   while (!all.operations.empty()) {
-    const Whither where = all.operations.front().first;
+    const LaunchTarget where = all.operations.front().first;
     std::vector<Operation> those;
     std::erase_if(all.operations, [&](const auto &one) {
       if (one.first == where)
@@ -250,8 +251,8 @@ ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
     return ncclInvalidUsage;
   ncclRegistry().see(handle, operation.isTransfer(),
                      touchedBy(operation, comm->rank, comm->clique->size()));
-  together.operations.push_back({{comm, stream, capture}, operation});
-  if (together.depth > 0)
+  openGroup.operations.push_back({{comm, stream, capture}, operation});
+  if (openGroup.depth > 0)
     return ncclSuccess;
   if (const ncclResult_t result = flush(lock); result != ncclSuccess)
     return result;
@@ -314,7 +315,7 @@ int ncclCommunicators() {
 
 } // namespace mtplan::emulator
 
-// Parameters are called as in the header, which the lint asks for, too.
+// Parameters have the names of the library's header.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
@@ -386,8 +387,8 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks,
   *newcomm = comm.get();
   alive[comm.get()] = comm;
   changed.notify_all();
-  together.made.push_back(comm);
-  return together.depth > 0 ? ncclSuccess : flush(lock);
+  openGroup.made.push_back(comm);
+  return openGroup.depth > 0 ? ncclSuccess : flush(lock);
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks,
                                     ncclUniqueId commId, int rank,
@@ -408,7 +409,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError) {
   *asyncError = stateOf(*its);
   if (*asyncError != ncclSuccess || its->waiting.empty())
     return ncclSuccess;
-  // Who asks meanwhile hears that it is in progress.
+  // Meanwhile, other threads see ncclInProgress.
   if (std::exchange(its->queueing, true)) {
     *asyncError = ncclInProgress;
     return ncclSuccess;
@@ -468,16 +469,16 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
 }
 
 ncclResult_t ncclGroupStart() {
-  ++together.depth;
+  ++openGroup.depth;
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
-  if (together.depth == 0)
+  if (openGroup.depth == 0)
     return ncclInvalidUsage;
-  if (--together.depth > 0)
+  if (--openGroup.depth > 0)
     return ncclSuccess;
   std::unique_lock lock(mutex);
-  const auto calls = together.operations;
+  const auto calls = openGroup.operations;
   const ncclResult_t result = flush(lock);
   changed.notify_all();
   const bool waits = std::ranges::any_of(

@@ -1,19 +1,18 @@
-//===- nccl.h - NCCL, without a device: what tests make of it ---*- C++ -*-===//
+//===- nccl.h - NCCL emulated, with injected failures -----------*- C++ -*-===//
 //
-// nccl.cpp has the library's functions for ranks that are threads of one
-// process, each with a device of its own (cudaSetDevice, streams.h's
-// setDevices). Operations go in the order of streams, and of a communicator in
-// the order of their calls; one runs once its partners have come to theirs, on
-// the device. A send does not end before its receive has come. What does not
-// match waits for ever, as in the library. Results have the bits of the host's
-// transports (runtime/communicator/reduce.h).
+// nccl.cpp implements NCCL for ranks that are threads of one process, each with
+// its own device (cudaSetDevice, setDevices in streams.h). Operations run in
+// stream order and, within a communicator, in call order, once all partners
+// have arrived on their devices. A send ends with its receive. Mismatched calls
+// wait forever, as in NCCL. Results have the bits of the host transports
+// (runtime/communicator/reduce.h).
 //
-// A communicator that does not block says ncclInProgress while it is made, and
-// at its first call until all of its ranks have made one; what was called is
-// queued when ncclCommGetAsyncError no longer says so. What was captured is
-// called when its graph is launched, in the order of the capture. Calls of a
-// group are in no order, and all are captured together or none. Whichever call
-// ends a communicator takes until its graphs are gone.
+// A non-blocking communicator returns ncclInProgress during initialisation and
+// at its first call until all of its ranks have made one. Its calls are queued
+// once ncclCommGetAsyncError no longer returns that. Captured calls are made
+// when their graph is launched, in capture order. Grouped calls have no order,
+// and are captured together or not at all. Destroying or aborting a
+// communicator waits until its graphs are destroyed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +25,7 @@
 
 namespace mtplan::emulator {
 
-/// What goes wrong from now on, of this process, while this lives.
+/// Injects failures in this process while the object exists.
 class NcclFaults {
 public:
   NcclFaults() = default;
@@ -34,48 +33,48 @@ public:
   NcclFaults(const NcclFaults &) = delete;
   NcclFaults &operator=(const NcclFaults &) = delete;
 
-  /// Communicators of this device are not made: ncclSystemError.
+  /// Initialisation on this device fails with ncclSystemError.
   void failInit(int device);
-  /// Nor are they refused: they stay in progress.
+  /// Initialisation on this device stays ncclInProgress.
   void stallInit(int device);
-  /// What this device queues of NCCL never begins.
+  /// NCCL calls that this device queues never begin.
   void silence(int device);
-  /// ncclCommGetAsyncError says ncclRemoteError to communicators of this one.
+  /// ncclCommGetAsyncError reports ncclRemoteError on this device.
   void breakDown(int device);
-  /// ncclMemAlloc has no memory of this device.
+  /// ncclMemAlloc fails on this device.
   void failAllocation(int device);
-  /// The library is of this version, as NCCL_VERSION has it.
+  /// Sets the version of the library, in the format of NCCL_VERSION.
   void setVersion(int version);
-  /// Communicators of this device register no memory: ncclSystemError.
+  /// ncclCommRegister fails on this device with ncclSystemError.
   void failRegistration(int device);
 };
 
-/// What was put on streams, or into graphs, since the last time: calls of a
-/// communicator and a stream that are grouped are one.
+/// Returns the number of launches, queued or captured, since the last call.
+/// Grouped calls of a communicator and a stream are one launch.
 int takeNcclLaunches();
-/// Communicators that were made and neither destroyed nor aborted.
+/// Returns the number of communicators neither destroyed nor aborted.
 int ncclCommunicators();
-/// Pieces of memory that NCCL has allocated and that were not freed.
+/// Returns the number of allocations of ncclMemAlloc that were not freed.
 int ncclAllocations();
 
-/// Communicators that have ended, by what their collectives were given: all of
-/// it registered memory, some, or none.
+/// Numbers of ended communicators whose collectives used only registered
+/// memory, some, or none.
 struct NcclUse {
   int registered = 0, mixed = 0, plain = 0;
-  int messages = 0; ///< sends and receipts of registered memory
+  int messages = 0; ///< sends and receives of registered memory
   bool operator==(const NcclUse &) const = default;
 };
 inline void PrintTo(const NcclUse &use, std::ostream *out) {
   *out << use.registered << " registered, " << use.mixed << " mixed, "
        << use.plain << " plain, " << use.messages << " messages";
 }
-/// Since the last time.
+/// Returns the counts since the last call.
 NcclUse takeNcclUse();
-/// What was done to memory against NCCL's rules since the last time: written by
-/// one of several calls in a group and touched by another, registered where it
-/// was not allocated by ncclMemAlloc, registered twice, deregistered without,
-/// freed while registered or in use, or left registered with a communicator
-/// that is destroyed.
+/// Returns the violations of NCCL's memory rules since the last call: memory
+/// that one call of a group writes and another accesses; registration of memory
+/// not from ncclMemAlloc, or twice; deregistration of unregistered memory;
+/// freeing of memory that is registered or in use; and a communicator that is
+/// destroyed with memory registered.
 std::vector<std::string> takeNcclMisuses();
 
 } // namespace mtplan::emulator

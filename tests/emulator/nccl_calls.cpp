@@ -4,7 +4,7 @@
 
 using namespace mtplan::emulator;
 
-// Parameters are called as in the header, which the lint asks for, too.
+// Parameters have the names of the library's header.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 

@@ -1,4 +1,4 @@
-//===- nccl_clique.cpp - What ranks of a communicator do together ---------===//
+//===- nccl_clique.cpp - State that a communicator's ranks share ----------===//
 
 #include "tests/emulator/nccl_clique.h"
 
@@ -50,13 +50,13 @@ char *at(void *data, std::size_t bytes) {
 }
 
 /// Executes a collective for all ranks.
-void carryOut(const std::map<int, Operation> &came) {
-  const Operation &any = came.begin()->second;
+void carryOut(const std::map<int, Operation> &calls) {
+  const Operation &any = calls.begin()->second;
   const std::size_t bytes = any.count * bytesOf(any.type);
   const auto reduce = [&](std::size_t from, const std::vector<int> &to) {
     std::vector<const void *> sources;
-    sources.reserve(came.size());
-    for (const auto &[rank, operation] : came)
+    sources.reserve(calls.size());
+    for (const auto &[rank, operation] : calls)
       sources.push_back(at(operation.in, from));
     // An output may alias an input of the same call.
     std::vector<char> result(bytes);
@@ -65,32 +65,32 @@ void carryOut(const std::map<int, Operation> &came) {
                            sources, {&output, 1}, 0,
                            static_cast<std::int64_t>(any.count));
     for (const int rank : to)
-      std::memcpy(came.at(rank).out, result.data(), bytes);
+      std::memcpy(calls.at(rank).out, result.data(), bytes);
   };
   switch (any.kind) {
   case Kind::allReduce: {
     std::vector<int> all;
-    all.reserve(came.size());
-    for (const auto &[rank, operation] : came)
+    all.reserve(calls.size());
+    for (const auto &[rank, operation] : calls)
       all.push_back(rank);
     return reduce(0, all);
   }
   case Kind::reduce:
     return reduce(0, {any.peer});
   case Kind::reduceScatter:
-    for (const auto &[rank, operation] : came)
+    for (const auto &[rank, operation] : calls)
       reduce(rank * bytes, {rank});
     return;
   case Kind::allGather:
-    for (const auto &[from, source] : came)
-      for (const auto &[to, target] : came)
+    for (const auto &[from, source] : calls)
+      for (const auto &[to, target] : calls)
         if (at(target.out, from * bytes) != source.in)
           std::memcpy(at(target.out, from * bytes), source.in, bytes);
     return;
   case Kind::broadcast:
-    for (const auto &[to, target] : came)
-      if (target.out != came.at(any.peer).in)
-        std::memcpy(target.out, came.at(any.peer).in, bytes);
+    for (const auto &[to, target] : calls)
+      if (target.out != calls.at(any.peer).in)
+        std::memcpy(target.out, calls.at(any.peer).in, bytes);
     return;
   default:
     return;
@@ -133,11 +133,11 @@ void Clique::arrive(int rank, const Numbered &one) {
     (one.operation.kind == Kind::send ? message.sent : message.received) =
         one.operation;
   } else {
-    meetings[one.number].came[rank] = one.operation;
+    collectives[one.number].calls[rank] = one.operation;
   }
 }
 
-bool Clique::isMet(int rank, const Numbered &one) {
+bool Clique::isReady(int rank, const Numbered &one) {
   if (one.operation.isTransfer()) {
     const Message &message = messageOf(rank, one);
     if (message.done || aborted)
@@ -146,12 +146,12 @@ bool Clique::isMet(int rank, const Numbered &one) {
            message.sent->count == message.received->count &&
            message.sent->type == message.received->type;
   }
-  const Meeting &meeting = meetings[one.number];
-  if (meeting.done || aborted)
-    return meeting.done;
-  const auto &came = meeting.came;
-  return static_cast<int>(came.size()) == size() &&
-         std::ranges::all_of(came, [&](const auto &of) {
+  const Collective &collective = collectives[one.number];
+  if (collective.done || aborted)
+    return collective.done;
+  const auto &calls = collective.calls;
+  return static_cast<int>(calls.size()) == size() &&
+         std::ranges::all_of(calls, [&](const auto &of) {
            return of.second.matches(one.operation);
          });
 }
@@ -164,9 +164,9 @@ void Clique::complete(int rank, const Numbered &one) {
                   message.sent->count * bytesOf(message.sent->type));
     return;
   }
-  Meeting &meeting = meetings[one.number];
-  if (!std::exchange(meeting.done, true))
-    carryOut(meeting.came);
+  Collective &collective = collectives[one.number];
+  if (!std::exchange(collective.done, true))
+    carryOut(collective.calls);
 }
 
 } // namespace mtplan::emulator

@@ -1,4 +1,4 @@
-//===- nccl_clique.h - What ranks of a communicator do together -*- C++ -*-===//
+//===- nccl_clique.h - State that a communicator's ranks share --*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EMULATOR_NCCL_CLIQUE_H
 #define MTPLAN_TESTS_EMULATOR_NCCL_CLIQUE_H
@@ -32,7 +32,7 @@ struct Operation {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< or root
+  int peer = 0; ///< or the root
 
   bool isTransfer() const {
     return kind == Kind::send || kind == Kind::receive;
@@ -43,50 +43,50 @@ struct Operation {
   }
 };
 
-/// Puts it on the stream, or with the others of a group of calls (nccl.cpp).
+/// Queues an operation on a stream, or adds it to the open group (nccl.cpp).
 ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
                       const Operation &operation);
 
-/// What a call reads or writes.
+/// Memory that a call reads or writes.
 struct Touched {
   const void *data = nullptr;
   std::size_t bytes = 0;
   bool isWritten = false;
 };
-/// Of a rank, one of `ranks`.
+/// Returns the memory that an operation accesses on `rank`, one of `ranks`.
 std::vector<Touched> touchedBy(const Operation &operation, int rank, int ranks);
 
-/// A collective of a communicator, or a message of two ranks: the others have
-/// the same number.
+/// An operation with its number, which is the same on all participating ranks.
 struct Numbered {
   Operation operation;
   std::uint64_t number = 0;
 };
 
-/// What all ranks of a communicator share.
+/// The state that all ranks of a communicator share.
 class Clique {
 public:
   explicit Clique(int ranks) : devices(ranks, -1), launched(ranks, 0) {}
 
   int size() const { return static_cast<int>(devices.size()); }
 
-  /// The rank's device has come to it.
+  /// Notes that the rank's device has reached the operation.
   void arrive(int rank, const Numbered &one);
-  /// Whether all have come to it and do the same, before one was aborted.
-  bool isMet(int rank, const Numbered &one);
-  /// Does all ranks' part of it, the first time.
+  /// Returns whether all ranks have reached it with matching calls, before any
+  /// aborted.
+  bool isReady(int rank, const Numbered &one);
+  /// Executes the operation for all ranks, unless that was done.
   void complete(int rank, const Numbered &one);
 
-  std::vector<int> devices; ///< by rank; -1: has not come
+  std::vector<int> devices; ///< by rank; -1: not initialised
   int joined = 0;
   std::vector<int> launched; ///< how many launches, by rank
   int finalised = 0;
-  bool aborted = false; ///< one of them
+  bool aborted = false; ///< by any rank
 
 private:
-  /// What each rank came with.
-  struct Meeting {
-    std::map<int, Operation> came;
+  /// The calls of a collective, by rank.
+  struct Collective {
+    std::map<int, Operation> calls;
     bool done = false;
   };
   struct Message {
@@ -96,8 +96,8 @@ private:
 
   Message &messageOf(int rank, const Numbered &one);
 
-  std::map<std::uint64_t, Meeting> meetings;
-  /// By sender, receiver and number.
+  std::map<std::uint64_t, Collective> collectives;
+  /// Keyed by sender, receiver and number.
   std::map<std::tuple<int, int, std::uint64_t>, Message> messages;
 };
 

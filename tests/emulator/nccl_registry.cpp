@@ -1,4 +1,4 @@
-//===- nccl_registry.cpp - Memory that NCCL knows -------------------------===//
+//===- nccl_registry.cpp - Memory registered with NCCL --------------------===//
 
 #include "tests/emulator/nccl_registry.h"
 
@@ -47,7 +47,7 @@ NcclRegistry &ncclRegistry() {
 }
 
 ncclResult_t NcclRegistry::allocate(void **data, std::size_t bytes) {
-  if (whyHomeless() != cudaSuccess ||
+  if (checkDeviceChosen() != cudaSuccess ||
       whyNoMemoryNow("ncclMemAlloc") != cudaSuccess)
     return ncclUnhandledCudaError;
   const int device = presentDevice();
@@ -59,7 +59,7 @@ ncclResult_t NcclRegistry::allocate(void **data, std::size_t bytes) {
   *data = std::aligned_alloc(kGranularity, length);
   if (!*data)
     return ncclUnhandledCudaError;
-  std::memset(*data, 0xA5, bytes); // of memory nothing is known
+  std::memset(*data, 0xA5, bytes); // New memory has undefined contents.
   pieces[byteOf(*data)] = {length, device};
   bytesTaken(device) += length;
   return ncclSuccess;

@@ -1,8 +1,7 @@
-//===- nccl_registry.h - Memory that NCCL knows -----------------*- C++ -*-===//
+//===- nccl_registry.h - Memory registered with NCCL ------------*- C++ -*-===//
 //
-// What was allocated by ncclMemAlloc, and which communicators have it
-// registered. The library forgives some of what is noted here as misuse, and
-// some it does not notice until it is too late.
+// Tracks allocations of ncclMemAlloc and their registrations by communicators.
+// Reports misuse that the library tolerates or detects too late.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,27 +22,27 @@
 
 namespace mtplan::emulator {
 
-/// Of the whole process.
+/// The registrations of the process.
 class NcclRegistry {
 public:
   ncclResult_t allocate(void **data, std::size_t bytes);
   ncclResult_t free(void *data);
-  /// \param comm  lives, and was not finalised
+  /// Registers memory. \param comm  open (isNcclOpen())
   ncclResult_t enter(ncclComm_t comm, const void *data, std::size_t bytes,
                      void **handle);
   ncclResult_t leave(ncclComm_t comm, void *handle);
-  /// What a call of the communicator reads and writes.
+  /// Notes the memory that a call of the communicator accesses.
   void see(ncclComm_t comm, bool isTransfer,
            const std::vector<Touched> &touched);
-  /// Calls of a rank that are made together.
+  /// Checks grouped calls of a rank for overlapping memory.
   void seeTogether(const std::vector<Operation> &operations, int rank,
                    int ranks);
-  /// The communicator goes. If it is not aborted, nothing may be left of it.
+  /// Ends a communicator, which must have no registrations unless aborted.
   void end(ncclComm_t comm, bool aborted);
   void misuse(const std::string &what);
 
-  std::mutex mutex;                          ///< of what follows
-  std::set<int> unallocating, unregistering; ///< devices
+  std::mutex mutex;                          ///< guards the members below
+  std::set<int> unallocating, unregistering; ///< devices where these fail
   std::vector<std::string> misuses;
   NcclUse use;
   struct Piece {
@@ -54,15 +53,16 @@ public:
 
 private:
   struct Member {
-    std::map<const std::byte *, std::size_t> ranges; ///< their sizes
-    int known = 0, unknown = 0;                      ///< collectives
+    std::map<const std::byte *, std::size_t> ranges; ///< bytes, by address
+    /// Collectives on registered and on other memory.
+    int known = 0, unknown = 0;
   };
   std::map<ncclComm_t, Member> members;
 };
 
 NcclRegistry &ncclRegistry();
 
-/// Whether it lives and was not finalised.
+/// Returns whether the communicator is neither destroyed nor finalised.
 bool isNcclOpen(ncclComm_t comm);
 
 } // namespace mtplan::emulator

@@ -1,4 +1,4 @@
-//===- races.cpp - Threads that touch the same memory ---------------------===//
+//===- races.cpp - Data races of kernels ----------------------------------===//
 
 #include "tests/emulator/races.h"
 
@@ -10,7 +10,7 @@ namespace mtplan::emulator {
 
 namespace {
 
-constexpr std::uintptr_t kUnit = 2; // bytes; the least that kernels share
+constexpr std::uintptr_t kUnit = 2; // bytes; the smallest type of kernels
 
 std::string namesOf(const char *what, int one, int other, bool writes) {
   return std::string(what) + " " + std::to_string(one) + " and " +
@@ -23,7 +23,7 @@ std::string namesOf(const char *what, int one, int other, bool writes) {
 Region declaredShared() {
   static thread_local const Region region = [] {
     Region found;
-    // The program itself comes first.
+    // The first entry is the program itself.
     dl_iterate_phdr(
         [](dl_phdr_info *info, std::size_t, void *to) {
           for (int i = 0; i < info->dlpi_phnum; ++i)

@@ -1,11 +1,10 @@
-//===- races.h - Threads that touch the same memory -------------*- C++ -*-===//
+//===- races.h - Data races of kernels --------------------------*- C++ -*-===//
 //
-// The compiler tells of every access of a kernel's source to memory, as it does
-// for sanitizers; who hears of it is here. Two threads of a block that touch
-// the same memory, one of which writes, need a barrier of the block between
-// them; two blocks of a launch must not at all. Beside these, what a block
-// shares is written before it is read, memory is a device's or pinned, and
-// addresses are such as the types want.
+// Checks the memory accesses of kernels, which the compiler instruments as for
+// ThreadSanitizer. Two threads of a block that access the same memory, at least
+// one of them writing, need a barrier between them; two blocks of a launch must
+// not do so at all. Also, shared memory is written before it is read, other
+// memory is the device's or pinned, and addresses are aligned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,63 +31,63 @@ struct Region {
   }
 };
 
-/// While there is one, of kernels of this process: such faults end them.
+/// While an object exists, faulty accesses end the kernels of this process.
 struct WatchedAccesses {
   WatchedAccesses();
   ~WatchedAccesses();
   WatchedAccesses(const WatchedAccesses &) = delete;
   WatchedAccesses &operator=(const WatchedAccesses &) = delete;
 };
-/// By the thread of a block that runs, if there is one.
+/// Notes an access by the running thread of a block, if there is one.
 void touched(const void *data, std::size_t bytes, bool writes);
-/// As what it is not aligned for.
+/// Notes an access to a misaligned address.
 void misplaced(const void *data);
-/// How many so far.
+/// Returns the number of checked accesses so far.
 std::uint64_t accessesWatched();
 
-/// What is known of the accesses of one launch. One block runs at a time.
+/// The accesses of one launch, whose blocks run one after another.
 class Accesses {
 public:
-  /// \param theArguments  of the kernel; none: it may touch what it likes
+  /// \param theArguments  of the kernel; empty: all host memory is allowed
   explicit Accesses(Region theArguments) : arguments(theArguments) {}
 
-  /// \param memory  of the block, beside what its kernel declares
+  /// Begins a block. \param memory  its dynamic shared memory
   void beginBlock(const void *memory, std::size_t bytes);
-  /// Threads of the block have met.
+  /// Notes that all threads of the block passed a barrier.
   void meet() { ++meeting; }
-  /// By a thread of the block. "": there is nothing wrong with it.
+  /// Notes an access by a thread. Returns an error, or "".
   std::string note(const void *data, std::size_t bytes, bool writes,
                    int thread);
 
 private:
-  /// Who touched it last, of those that nothing keeps apart.
+  /// The last accesses since a barrier.
   struct Touched {
     std::uint64_t when = 0;
     int writer = -1;
     std::array<int, 2> readers{-1, -1};
 
-    /// Whom the access of `who` clashes with, or -1.
+    /// Adds an access. Returns a thread or block that it races with, or -1.
     int add(std::uint64_t now, int who, bool writes);
   };
   struct Place {
     Touched byThreads, byBlocks;
-    std::uint64_t writtenIn = 0; ///< block, counted from 1
+    std::uint64_t writtenIn = 0; ///< number of the block, from 1
   };
 
   bool isShared(std::uintptr_t address) const;
   bool isReached(std::uintptr_t address);
 
-  std::unordered_map<std::uintptr_t, Place> places; ///< two bytes each
+  std::unordered_map<std::uintptr_t, Place> places; ///< units of two bytes
   std::uint64_t block = 0, meeting = 0;
   const Region arguments;
-  Region shared; ///< of the block, beside what its kernel declares
-  Region known;  ///< where the last access was
+  Region shared; ///< dynamic shared memory of the block
+  Region known;  ///< allocation of the last access
 };
 
-/// Of the memory that a device sees: its own, or what is pinned. Empty: the
-/// address is elsewhere.
+/// Returns the device or pinned allocation that contains the address, or an
+/// empty region.
 Region regionOf(std::uintptr_t address);
-/// Of what kernels declare to be shared, which is the calling thread's.
+/// Returns the thread-local storage that holds __shared__ variables.
 Region declaredShared();
 
 } // namespace mtplan::emulator

@@ -1,7 +1,8 @@
-//===- runtime.cpp - CUDA's memory, without a device ----------------------===//
+//===- runtime.cpp - CUDA's memory and devices on the host ----------------===//
 //
-// What runtime/cuda calls, in place of the library. Memory of the device is out
-// of reach but while the device works.
+// Implements CUDA's memory functions that runtime/cuda calls, and the
+// properties of devices. Device memory is accessible only while the device
+// works.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <sys/mman.h>
@@ -19,11 +21,9 @@
 
 using namespace mtplan::emulator;
 
-extern "C" bool emulatorIsCapturing();
-
 namespace {
 
-/// Where the address is among pieces, or empty.
+/// Returns the allocation that contains the address, or an empty region.
 template <typename Pieces>
 Region pieceOf(const Pieces &pieces, std::uintptr_t at) {
   for (const auto &[first, bytes] : pieces)
@@ -33,7 +33,7 @@ Region pieceOf(const Pieces &pieces, std::uintptr_t at) {
   return {};
 }
 
-/// What is pinned, by address.
+/// Pinned allocations: bytes by address.
 struct Pinned {
   std::mutex mutex;
   std::map<const std::byte *, std::size_t> pieces;
@@ -51,7 +51,7 @@ Pinned &pinned() {
   return all;
 }
 
-/// Pages of devices, by address, and how many may touch them now.
+/// Device allocations: bytes by address, and the number of WithinReach objects.
 struct DevicePages {
   std::mutex mutex;
   std::map<void *, std::size_t> pieces;
@@ -68,22 +68,23 @@ DevicePages &devicePages() {
   return all;
 }
 
+std::vector<std::string> deviceNames; ///< nameDevices()
+
 cudaError_t whyNoMemory(const char *call) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
   if (const cudaError_t why = whyNoMemoryNow(call); why != cudaSuccess)
     return why;
-  return emulatorIsCapturing() ? cudaErrorStreamCaptureUnsupported
-                               : cudaSuccess;
+  return isForbidden() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
-// Of memory nothing is known.
+// Fills new memory, whose contents are undefined.
 constexpr int kUnknown = 0xA5;
 
 cudaError_t allocate(void **data, std::size_t size) {
   if (const cudaError_t why = whyNoMemory("cudaMallocHost"); why != cudaSuccess)
     return why;
-  // As aligned as the device's own.
+  // The alignment of device memory.
   constexpr std::size_t kUnit = 256;
   const std::size_t length = (size + kUnit - 1) / kUnit * kUnit;
   *data = std::aligned_alloc(kUnit, length);
@@ -121,6 +122,8 @@ Region regionOf(std::uintptr_t address) {
   return pieceOf(pinned().pieces, address);
 }
 
+void nameDevices(const std::vector<std::string> &names) { deviceNames = names; }
+
 std::atomic<std::size_t> &bytesTaken(int device) {
   constexpr int kMost = 64;
   static std::array<std::atomic<std::size_t>, kMost> taken{};
@@ -131,7 +134,7 @@ std::atomic<std::size_t> &bytesTaken(int device) {
 
 extern "C" {
 
-// Errors are told by the calls themselves.
+// Every call returns its own error.
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t error) {
   switch (error) {
@@ -161,6 +164,20 @@ const char *cudaGetErrorString(cudaError_t error) {
   default:
     return "another error";
   }
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count)
+    return cudaErrorInvalidDevice;
+  *prop = {};
+  const auto number = static_cast<std::size_t>(device);
+  const std::string name =
+      number < deviceNames.size() ? deviceNames[number] : "emulated";
+  name.copy(prop->name, sizeof prop->name - 1);
+  prop->uuid.bytes[15] = static_cast<char>(1 + device);
+  return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **devPtr, size_t size) {
@@ -226,12 +243,11 @@ cudaError_t cudaFreeHost(void *ptr) {
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
                             cudaMemcpyKind kind, cudaStream_t stream) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
-  if (kind != cudaMemcpyHostToDevice || pinned().has(src) ||
-      emulatorIsCapturing())
+  if (kind != cudaMemcpyHostToDevice || pinned().has(src) || isForbidden())
     return enqueue(stream, [=] { std::memcpy(dst, src, count); });
-  // From pages that may be moved CUDA takes a copy first.
+  // CUDA copies from pageable memory before it returns.
   const auto *bytes = static_cast<const std::byte *>(src);
   return enqueue(stream,
                  [dst, copy = std::vector<std::byte>(bytes, bytes + count)] {
@@ -241,7 +257,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count,
                             cudaStream_t stream) {
-  if (const cudaError_t why = whyElsewhere(stream); why != cudaSuccess)
+  if (const cudaError_t why = checkStreamDevice(stream); why != cudaSuccess)
     return why;
   return enqueue(stream, [=] { std::memset(devPtr, value, count); });
 }

@@ -1,7 +1,7 @@
-//===- stacks.h - What fibers' threads have on their own --------*- C++ -*-===//
+//===- stacks.h - Stacks of emulated threads --------------------*- C++ -*-===//
 //
-// Stacks of one thread of the host lie side by side, so that an address is
-// known to be on one of them.
+// A host thread's fiber stacks are one allocation, so that it is fast to find
+// whether an address is on one of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace mtplan::emulator {
 
-/// Room for the threads of a block; pages are taken when they are used.
+/// Stacks for the threads of a block; pages are allocated on first use.
 class Stacks {
 public:
   static constexpr std::size_t kBytes = 128 << 10, kMost = 1024;
@@ -53,18 +53,18 @@ private:
   std::vector<std::byte *> free;
 };
 
-/// Of the calling thread.
+/// Returns the stacks of the calling host thread.
 inline Stacks &stacks() {
   static thread_local Stacks its;
   return its;
 }
 
-/// As Boost wants to be given them.
+/// A stack allocator for Boost's fibers.
 struct OfStacks {
   boost::context::stack_context allocate() {
     boost::context::stack_context stack;
     stack.size = Stacks::kBytes;
-    stack.sp = stacks().take() + Stacks::kBytes; // they grow down
+    stack.sp = stacks().take() + Stacks::kBytes; // Stacks grow down.
     return stack;
   }
   void deallocate(boost::context::stack_context &stack) noexcept {

@@ -1,9 +1,9 @@
-//===- standalone.cpp - What a program that stands alone needs beside -----===//
+//===- standalone.cpp - Settings for emitted programs ---------------------===//
 //
-// Linked to emitted programs only: as many devices as MTPLAN_DEVICES says, with
-// a thread each, whose streams go on as MTPLAN_PACE says, the watch over memory
-// calls with its MTPLAN_LATENESS in ms, and the one function of NCCL that
-// nobody else calls.
+// Linked to emitted programs only. Environment variables set the number of
+// devices and threads (MTPLAN_DEVICES), the order of streams (MTPLAN_PACE) and
+// the delay of memory calls in ms (MTPLAN_LATENESS). Defines ncclCommSplit,
+// which only emitted programs call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,12 @@
 
 namespace {
 
-/// What one rank said when it split its communicator.
+/// The arguments of one rank's ncclCommSplit.
 struct Part {
   int rank, color, key;
 };
 
-/// One split, until all ranks have come to it.
+/// A split that waits for all ranks.
 struct Split {
   std::vector<Part> parts;
   std::map<int, ncclUniqueId> ids; ///< by color
@@ -35,19 +35,21 @@ struct Split {
 
 std::mutex mutex;
 std::condition_variable changed;
-std::map<int, Split> splits;      ///< by their number
-std::map<ncclComm_t, int> called; ///< how many, by who calls
+std::map<int, Split> splits;      ///< by number
+std::map<ncclComm_t, int> called; ///< splits so far, by communicator
 
 [[maybe_unused]] const bool kSet = [] {
   if (const char *devices = std::getenv("MTPLAN_DEVICES"))
     for (const auto set :
          {mtplan::emulator::setDevices, mtplan::emulator::setThreads})
       set(std::atoi(devices));
-  using mtplan::emulator::Pace;
-  const std::map<std::string, Pace> paces = {
-      {"first", Pace::first}, {"last", Pace::last}, {"asked", Pace::asked}};
+  using mtplan::emulator::StreamOrder;
+  const std::map<std::string, StreamOrder> paces = {
+      {"first", StreamOrder::first},
+      {"last", StreamOrder::last},
+      {"asked", StreamOrder::asked}};
   if (const char *pace = std::getenv("MTPLAN_PACE"))
-    mtplan::emulator::setPace(paces.at(pace));
+    mtplan::emulator::setStreamOrder(paces.at(pace));
   const char *lateness = std::getenv("MTPLAN_LATENESS");
   mtplan::emulator::setMemoryWatch(
       true, std::chrono::milliseconds(lateness ? std::atoi(lateness) : 0));
@@ -56,7 +58,7 @@ std::map<ncclComm_t, int> called; ///< how many, by who calls
 
 } // namespace
 
-/// Of one communicator of the process.
+/// Supports one parent communicator per process.
 extern "C" ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
                                       ncclComm_t *newcomm,
                                       ncclConfig_t * /*config*/) {

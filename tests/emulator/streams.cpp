@@ -1,4 +1,4 @@
-//===- streams.cpp - What is queued on a device, run on the host ----------===//
+//===- streams.cpp - CUDA streams and events on the host ------------------===//
 
 #include <utility>
 
@@ -17,15 +17,15 @@ Machine &machine() {
 
 bool isForbidden() { return captures > 0 || machine().globalCaptures > 0; }
 
-// One piece of work; false if it has to wait.
+// Runs one piece of work; returns false if it has to wait.
 bool Machine::advance(cudaStream_t stream) {
   if (stream->work.empty())
     return false;
-  // Before it runs: it may throw, and is not to be run again then.
+  // Removes the work first, because work that throws must not run again.
   Polled work = std::move(stream->work.front());
   stream->work.pop_front();
   if (work()) {
-    ++happenings;
+    ++workDone;
     changed.notify_all();
     return true;
   }
@@ -34,22 +34,23 @@ bool Machine::advance(cudaStream_t stream) {
 }
 
 bool Machine::advanceAny(cudaStream_t asked) {
-  if (pace == Pace::asked && asked && advance(asked))
+  if (order == StreamOrder::asked && asked && advance(asked))
     return true;
   const std::size_t count = streams.size();
   for (std::size_t i = 0; i < count; ++i)
-    if (advance(streams[pace == Pace::last ? count - 1 - i : i]))
+    if (advance(streams[order == StreamOrder::last ? count - 1 - i : i]))
       return true;
   return false;
 }
 
-cudaError_t put(cudaStream_t stream, const Make &make, bool meets) {
+// Does what put() does, for callers that hold the machine's mutex.
+static cudaError_t putLocked(cudaStream_t stream, const Make &make,
+                             bool mayWait = false) {
   Machine &all = machine();
-  const std::lock_guard lock(all.mutex);
   if (!stream->captured) {
     stream->work.push_back(make());
-    if (meets)
-      stream->past.insert(all.flights.begin(stream->device));
+    if (mayWait)
+      stream->past.insert(all.inFlight.begin(stream->device));
     all.changed.notify_all();
     return cudaSuccess;
   }
@@ -59,8 +60,13 @@ cudaError_t put(cudaStream_t stream, const Make &make, bool meets) {
   if (stream->last != kNone)
     after.push_back(stream->last);
   stream->last = into.nodes.size();
-  into.nodes.push_back({make, after, meets});
+  into.nodes.push_back({make, after, mayWait});
   return cudaSuccess;
+}
+
+cudaError_t put(cudaStream_t stream, const Make &make, bool mayWait) {
+  const std::lock_guard lock(machine().mutex);
+  return putLocked(stream, make, mayWait);
 }
 
 } // namespace mtplan::emulator
@@ -70,35 +76,35 @@ namespace {
 thread_local int currentDevice = 0;
 thread_local bool hasSaidWhich = false;
 
-/// Returns when all threads have come, or after a moment: one may wait for
-/// others elsewhere.
+/// Waits until all threads wait, but at most 20 ms: a thread may be blocked
+/// elsewhere.
 template <typename Ended>
-void meetOthers(Machine &all, std::unique_lock<std::mutex> &lock,
-                const Ended &ended) {
+void waitForOthers(Machine &all, std::unique_lock<std::mutex> &lock,
+                   const Ended &ended) {
   constexpr std::chrono::milliseconds kMoment(20);
-  const std::uint64_t meeting = all.meetings;
+  const std::uint64_t round = all.waitRounds;
   if (++all.waiting >= all.threads) {
     all.waiting = 0;
-    ++all.meetings;
+    ++all.waitRounds;
     return all.changed.notify_all();
   }
   all.changed.wait_for(lock, kMoment,
-                       [&] { return all.meetings != meeting || ended(); });
-  if (all.meetings == meeting)
+                       [&] { return all.waitRounds != round || ended(); });
+  if (all.waitRounds == round)
     --all.waiting;
 }
 
-/// Runs what is queued until `ended` says so.
+/// Runs queued work until `ended` returns true.
 template <typename Ended>
 void runUntil(Ended ended, cudaStream_t asked = nullptr) {
   const WithinReach reach;
   Machine &all = machine();
   std::unique_lock lock(all.mutex);
   if (all.threads > 1)
-    meetOthers(all, lock, ended);
+    waitForOthers(all, lock, ended);
   while (!ended())
     if (!all.advanceAny(asked))
-      // Somebody else has to queue something, or time has to pass.
+      // Another thread has to queue work, or time has to pass.
       all.changed.wait_for(lock, std::chrono::milliseconds(1));
 }
 
@@ -107,41 +113,58 @@ cudaError_t spoilt(Captured &captured, cudaError_t why) {
   return why;
 }
 
-/// Whether the stream may be waited for.
+/// Returns whether the stream is being captured; if so, the attempt to wait
+/// for it invalidates the capture.
 bool isCaptured(cudaStream_t stream) {
+  const std::lock_guard lock(machine().mutex);
   if (!stream->captured)
     return false;
   stream->captured->isSpoilt = true;
   return true;
 }
 
-/// The host has waited for what the stream was given.
+/// Notes that the host has waited for the stream's work.
 void end(cudaStream_t stream) {
-  machine().flights.end(std::exchange(stream->past, {}));
+  machine().inFlight.end(std::exchange(stream->past, {}));
 }
 
-/// Or for the event.
+/// Notes that the host has waited for the event.
 cudaError_t ended(cudaEvent_t event) {
-  machine().flights.end(event->happening->past);
+  machine().inFlight.end(event->state->past);
   return cudaSuccess;
 }
 
-/// What marks that an event has happened. The caller holds the mutex.
-Polled marking(const std::shared_ptr<Happening> &its) {
+/// Returns work that marks an event as done. It runs under the mutex.
+Polled marking(const std::shared_ptr<EventState> &its) {
   return [its] {
     its->done = true;
-    its->when = machine().happenings;
+    its->when = machine().workDone;
     return true;
   };
+}
+
+/// Records an event, for callers that hold the machine's mutex.
+cudaError_t recordLocked(cudaEvent_t event, cudaStream_t stream) {
+  if (stream->captured) {
+    const cudaError_t status =
+        putLocked(stream, [] { return Polled([] { return true; }); });
+    event->captured = stream->captured;
+    event->node = stream->last;
+    return status;
+  }
+  event->state = std::make_shared<EventState>();
+  event->captured = nullptr;
+  event->state->past = stream->past;
+  return putLocked(stream, [its = event->state] { return marking(its); });
 }
 
 } // namespace
 
 namespace mtplan::emulator {
 
-void setPace(Pace pace) {
+void setStreamOrder(StreamOrder order) {
   const std::lock_guard lock(machine().mutex);
-  machine().pace = pace;
+  machine().order = order;
 }
 
 void setThreads(int count) {
@@ -154,13 +177,13 @@ void setDevices(int count) {
   machine().devices = count;
 }
 
-cudaError_t whyHomeless() {
+cudaError_t checkDeviceChosen() {
   return machine().devices > 1 && !hasSaidWhich ? cudaErrorDeviceUninitialized
                                                 : cudaSuccess;
 }
 
-cudaError_t whyElsewhere(cudaStream_t stream) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+cudaError_t checkStreamDevice(cudaStream_t stream) {
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
   return stream->device == currentDevice ? cudaSuccess
                                          : cudaErrorInvalidResourceHandle;
@@ -177,9 +200,9 @@ int graphLaunches() {
   return machine().launches;
 }
 
-void setTimesInGraphs(bool areTold) {
+void setTimesInGraphs(bool areAccepted) {
   const std::lock_guard lock(machine().mutex);
-  machine().timesInGraphs = areTold;
+  machine().timesInGraphs = areAccepted;
 }
 
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work) {
@@ -227,7 +250,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                       unsigned /*flags*/) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
   *stream = new CUstream_st;
   (*stream)->device = currentDevice;
@@ -235,12 +258,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
   machine().streams.push_back(*stream);
   return cudaSuccess;
 }
-// CUDA returns at once and ends the stream when its work has been done.
+// CUDA returns at once and destroys the stream after its work. Here the call
+// waits.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   try {
     runUntil([&] { return stream->work.empty(); }, stream);
   } catch (...) {
-    // Nobody is left who could hear of it.
+    // No caller is left to receive the error.
   }
   const std::lock_guard lock(machine().mutex);
   std::erase(machine().streams, stream);
@@ -248,7 +272,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
   if (isCaptured(stream))
     return cudaErrorStreamCaptureUnsupported;
@@ -278,12 +302,12 @@ cudaError_t cudaDeviceSynchronize() {
     return true;
   });
   const std::lock_guard lock(machine().mutex);
-  machine().flights.endAll(currentDevice);
+  machine().inFlight.endAll(currentDevice);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
   *event = new CUevent_st;
   (*event)->device = currentDevice;
@@ -297,36 +321,26 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event->device != stream->device)
     return cudaErrorInvalidResourceHandle;
-  if (stream->captured) {
-    const cudaError_t status =
-        put(stream, [] { return Polled([] { return true; }); });
-    event->captured = stream->captured;
-    event->node = stream->last;
-    return status;
-  }
-  event->happening = std::make_shared<Happening>();
-  event->captured = nullptr;
-  {
-    const std::lock_guard lock(machine().mutex);
-    event->happening->past = stream->past;
-  }
-  return put(stream, [its = event->happening] { return marking(its); });
+  const std::lock_guard lock(machine().mutex);
+  return recordLocked(event, stream);
 }
-// Whether an external event has happened is known of its graph's last launch,
-// once that has come to it, and until then of the launch before.
+// An event that a graph records has the state of the previous launch until the
+// present launch records it.
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
                                      unsigned flags) {
-  if (flags != cudaEventRecordExternal || !stream->captured ||
-      event->device != stream->device)
-    return cudaEventRecord(event, stream);
-  event->happening = nullptr;
+  if (event->device != stream->device)
+    return cudaErrorInvalidResourceHandle;
+  const std::lock_guard lock(machine().mutex);
+  if (flags != cudaEventRecordExternal || !stream->captured)
+    return recordLocked(event, stream);
+  event->state = nullptr;
   event->captured = nullptr;
   event->isOfGraph = true;
-  return put(stream, [event] {
+  return putLocked(stream, [event] {
     return Polled([event] {
-      if (!event->happening)
-        event->happening = std::make_shared<Happening>();
-      return marking(event->happening)();
+      if (!event->state)
+        event->state = std::make_shared<EventState>();
+      return marking(event->state)();
     });
   });
 }
@@ -338,17 +352,18 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start,
       return cudaErrorCapturedEvent;
     if (one->isOfGraph && !machine().timesInGraphs)
       return cudaErrorInvalidValue;
-    if (!one->keepsTime || !one->happening)
+    if (!one->keepsTime || !one->state)
       return cudaErrorInvalidResourceHandle;
-    if (!one->happening->done)
+    if (!one->state->done)
       return cudaErrorNotReady;
   }
-  *ms = static_cast<float>(end->happening->when) -
-        static_cast<float>(start->happening->when);
+  *ms = static_cast<float>(end->state->when) -
+        static_cast<float>(start->state->when);
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned /*flags*/) {
+  const std::lock_guard lock(machine().mutex);
   if (event->captured) {
     if (!event->captured->isOpen)
       return cudaErrorCapturedEvent;
@@ -364,45 +379,44 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
   }
   if (stream->captured)
     return spoilt(*stream->captured, cudaErrorStreamCaptureIsolation);
-  if (!event->happening)
+  if (!event->state)
     return cudaSuccess;
-  {
-    const std::lock_guard lock(machine().mutex);
-    machine().flights.add(stream->past, event->happening->past);
-  }
-  return put(stream, [its = event->happening] {
+  machine().inFlight.add(stream->past, event->state->past);
+  return putLocked(stream, [its = event->state] {
     return Polled([its] { return its->done; });
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+  if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
     return why;
-  if (event->captured)
-    return cudaErrorCapturedEvent;
-  if (isForbidden())
-    return cudaErrorStreamCaptureUnsupported;
   const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
-  if (!event->happening)
-    return cudaSuccess;
-  if (event->happening->done)
-    return ended(event);
-  machine().advanceAny(nullptr);
-  return event->happening->done ? ended(event) : cudaErrorNotReady;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->captured)
     return cudaErrorCapturedEvent;
   if (isForbidden())
     return cudaErrorStreamCaptureUnsupported;
-  if (!event->happening)
+  if (!event->state)
     return cudaSuccess;
-  runUntil([its = event->happening] { return its->done; });
+  if (event->state->done)
+    return ended(event);
+  machine().advanceAny(nullptr);
+  return event->state->done ? ended(event) : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  std::shared_ptr<EventState> its;
+  {
+    const std::lock_guard lock(machine().mutex);
+    if (event->captured)
+      return cudaErrorCapturedEvent;
+    if (isForbidden())
+      return cudaErrorStreamCaptureUnsupported;
+    if (!event->state)
+      return cudaSuccess;
+    its = event->state;
+  }
+  runUntil([&its] { return its->done; });
   const std::lock_guard lock(machine().mutex);
   return ended(event);
 }
-
-/// Whether this thread may not do what would have to wait.
-bool emulatorIsCapturing() { return isForbidden(); }
 
 } // extern "C"

@@ -1,13 +1,12 @@
-//===- streams.h - What is queued on a device, run on the host --*- C++ -*-===//
+//===- streams.h - CUDA streams and events on the host ----------*- C++ -*-===//
 //
-// Work that a stream is given waits until somebody asks for its end; then it
-// runs on the thread that asks, in an order that the rules of streams and
-// events allow and that is as unlike the order of the calls as one likes. So
-// whatever was left unsaid between two streams goes wrong here.
+// Queued work is deferred until a thread waits for its end, and then runs on
+// that thread, in a chosen order that streams and events allow. This exposes
+// missing dependencies between streams.
 //
-// Graphs are captured and launched by the same rules. Of CUDA's ways to fail in
-// a capture those are here that a program can run into: what the stream may not
-// do while it is captured, events from outside, streams that are not joined.
+// Graphs are captured and launched by the same rules. A capture fails if it
+// synchronises with a captured stream, waits for an event from outside, or
+// leaves a stream unjoined.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,54 +21,54 @@
 
 namespace mtplan::emulator {
 
-/// Which of several streams goes on, if more than one can.
-enum class Pace {
-  first, ///< the one that was made first, as far as it gets
-  last,  ///< the one that was made last
-  asked, ///< what is waited for, and of the others only what that needs
+/// The order of streams when work of several can run.
+enum class StreamOrder {
+  first, ///< the oldest stream, as far as it can run
+  last,  ///< the newest stream, as far as it can run
+  asked, ///< the awaited stream, and others only as it needs them
 };
-/// From now on, of this process.
-void setPace(Pace pace);
+/// Sets the order in this process.
+void setStreamOrder(StreamOrder order);
 
-/// Threads that queue work; 1 at first. When one waits, nothing begins before
-/// the others do, or a moment has passed: else streams could only choose among
-/// what happens to be there.
+/// Sets the number of threads that queue work, initially 1. When one waits, no
+/// work begins until all wait or 20 ms have passed, so that the order applies
+/// to the streams of all threads.
 void setThreads(int count);
 
-/// Devices that there are; 1 at first. Streams and events belong to the device
-/// that is the thread's when they are made.
+/// Sets the number of devices, initially 1. Streams and events belong to the
+/// thread's device at their creation.
 void setDevices(int count);
-/// By their numbers; those behind them are called "emulated", as all are at
-/// first.
+/// Sets the devices' names, by number. Others are named "emulated".
 void nameDevices(const std::vector<std::string> &names);
 
-/// Why this thread may not begin anything: there are several devices, and it
-/// has not said which is its. CUDA takes the first, and opens a context there.
-cudaError_t whyHomeless();
-/// Why this thread may not have the stream compute: it belongs to another
-/// device than the thread's.
-cudaError_t whyElsewhere(cudaStream_t stream);
+/// Returns an error if there are several devices and this thread has not chosen
+/// one. CUDA would create a context on device 0.
+cudaError_t checkDeviceChosen();
+/// Returns an error if the stream belongs to another device than this thread's.
+cudaError_t checkStreamDevice(cudaStream_t stream);
 
-/// Of the device's memory, as cudaMemGetInfo has it: what NCCL allocated.
+/// Returns the bytes of a device that NCCL allocated, for cudaMemGetInfo.
 std::atomic<std::size_t> &bytesTaken(int device);
 
-/// Devices do some of what they can, as they do by themselves.
+/// Runs some queued work, as a device would by itself.
 void advance();
 
-/// Graphs that were launched so far, by all threads.
+/// Returns the number of graph launches so far, by all threads.
 int graphLaunches();
 
-/// Whether cudaEventElapsedTime takes events that graphs record; at first it
-/// does. From now on, of this process.
-void setTimesInGraphs(bool areTold);
+/// Sets whether cudaEventElapsedTime accepts events that graphs record,
+/// initially true.
+void setTimesInGraphs(bool areAccepted);
 
 /// Puts work on a stream.
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
 
-/// Work that may have to wait for others: is asked again until it says true.
+/// Work that may have to wait for other devices. It is called until it returns
+/// true.
 using Polled = std::function<bool()>;
-/// \param make  makes the work anew every time that it is to be done: a graph
-///              may be launched many times
+/// Queues such work.
+/// \param make  returns new work for every execution; a graph may be launched
+///              several times
 cudaError_t enqueuePolled(cudaStream_t stream,
                           const std::function<Polled()> &make);
 

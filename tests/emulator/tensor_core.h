@@ -1,10 +1,10 @@
-//===- tensor_core.h - What tensor cores do, in C++ -------------*- C++ -*-===//
+//===- tensor_core.h - Tensor cores emulated in C++ -------------*- C++ -*-===//
 //
-// In place of the instructions of runtime/cuda/device/tensor_core.cuh. Lanes
-// hold factors and sums as the PTX ISA says ("Matrix Fragments for mma.m16n8k16
-// with floating point type", "ldmatrix"). A copy that has begun spoils its
-// destination at once and lands when it is waited for: who reads too early, or
-// has it begin while others still read, gets no numbers.
+// Replaces the instructions of runtime/cuda/device/tensor_core.cuh. Lanes hold
+// matrix fragments as in the PTX ISA ("Matrix Fragments for mma.m16n8k16 with
+// floating point type", "ldmatrix"). An asynchronous copy fills its destination
+// with NaN when it begins and with data when it is waited for, so that reads in
+// between yield NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,14 +32,14 @@ void multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
     widen(left[i], own.left[i]);
   widen(right0, own.right[0]);
   widen(right1, own.right[1]);
-  emulator::give(reinterpret_cast<std::uintptr_t>(&own));
+  emulator::publish(reinterpret_cast<std::uintptr_t>(&own));
   const auto of = [](unsigned lane) {
-    return reinterpret_cast<const Factors *>(emulator::given(lane));
+    return reinterpret_cast<const Factors *>(emulator::published(lane));
   };
   const unsigned g = emulator::laneHere() / 4, t = emulator::laneHere() % 4;
   if (g + t == 0)
     ++emulator::coreProducts();
-  // Four lanes have the rows' factors, four a column's.
+  // Four lanes hold a row of the left operand, four a column of the right.
   double products[4] = {};
   for (unsigned k = 0; k < 4; ++k) {
     const Factors *const rows = of(g * 4 + k);
@@ -59,14 +59,14 @@ void multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
 
 template <bool Transposed>
 void loadMatrices(std::uint32_t (&matrices)[4], const void *row) {
-  emulator::give(reinterpret_cast<std::uintptr_t>(row));
+  emulator::publish(reinterpret_cast<std::uintptr_t>(row));
   const unsigned g = emulator::laneHere() / 4, t = emulator::laneHere() % 4;
   for (unsigned m = 0; m < 4; ++m) {
     std::uint16_t pair[2];
     for (unsigned e = 0; e < 2; ++e) {
       const unsigned r = Transposed ? t * 2 + e : g,
                      c = Transposed ? g : t * 2 + e;
-      const std::uint64_t from = emulator::given(m * 8 + r);
+      const std::uint64_t from = emulator::published(m * 8 + r);
       if (from % 16 != 0)
         throw std::logic_error("a row of a matrix is not at 16 bytes");
       pair[e] = reinterpret_cast<const std::uint16_t *>(from)[c];

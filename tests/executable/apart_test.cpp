@@ -13,7 +13,6 @@
 
 #include <gtest/gtest.h>
 
-#include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
 #include "tests/executable/run_plan.h"
 #include "tests/passes/verify/drawn_plan.h"
@@ -144,8 +143,8 @@ TEST(Apart, DeviceAndHostMemoryStaySeparate) {
   constexpr int kSteps = 2;
   const Family family{"tiny-gpt2"};
   Step step(family, 1, 1);
-  Dice dice = diceOf(family, 17);
-  const Drawn drawn = draw(dice, false, planner::layersOf(step.graph));
+  Random random = randomOf(family, 17);
+  const Drawn drawn = draw(random, false, planner::layersOf(step.graph));
   DrawnStep made(family, drawn);
   std::optional<ProofPair> pair =
       buildProofPair(*made.step.module, *made.planned);

@@ -1,24 +1,18 @@
 //===- batched_products_test.cpp - Plans with batches of products ---------===//
 //
-// Plans run on a backend that computes the products of a batch as one, in
-// reverse order: no result may depend on their order.
+// Batches are logged by the label of their first product.
 //
 //===----------------------------------------------------------------------===//
 
 #include <algorithm>
-#include <functional>
-#include <mutex>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/backend/followed.h"
-#include "runtime/plan/plan_json.h"
-#include "tests/executable/counting_queue.h"
-#include "tests/executable/run_plan.h"
-#include "tests/executable/run_process.h"
-#include "tests/runtime/plan/batch_faults.h"
+#include "tests/executable/batching_backend.h"
+#include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan {
 namespace {
@@ -30,40 +24,11 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-/// Records every batch that a rank prepares: the label of its first product and
-/// the number of products.
-class Log {
-public:
-  void add(const std::string &label, std::int64_t runs) {
-    std::scoped_lock lock(mutex);
-    batches.emplace_back(label, runs);
-  }
-  std::vector<std::pair<std::string, std::int64_t>> take() {
-    std::scoped_lock lock(mutex);
-    return std::exchange(batches, {});
-  }
-
-private:
-  std::mutex mutex;
-  std::vector<std::pair<std::string, std::int64_t>> batches;
-};
-
-Log &log() {
-  static Log all;
-  return all;
-}
-
-/// Returns the callback that each batch calls when it runs.
-std::function<void()> &onRun() {
-  static std::function<void()> call;
-  return call;
-}
-
 /// Runs the products of a batch in reverse order. A value that only a fused
 /// consumer reads is written to a private buffer.
-class Backwards : public Kernel {
+class ReversedProducts : public LoggedBatch {
 public:
-  Backwards(Backend &backend, const KernelSpec &spec, EvenRuns theRuns)
+  ReversedProducts(Backend &backend, const KernelSpec &spec, EvenRuns theRuns)
       : runs(std::move(theRuns)), kernel(backend.prepare(spec)) {
     for (std::size_t o = 0; o < spec.outputs.size(); ++o)
       between.emplace_back(
@@ -72,9 +37,9 @@ public:
                                          bytesOf(spec.outputs[o].type))
               : 0);
   }
-  void run(const Invocation &call) override {
-    if (onRun())
-      onRun()();
+
+private:
+  void runBatch(const Invocation &call) override {
     for (std::int64_t r = runs.count; r-- > 0;) {
       std::vector<const void *> inputs;
       std::vector<void *> outputs;
@@ -91,53 +56,25 @@ public:
     }
   }
 
-private:
   const EvenRuns runs;
   const std::unique_ptr<Kernel> kernel;
   std::vector<std::vector<std::byte>> between; ///< by output; empty: not fused
 };
 
-class BatchingBackend : public Backend {
+class ProductBackend : public BatchingBackend {
 public:
-  Queue &queue() override { return order; }
-  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
-    return kernels->prepare(spec);
-  }
   std::unique_ptr<Kernel> prepareEven(const KernelSpec &spec,
                                       const EvenRuns &runs) override {
-    log().add(spec.label, runs.count);
-    return std::make_unique<Backwards>(*kernels, spec, runs);
+    batchLog().add(spec.label, runs.count);
+    return std::make_unique<ReversedProducts>(*kernels, spec, runs);
   }
-
-  Counting order;
-
-private:
-  const std::unique_ptr<Backend> kernels = makeCpuBackend(1);
 };
-
-std::unique_ptr<Backend> makeBatching() {
-  return std::make_unique<BatchingBackend>();
-}
-std::unique_ptr<Backend> makePlain() { return makeCpuBackend(1); }
-
-constexpr int kSteps = 2;
-
-Plan planOf(const std::string &model, const std::vector<std::string> &flags) {
-  TestFolder folder;
-  EXPECT_EQ(compileExample(model, folder / "run", flags), "");
-  return readPlanFile(folder / "run/plan.json");
-}
 
 /// Runs the plan without batches of products and with them, and compares all
 /// results.
 void expectSameBits(const Plan &plan) {
-  ir::RunOptions options;
-  const Gathered expected = runPlan(plan, options, makePlain, 0.0, kSteps);
-  log().take();
-  const Gathered ran = runPlan(plan, options, makeBatching, 0.0, kSteps);
-  std::string worst;
-  EXPECT_EQ(worstDifference(ran, expected, worst), 0.0) << worst;
-  EXPECT_EQ(ran.gradientNorm, expected.gradientNorm);
+  mtplan::expectSameBits(plan,
+                         [] { return std::make_unique<ProductBackend>(); });
 }
 
 const std::vector<std::string> kOne{"--gpus", "1"};
@@ -170,10 +107,10 @@ const std::string &labelOf(const Stage &stage, const Found &found,
 }
 
 TEST(BatchedProducts, QueriesKeysAndValuesAreBatched) {
-  Plan plan = planOf("tiny-gpt2", kOne);
+  Plan plan = examplePlan("tiny-gpt2", kOne);
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 3),
-                                        std::pair("h.*.attn.v.dw", 3)));
+  EXPECT_THAT(batchLog().take(), ElementsAre(std::pair("h.*.attn.q", 3),
+                                             std::pair("h.*.attn.v.dw", 3)));
   const Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(plan.stages.front());
   ASSERT_THAT(batches, SizeIs(2));
@@ -186,15 +123,16 @@ TEST(BatchedProducts, QueriesKeysAndValuesAreBatched) {
 }
 
 TEST(BatchedProducts, Bf16BatchesKeepBits) {
-  expectSameBits(planOf("tiny-gpt2", {"--gpus", "1", "--precision", "bf16"}));
-  EXPECT_THAT(log().take(), SizeIs(2));
+  expectSameBits(
+      examplePlan("tiny-gpt2", {"--gpus", "1", "--precision", "bf16"}));
+  EXPECT_THAT(batchLog().take(), SizeIs(2));
 }
 
 // Queries and keys are rotated (RoPE), while values are saved for the backward
 // pass in another arena.
 TEST(BatchedProducts, OnlyProductsOfOneArenaAreBatched) {
-  expectSameBits(planOf("tiny-llama", kOne));
-  EXPECT_THAT(log().take(),
+  expectSameBits(examplePlan("tiny-llama", kOne));
+  EXPECT_THAT(batchLog().take(),
               UnorderedElementsAre(std::pair("h.*.attn.q", 2),
                                    std::pair("h.*.mlp.gate", 2),
                                    std::pair("h.*.mlp.up.dw", 2),
@@ -203,8 +141,8 @@ TEST(BatchedProducts, OnlyProductsOfOneArenaAreBatched) {
 
 // Keys and values are narrower than queries (grouped-query attention).
 TEST(BatchedProducts, OnlyProductsOfOneShapeAreBatched) {
-  expectSameBits(planOf("tiny-mistral", kOne));
-  EXPECT_THAT(log().take(),
+  expectSameBits(examplePlan("tiny-mistral", kOne));
+  EXPECT_THAT(batchLog().take(),
               UnorderedElementsAre(std::pair("h.*.mlp.gate", 2),
                                    std::pair("h.*.mlp.up.dw", 2),
                                    std::pair("h.*.attn.v.dw", 2)));
@@ -213,41 +151,41 @@ TEST(BatchedProducts, OnlyProductsOfOneShapeAreBatched) {
 // In the workspace of each stage, gradients are in the order of their products.
 TEST(BatchedProducts, EveryStageAndRankHasBatches) {
   expectSameBits(
-      planOf("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));
+      examplePlan("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));
   const std::pair forward("h.*.attn.q", 3), backward("h.*.attn.v.dw", 3);
-  EXPECT_THAT(log().take(),
+  EXPECT_THAT(batchLog().take(),
               UnorderedElementsAre(forward, forward, forward, forward, backward,
                                    backward, backward, backward));
 }
 
 // ZeRO-3 all-gathers each weight just before its product.
 TEST(BatchedProducts, CollectivesBetweenProductsPreventABatch) {
-  expectSameBits(planOf("tiny-gpt2", {"--gpus", "2", "--dp", "2", "--zero", "3",
-                                      "--hardware", "dgx-h100"}));
-  for (const auto &[label, runs] : log().take())
+  expectSameBits(examplePlan("tiny-gpt2", {"--gpus", "2", "--dp", "2", "--zero",
+                                           "3", "--hardware", "dgx-h100"}));
+  for (const auto &[label, runs] : batchLog().take())
     EXPECT_NE(label, "h.*.attn.q");
 }
 
 TEST(BatchedProducts, OnlyBatchesOfThePlanRun) {
-  Plan plan = planOf("tiny-gpt2", kOne);
+  Plan plan = examplePlan("tiny-gpt2", kOne);
   const std::vector<Found> batches = batchesOf(plan.stages.front());
   ASSERT_THAT(batches, SizeIs(2));
   std::vector<int> &gradients = batches[1].batch->instructions;
   gradients.erase(gradients.begin());
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 3),
-                                        std::pair("h.*.attn.k.dw", 2)));
+  EXPECT_THAT(batchLog().take(), ElementsAre(std::pair("h.*.attn.q", 3),
+                                             std::pair("h.*.attn.k.dw", 2)));
   plan.stages.front().programs[batches[0].program].batches.clear();
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.k.dw", 2)));
+  EXPECT_THAT(batchLog().take(), ElementsAre(std::pair("h.*.attn.k.dw", 2)));
   plan.stages.front().programs[batches[1].program].batches.clear();
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), IsEmpty());
+  EXPECT_THAT(batchLog().take(), IsEmpty());
 }
 
 TEST(BatchedProducts, LateOperandIsRejected) {
-  Plan plan = planOf("tiny-gpt2", kOne);
+  Plan plan = examplePlan("tiny-gpt2", kOne);
   Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(stage);
   ASSERT_THAT(batches, SizeIs(2));
@@ -274,12 +212,12 @@ TEST(BatchedProducts, LateOperandIsRejected) {
   products.pop_back();
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 2),
-                                        std::pair("h.*.attn.v.dw", 3)));
+  EXPECT_THAT(batchLog().take(), ElementsAre(std::pair("h.*.attn.q", 2),
+                                             std::pair("h.*.attn.v.dw", 3)));
 }
 
 TEST(BatchedProducts, UnevenDistancesAreRejected) {
-  Plan plan = planOf("tiny-gpt2", kOne);
+  Plan plan = examplePlan("tiny-gpt2", kOne);
   Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(stage);
   ASSERT_THAT(batches, SizeIs(2));
@@ -300,13 +238,13 @@ TEST(BatchedProducts, UnevenDistancesAreRejected) {
   batches[0].batch->instructions.pop_back();
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 2),
-                                        std::pair("h.*.attn.v.dw", 3)));
+  EXPECT_THAT(batchLog().take(), ElementsAre(std::pair("h.*.attn.q", 2),
+                                             std::pair("h.*.attn.v.dw", 3)));
 }
 
 // The trace has every product; the first of a batch has the time of the batch.
 TEST(BatchedProducts, BatchRunsAtItsFirstProduct) {
-  Plan plan = planOf("tiny-gpt2", kOne);
+  Plan plan = examplePlan("tiny-gpt2", kOne);
   std::vector<InstructionRun> trace;
   const auto step = [&](World &world, Backend &backend) {
     RankExecutor rank(plan, world, backend);
@@ -322,9 +260,9 @@ TEST(BatchedProducts, BatchRunsAtItsFirstProduct) {
   std::size_t runs = 0;
   std::vector<double> ran; ///< when each batch runs, in clock marks
   runOnThreads(1, {}, [&](World &world) {
-    alone = step(world, *makePlain());
+    alone = step(world, *makeCpuBackend(1));
     runs = std::exchange(trace, {}).size();
-    BatchingBackend backend;
+    ProductBackend backend;
     onRun() = [&] { ran.push_back(backend.order.now()); };
     flops = step(world, backend);
   });

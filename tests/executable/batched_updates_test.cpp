@@ -1,22 +1,16 @@
 //===- batched_updates_test.cpp - Plans with multi-tensor updates ---------===//
 //
-// Plans run on a backend that computes the updates of a batch as one kernel, in
-// reverse order: no result may depend on their order.
+// Batches are logged by the name of their kernel.
 //
 //===----------------------------------------------------------------------===//
 
-#include <functional>
-#include <mutex>
 #include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/plan/plan_json.h"
-#include "tests/executable/counting_queue.h"
-#include "tests/executable/run_plan.h"
-#include "tests/executable/run_process.h"
-#include "tests/runtime/plan/batch_faults.h"
+#include "tests/executable/batching_backend.h"
+#include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan {
 namespace {
@@ -28,97 +22,45 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-/// Records the number of runs of every batch that a rank prepares, by kernel.
-class Log {
-public:
-  void add(const std::string &kernel, std::size_t runs) {
-    std::scoped_lock lock(mutex);
-    batches[kernel].push_back(runs);
-  }
-  std::vector<std::size_t> take(const std::string &kernel) {
-    std::scoped_lock lock(mutex);
-    return std::exchange(batches[kernel], {});
-  }
-
-private:
-  std::mutex mutex;
-  std::map<std::string, std::vector<std::size_t>> batches;
-};
-
-Log &log() {
-  static Log all;
-  return all;
-}
-
-/// Returns the callback that each batch calls when it runs.
-std::function<void()> &onRun() {
-  static std::function<void()> call;
-  return call;
-}
-
 /// Runs the kernels of a batch in reverse order.
-class Backwards : public Kernel {
+class ReversedUpdates : public LoggedBatch {
 public:
-  Backwards(Backend &backend, const std::vector<FixedRun> &theRuns)
+  ReversedUpdates(Backend &backend, const std::vector<FixedRun> &theRuns)
       : runs(theRuns) {
     for (const FixedRun &run : runs)
       kernels.push_back(backend.prepare(run.spec));
   }
-  void run(const Invocation &call) override {
-    if (onRun())
-      onRun()();
+
+private:
+  void runBatch(const Invocation &call) override {
     for (std::size_t i = runs.size(); i-- > 0;)
       kernels[i]->run(runs[i].with(call.step));
   }
 
-private:
   const std::vector<FixedRun> runs;
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
-class BatchingBackend : public Backend {
+class UpdateBackend : public BatchingBackend {
 public:
-  Queue &queue() override { return order; }
-  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
-    return kernels->prepare(spec);
-  }
   std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> &runs) override {
     if (runs.empty())
       return nullptr;
-    log().add(runs[0].spec.kernel, runs.size());
-    return std::make_unique<Backwards>(*kernels, runs);
+    batchLog().add(runs[0].spec.kernel, runs.size());
+    return std::make_unique<ReversedUpdates>(*kernels, runs);
   }
-
-  Counting order;
-
-private:
-  const std::unique_ptr<Backend> kernels = makeCpuBackend(1);
 };
 
-std::unique_ptr<Backend> makeBatching() {
-  return std::make_unique<BatchingBackend>();
-}
-std::unique_ptr<Backend> makePlain() { return makeCpuBackend(1); }
-
-constexpr int kSteps = 2;
-
 Plan planOf(const std::vector<std::string> &flags) {
-  TestFolder folder;
-  EXPECT_EQ(compileExample("tiny-gpt2", folder / "run", flags), "");
-  return readPlanFile(folder / "run/plan.json");
+  return examplePlan("tiny-gpt2", flags);
 }
 
 /// Runs the plan without batches of updates and with them, and compares all
 /// results.
 void expectSameBits(const Plan &plan) {
-  ir::RunOptions options;
-  const Gathered expected = runPlan(plan, options, makePlain, 0.0, kSteps);
-  log().take("adamw");
-  const Gathered ran = runPlan(plan, options, makeBatching, 0.0, kSteps);
-  std::string worst;
-  EXPECT_EQ(worstDifference(ran, expected, worst), 0.0) << worst;
-  EXPECT_EQ(ran.gradientNorm, expected.gradientNorm);
+  mtplan::expectSameBits(plan,
+                         [] { return std::make_unique<UpdateBackend>(); });
 }
 
 /// Returns the program that updates the layers.
@@ -152,14 +94,14 @@ TEST(BatchedUpdates, AllLayersFormOneBatch) {
   ASSERT_THAT(ofLayers(plan).batches, SizeIs(1));
   EXPECT_TRUE(ofLayers(plan).batches[0].ofAllCopies);
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 32, 2));
-  EXPECT_THAT(log().take("square_sum"), ElementsAre(36));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 32, 2));
+  EXPECT_THAT(batchLog().take("square_sum"), ElementsAre(36));
 }
 
 TEST(BatchedUpdates, EveryRankHasBatches) {
   expectSameBits(planOf(
       {"--gpus", "2", "--dp", "2", "--zero", "3", "--hardware", "dgx-h100"}));
-  EXPECT_THAT(log().take("adamw"), SizeIs(6));
+  EXPECT_THAT(batchLog().take("adamw"), SizeIs(6));
 }
 
 // A layer's shards are ready before its first update, and its all-gathers
@@ -167,14 +109,14 @@ TEST(BatchedUpdates, EveryRankHasBatches) {
 TEST(BatchedUpdates, ZeroOneShardsAreBatched) {
   const Plan plan = planOf({"--gpus", "2", "--dp", "2", "--zero", "1"});
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"),
+  EXPECT_THAT(batchLog().take("adamw"),
               UnorderedElementsAre(2, 2, 16, 16, 16, 16, 2, 2));
 }
 
 TEST(BatchedUpdates, HostUpdatesAreNotBatched) {
   expectSameBits(planOf(
       {"--gpus", "1", "--offload", "optimizer", "--hardware", "dgx-h100"}));
-  EXPECT_THAT(log().take("adamw"), IsEmpty());
+  EXPECT_THAT(batchLog().take("adamw"), IsEmpty());
 }
 
 TEST(BatchedUpdates, OnlyBatchesOfThePlanRun) {
@@ -184,15 +126,15 @@ TEST(BatchedUpdates, OnlyBatchesOfThePlanRun) {
   layers.batches = {batchOf(0, 16)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 16, 16, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 16, 16, 2));
   layers.batches = {batchOf(1, 7), batchOf(7, 16)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 6, 6, 9, 9, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 6, 6, 9, 9, 2));
   for (Program &program : plan.stages.front().programs)
     program.batches.clear();
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), IsEmpty());
+  EXPECT_THAT(batchLog().take("adamw"), IsEmpty());
 }
 
 // Each layer has one batch before the copy and one after it.
@@ -208,8 +150,8 @@ TEST(BatchedUpdates, OtherKernelEndsABatch) {
   ofLayers(plan).batches = {batchOf(0, 5), batchOf(6, 17)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 5, 5, 11, 11, 2));
-  EXPECT_THAT(log().take("copy"), IsEmpty());
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 5, 5, 11, 11, 2));
+  EXPECT_THAT(batchLog().take("copy"), IsEmpty());
 }
 
 TEST(BatchedUpdates, OtherStreamEndsABatch) {
@@ -226,7 +168,7 @@ TEST(BatchedUpdates, OtherStreamEndsABatch) {
   ofLayers(plan).batches = {batchOf(0, 10), batchOf(10, 16)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 10, 10, 6, 6, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 10, 10, 6, 6, 2));
 }
 
 TEST(BatchedUpdates, WaitEndsABatch) {
@@ -236,7 +178,7 @@ TEST(BatchedUpdates, WaitEndsABatch) {
   ofLayers(plan).batches = {batchOf(0, 12), batchOf(12, 16)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 12, 12, 4, 4, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 12, 12, 4, 4, 2));
 }
 
 TEST(BatchedUpdates, TwoUpdatesOfOneParameterAreNotBatched) {
@@ -247,10 +189,10 @@ TEST(BatchedUpdates, TwoUpdatesOfOneParameterAreNotBatched) {
   ofLayers(plan).batches = {batchOf(0, 16)};
   EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 16, 16, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 16, 16, 2));
   ofLayers(plan).batches.clear();
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 2));
 }
 
 TEST(BatchedUpdates, ProgramThatRunsTwiceIsNotBatched) {
@@ -262,7 +204,7 @@ TEST(BatchedUpdates, ProgramThatRunsTwiceIsNotBatched) {
   expectNoBatchOfAll(plan, "which does not run by one entry of /apply alone");
   ofLayers(plan).batches.clear();
   expectSameBits(plan);
-  EXPECT_THAT(log().take("adamw"), ElementsAre(2, 2));
+  EXPECT_THAT(batchLog().take("adamw"), ElementsAre(2, 2));
 }
 
 // The trace has every update; the first of a batch has the time of the batch.
@@ -272,7 +214,7 @@ TEST(BatchedUpdates, BatchRunsAtItsFirstUpdate) {
   std::vector<InstructionRun> trace;
   std::vector<double> ran; ///< when each batch runs, in clock marks
   runOnThreads(1, {}, [&](World &world) {
-    BatchingBackend backend;
+    UpdateBackend backend;
     onRun() = [&] { ran.push_back(backend.order.now()); };
     RankExecutor rank(plan, world, backend);
     DrawnData data = drawnDataOf(plan, 1, 1);

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/tools/command_testing.h"
@@ -57,7 +57,7 @@ std::vector<std::string> withFaults(const FaultOrders &orders,
   std::vector<std::string> all{"env",
                                std::string("LD_PRELOAD=") + MTPLAN_FAULT_SHIM,
                                "MTPLAN_FAULT_UNDER=" + orders.under,
-                               "MTPLAN_FAULT_DO=" + orders.deed,
+                               "MTPLAN_FAULT_DO=" + orders.action,
                                "MTPLAN_FAULT_AT=" + std::to_string(orders.at),
                                "MTPLAN_FAULT_LOG=" + orders.log,
                                "MTPLAN_FAULT_SINCE=" + orders.since};
@@ -72,10 +72,7 @@ std::vector<std::string> withFaults(const FaultOrders &orders,
 Ended endOfAll(const std::vector<std::string> &command) {
   RunProcess run(command);
   Ended ended = run.end();
-  constexpr int kMost = 3000; // a killed process may take a moment to disappear
-  for (int i = 0; i < kMost && !run.left().empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_TRUE(run.left().empty());
+  EXPECT_TRUE(run.isEmptied());
   return ended;
 }
 
@@ -106,20 +103,7 @@ std::vector<std::string> differing(const std::string &one,
   return found;
 }
 
-std::vector<std::string> linesOf(const std::string &file) {
-  std::vector<std::string> lines;
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line);
-  return lines;
-}
-
-std::vector<std::string> numbersOf(const std::string &metrics) {
-  std::vector<std::string> lines = linesOf(metrics);
-  for (std::string &line : lines)
-    line.resize(std::min(line.size(), line.find(", \"skipped\"")));
-  return lines;
-}
+std::string stepFolder(int step) { return fmt::format("/step-{:08}", step); }
 
 TestFolder *FaultRuns::folder = nullptr;
 std::map<std::string, std::string> FaultRuns::references;

@@ -21,7 +21,7 @@ namespace mtplan {
 /// The faults that the shim injects into calls on files under a folder.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
-  std::string deed;     ///< an action of fault_shim.cpp; "": counts only
+  std::string action;   ///< an action of fault_shim.cpp; "": counts only
   long at = 0;          ///< number of the call, from 1; 0: each
   std::string log = {}; ///< file with a line per call; "": none
   /// The first counted call is the first whose "call path" ends with this text;
@@ -48,9 +48,10 @@ std::vector<std::string> namesIn(const std::string &folder);
 /// folders.
 std::vector<std::string> differing(const std::string &one,
                                    const std::string &other);
-std::vector<std::string> linesOf(const std::string &file);
-/// Returns the lines of a --metrics file without the times.
-std::vector<std::string> numbersOf(const std::string &metrics);
+/// Returns "/step-00000004" for step 4.
+std::string stepFolder(int step);
+/// The exit code of a process that SIGKILL ends.
+inline constexpr int kKilled = 128 + SIGKILL;
 
 /// A model whose step takes a millisecond and whose save makes a hundred calls,
 /// compiled for one rank ("one"), two ("two", tp 2) and four ("four", dp 2 and

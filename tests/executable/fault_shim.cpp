@@ -41,7 +41,7 @@
 namespace {
 
 struct Orders {
-  std::string under, deed, since;
+  std::string under, action, since;
   long at = -1; ///< -1: no call
   int log = -1;
   bool reads = false;
@@ -58,10 +58,10 @@ const Orders &orders() {
         !rank.empty() && rank != text("OMPI_COMM_WORLD_RANK"))
       return read;
     read.under = text("MTPLAN_FAULT_UNDER");
-    read.deed = text("MTPLAN_FAULT_DO");
+    read.action = text("MTPLAN_FAULT_DO");
     read.since = text("MTPLAN_FAULT_SINCE");
     read.reads = !text("MTPLAN_FAULT_READS").empty();
-    if (!read.deed.empty())
+    if (!read.action.empty())
       read.at = std::strtol(text("MTPLAN_FAULT_AT").c_str(), nullptr, 10);
     if (const std::string log = text("MTPLAN_FAULT_LOG"); !log.empty())
       read.log = static_cast<int>(
@@ -95,7 +95,7 @@ void killSession() {
 }
 
 [[noreturn]] void die() {
-  if (orders().deed == "all die")
+  if (orders().action == "all die")
     killSession();
   kill(getpid(), SIGKILL);
   for (;;)
@@ -129,18 +129,18 @@ Verdict judge(const char *call, const std::string &path, Kind kind) {
   }
   if (all.at != 0 && all.at != number)
     return {};
-  if (all.deed == "die" || all.deed == "all die") {
+  if (all.action == "die" || all.action == "all die") {
     if (kind != kWrites)
       die();
     return {0, true, true};
   }
-  if (all.deed == "half")
+  if (all.action == "half")
     return {0, true, false};
-  if (all.deed == "shrink") {
+  if (all.action == "shrink") {
     syscall(SYS_truncate, path.c_str(), 0);
     return {};
   }
-  const int error = std::atoi(all.deed.c_str());
+  const int error = std::atoi(all.action.c_str());
   if (error == EINTR) {
     if (kind == kPlain)
       return {};
@@ -287,7 +287,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int handle,
   if (handle < 0 || mapped == MAP_FAILED || !orders().reads)
     return mapped;
   if (const Orders &all = orders();
-      all.deed == "wall" && pathOf(handle).starts_with(all.under))
+      all.action == "wall" && pathOf(handle).starts_with(all.under))
     mprotect(mapped, bytes, PROT_NONE);
   const Verdict verdict = judge("mmap", pathOf(handle), kReads);
   if (verdict.error == 0 || verdict.error == EINTR)

@@ -79,7 +79,7 @@ private:
     for (std::size_t i = 0; i < elements; ++i)
       writeElement(tensor.type, expected.data(), static_cast<std::int64_t>(i),
                    values[i]);
-    rank.look(tensor, copy, [&](const std::byte *data) {
+    rank.read(tensor, copy, [&](const std::byte *data) {
       seen.wrong += std::memcmp(data, expected.data(), expected.size()) != 0;
     });
     return view.elements();

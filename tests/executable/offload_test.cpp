@@ -14,7 +14,6 @@
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_queries.h"
 #include "tests/executable/fault_runs.h"
-#include "tests/tools/command_testing.h"
 
 namespace mtplan {
 namespace {
@@ -133,24 +132,6 @@ TEST_P(Offload, HostRunsTheUpdate) {
     }
     EXPECT_EQ(up, std::ssize(stage.parameters));
   }
-}
-
-// Plans may have features that cannot be compiled yet.
-TEST(Uncompiled, UncompiledFeaturesAreReported) {
-  TestFolder folder;
-  auto said = [&](std::vector<std::string> flags) {
-    flags.insert(flags.end(), {"--hardware", "dgx-h100", "--gpus", "2", "--dp",
-                               "2", "--zero", "3"});
-    return compileExample("tiny-gpt2", folder / "run", flags);
-  };
-  EXPECT_THAT(said({"--offload", "optimizer", "--emit", "cuda"}),
-              HasSubstr("error: --emit: an optimizer that is offloaded to the "
-                        "host's memory cannot be written into a program that "
-                        "stands alone yet; plan with --offload none\n"));
-  EXPECT_THAT(said({"--tiles", "2"}),
-              HasSubstr("error: -o: weights in tiles are planned and priced, "
-                        "but not compiled yet; plan with --tiles 1\n"));
-  EXPECT_EQ(contentOf(folder / "run/plan.json"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(

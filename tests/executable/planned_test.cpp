@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/search/given_plan.h"
+#include "planner/search/solve_candidate.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_queries.h"
 #include "tests/executable/run_plan.h"

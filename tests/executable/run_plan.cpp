@@ -16,7 +16,7 @@
 #include "passes/schedule/stage_contents.h"
 #include "planner/search/space/setting.h"
 #include "runtime/backend/element.h"
-#include "runtime/executor/index_walk.h"
+#include "runtime/executor/step_data.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 
@@ -31,6 +31,20 @@ constexpr const char *kGradient = "gradient of ", *kFirst = "first moment of ",
                      *kSecond = "second moment of ";
 
 } // namespace
+
+void setElementType(mlir::ModuleOp module, mlir::FloatType type) {
+  auto change = [&](mlir::Value value) {
+    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+    if (tensor && llvm::isa<mlir::FloatType>(tensor.getElementType()))
+      value.setType(mlir::RankedTensorType::get(tensor.getShape(), type));
+  };
+  module.walk([&](mlir::Operation *op) {
+    llvm::for_each(op->getResults(), change);
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        llvm::for_each(block.getArguments(), change);
+  });
+}
 
 Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
               int microBatches, bool offloads, bool overlapsReductions) {
@@ -61,16 +75,16 @@ Plan alone(mlir::ModuleOp logical, int microBatches, bool offloads) {
                   microBatches, offloads);
 }
 
-void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
-            const std::string &name, double tolerance, Gathered::Whole &whole,
-            std::vector<std::string> &faults) {
+void collect(const RankExecutor &rank, const Tensor &tensor, int copy,
+             const std::string &name, double tolerance, Gathered::Whole &whole,
+             std::vector<std::string> &faults) {
   TensorView view = rank.place().viewOf(tensor);
   std::int64_t elements = 1;
   for (const runtime::Span &piece : view.pieces)
     elements *= piece.global;
   whole.elements.resize(sized(elements));
   whole.known.resize(sized(elements));
-  rank.look(tensor, copy, [&](const std::byte *data) {
+  rank.read(tensor, copy, [&](const std::byte *data) {
     forEachElement(view, [&](std::int64_t local, std::int64_t global) {
       double value = readElement(tensor.type, data, local);
       double &kept = whole.elements[sized(global)];
@@ -131,8 +145,8 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
         ir::TensorKey key{parameter.label, parameter.firstCopy + copy};
         auto keep = [&](const Tensor &tensor, const char *kind,
                         Gathered::Table &table) {
-          gather(rank, tensor, copy, kind + key.name(), tolerance, table[key],
-                 all.faults);
+          collect(rank, tensor, copy, kind + key.name(), tolerance, table[key],
+                  all.faults);
         };
         keep(parameter.gradient, kGradient, all.gradients);
         keep(parameter.value, "", all.parameters);

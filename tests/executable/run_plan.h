@@ -46,6 +46,10 @@ runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
                        bool overlapsReductions = false);
 
+/// Sets the element type of every floating-point tensor of `module`, which may
+/// be at any stage, to `type`.
+void setElementType(mlir::ModuleOp module, mlir::FloatType type);
+
 /// Compiles the model for one rank.
 runtime::Plan alone(mlir::ModuleOp logical, int microBatches,
                     bool offloads = false);
@@ -53,9 +57,9 @@ runtime::Plan alone(mlir::ModuleOp logical, int microBatches,
 /// Adds a rank's shard of one layer's tensor to `whole`, and appends to
 /// `faults` if another rank holds a value that differs by more than
 /// `tolerance`.
-void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
-            int copy, const std::string &name, double tolerance,
-            Gathered::Whole &whole, std::vector<std::string> &faults);
+void collect(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
+             int copy, const std::string &name, double tolerance,
+             Gathered::Whole &whole, std::vector<std::string> &faults);
 
 using MakeBackend = std::function<std::unique_ptr<runtime::Backend>()>;
 

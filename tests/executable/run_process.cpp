@@ -2,6 +2,7 @@
 
 #include "tests/executable/run_process.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -89,7 +90,7 @@ std::vector<std::string> Ended::lines(const std::string &start) const {
   return found;
 }
 
-std::string Ended::said(int rank) const {
+std::string Ended::lastMessage(int rank) const {
   const auto all = lines("rank " + std::to_string(rank) + ": ");
   return all.empty() ? "" : all.back();
 }
@@ -190,6 +191,13 @@ std::vector<pid_t> RunProcess::left() const {
   return found;
 }
 
+bool RunProcess::isEmptied() const {
+  const auto until = Clock::now() + std::chrono::seconds(30);
+  while (!left().empty() && Clock::now() < until)
+    std::this_thread::sleep_for(milliseconds(10));
+  return left().empty();
+}
+
 std::vector<std::string> underMpi(int ranks,
                                   const std::vector<std::string> &arguments) {
   if (std::string(MTPLAN_WITH_MPI).empty() ||
@@ -271,21 +279,6 @@ std::vector<std::string> underSrun(int ranks,
                  arguments);
 }
 
-TestFolder::TestFolder(const std::string &parent) {
-  static std::atomic<int> count = 0;
-  path = ((parent.empty() ? std::filesystem::temp_directory_path()
-                          : std::filesystem::path(parent)) /
-          ("mtrun-test-" + std::to_string(getpid()) + "-" +
-           std::to_string(count++)))
-             .string();
-  std::filesystem::create_directories(path);
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-}
-
 Ran runHere(const std::vector<std::string> &arguments) {
   std::ostringstream out;
   WholeLines lines;
@@ -318,6 +311,21 @@ std::string compileExample(const std::string &model, const std::string &folder,
 std::string contentOf(const std::string &file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<std::string> linesOf(const std::string &file) {
+  std::vector<std::string> lines;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> numbersOf(const std::string &metrics) {
+  std::vector<std::string> lines = linesOf(metrics);
+  for (std::string &line : lines)
+    line.resize(std::min(line.size(), line.find(", \"skipped\"")));
+  return lines;
 }
 
 } // namespace mtplan

@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#include "tests/base/test_helpers.h"
+
 namespace mtplan {
 
 /// The text that tests train on.
@@ -29,7 +31,7 @@ struct Ended {
   /// Returns the rest of the lines that start with `start`.
   std::vector<std::string> lines(const std::string &start) const;
   /// Returns the last message of a process rank.
-  std::string said(int rank) const;
+  std::string lastMessage(int rank) const;
 };
 
 /// A command in a session of its own, so that all its processes can be found.
@@ -55,6 +57,9 @@ public:
   Ended end();
   /// Returns the processes of the session that exist now.
   std::vector<pid_t> left() const;
+  /// Waits until no process of the session exists, because a killed process may
+  /// take a moment to disappear. Returns false after 30 seconds.
+  bool isEmptied() const;
 
 private:
   std::string written() const;
@@ -79,28 +84,15 @@ underTorchrun(int ranks, const std::vector<std::string> &arguments);
 std::vector<std::string> underSrun(int ranks,
                                    const std::vector<std::string> &arguments);
 
-/// A folder for a test, which the destructor removes.
-class TestFolder {
-public:
-  /// \param parent  "": the folder of temporary files
-  explicit TestFolder(const std::string &parent = "");
-  ~TestFolder();
-  TestFolder(const TestFolder &) = delete;
-  TestFolder &operator=(const TestFolder &) = delete;
-  std::string operator/(const std::string &name) const {
-    return path + "/" + name;
-  }
-
-private:
-  std::string path;
-};
-
 /// Compiles an example or a model file to `folder`, for CPU ranks unless the
 /// flags choose other hardware. Returns the errors of mtplan.
 std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags);
 
 std::string contentOf(const std::string &file);
+std::vector<std::string> linesOf(const std::string &file);
+/// Returns the lines of a --metrics file without the times.
+std::vector<std::string> numbersOf(const std::string &metrics);
 
 } // namespace mtplan
 

@@ -75,7 +75,7 @@ protected:
   void run(int from, int stream, double seconds, double &spent) {
     InstructionRun what;
     what.instruction = ++number;
-    times.turnTo(from, stream);
+    times.switchStream(from, stream);
     queue.select(stream);
     times.start();
     queue.give(seconds);

@@ -11,7 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
 #include "runtime/plan/plan_check.h"
 #include "tests/codegen/stream_order.h"
@@ -87,18 +86,18 @@ protected:
       family.layers = 4;
     const bool hasExperts = family.splits.contains("expert");
     const int layers = planner::layersOf(Step(family, 1, 1).graph);
-    Dice dice = diceOf(family, salt);
+    Random random = randomOf(family, salt);
     for (int i = 0; i < runs; ++i) {
-      Drawn drawn = draw(dice, hasExperts, layers);
+      Drawn drawn = draw(random, hasExperts, layers);
       SCOPED_TRACE(textOf(drawn));
-      act(compiledPlan(family, drawn), dice);
+      act(compiledPlan(family, drawn), random);
     }
   }
 };
 
 TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
   int waits = 0;
-  forEachDrawn(3, [&](Compiled all, Dice &dice) {
+  forEachDrawn(3, [&](Compiled all, Random &random) {
     for (std::size_t s = 0; s < all.plan.stages.size(); ++s) {
       Stage &stage = all.plan.stages[s];
       for (std::size_t p = 0; p < stage.programs.size(); ++p) {
@@ -110,7 +109,7 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
           EXPECT_EQ(has, least[i])
               << stage.programs[p].name << " instruction " << i;
           waits += static_cast<int>(has.size());
-          if (has.empty() || !dice.oneIn(10))
+          if (has.empty() || !random.oneIn(10))
             continue;
           const int taken = has.back();
           has.pop_back();
@@ -142,19 +141,19 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
 
 TEST_P(StreamsOfFamilies, AllowedOrdersKeepBits) {
   int moved = 0;
-  forEachDrawn(5, [&](Compiled all, Dice &dice) {
+  forEachDrawn(5, [&](Compiled all, Random &random) {
     auto run = [&](const Plan &plan) {
       Gathered ran = runPlan(plan, all.options, makeOneThread, 1e-6, 2);
       EXPECT_EQ(ran.faults, std::vector<std::string>());
       return elementsOf(ran);
     };
     const Elements whole = run(all.plan);
-    std::mt19937_64 random(dice.word());
+    std::mt19937_64 generator(random.word());
     for (int order = 0; order < 2; ++order) {
       Plan other = all.plan;
       for (Stage &stage : other.stages)
         for (Program &program : stage.programs) {
-          Program next = shuffled(program, random);
+          Program next = shuffled(program, generator);
           for (std::size_t i = 0; i < next.instructions.size(); ++i)
             moved += next.instructions[i].label != program.instructions[i].label
                          ? 1

@@ -1,8 +1,8 @@
-//===- asan_options.cpp - How AddressSanitizer runs beside LLVM -----------===//
+//===- asan_options.cpp - AddressSanitizer with the packaged LLVM ---------===//
 //
-// What LLVM's allocators hand out in headers that we compile is poisoned first;
-// the packaged library, built without a sanitizer, never lifts the poison. So
-// poisoning by hand is off; all other checks, of leaks too, are on.
+// LLVM's allocators poison their memory in headers that we compile, but the
+// packaged LLVM library, built without a sanitizer, never unpoisons it. Manual
+// poisoning is therefore off. All other checks, including leaks, are on.
 //
 //===----------------------------------------------------------------------===//
 

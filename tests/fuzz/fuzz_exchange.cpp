@@ -1,8 +1,8 @@
-//===- fuzz_exchange.cpp - Any text as another trainer's --------*- C++ -*-===//
+//===- fuzz_exchange.cpp - Fuzzes readers of trainers' configurations -----===//
 //
-// The first byte says whose configuration the rest is, and for how many GPUs.
-// Whatever it is, reading ends with errors or with a configuration; what a
-// notation can say without a note is read back the same.
+// The first byte selects the trainer and the number of GPUs; the rest is the
+// trainer's configuration. Reading returns errors or a configuration. If
+// writing the configuration needs no note, reading it again gives the same one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
-//===- fuzz_machine.cpp - Any text as a machine file ------------*- C++ -*-===//
+//===- fuzz_machine.cpp - Fuzzes the reader of machine files --------------===//
 //
-// Either a machine or a MachineError; never anything else. What was accepted is
-// also written and read back: the two must agree to the byte.
+// Parsing returns a machine or throws a MachineError. A machine's text, read
+// and written again, is the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   } catch (const MachineError &) {
     return 0;
   }
-  // Not in the try block: refusing our own text is a failure.
+  // This is outside the try block, because rejecting our own text is a failure.
   const std::string once = formatMachine(machine, "fuzzing");
   const std::string twice = formatMachine(parseMachine(once), "fuzzing");
   if (once != twice)

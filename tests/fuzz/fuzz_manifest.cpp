@@ -1,8 +1,8 @@
-//===- fuzz_manifest.cpp - Any text as a checkpoint's manifest --*- C++ -*-===//
+//===- fuzz_manifest.cpp - Fuzzes the reader of checkpoint manifests ------===//
 //
-// Either a manifest or a CheckpointError. Most texts do not have their
-// checksum, so each is also read with that put right. What is read is written
-// and read back the same.
+// Parsing returns a manifest or throws a CheckpointError. Most inputs have a
+// wrong checksum, so each is also parsed with the right one. A manifest's text
+// reads back as the same manifest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ void read(const std::string &text) {
   } catch (const CheckpointError &) {
     return;
   }
-  // Refusing our own text is a failure.
+  // Rejecting our own text is a failure.
   if (parseManifest("fuzz", manifestText(manifest)) != manifest)
     std::abort();
 }

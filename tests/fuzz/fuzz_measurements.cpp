@@ -1,7 +1,7 @@
-//===- fuzz_measurements.cpp - Any text as a measurement file ---*- C++ -*-===//
+//===- fuzz_measurements.cpp - Fuzzes the reader of measurements ----------===//
 //
-// Either measurements or a MeasurementsError. Measurements are fitted: either
-// figures are refused, or there is a machine, whose file is read back as it is.
+// Parsing returns measurements or throws a MeasurementsError. Fitting returns
+// errors or a machine, whose file reads back as the same machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
     std::abort();
   if (!fit)
     return 0;
-  // Refusing our own text is a failure.
+  // Rejecting our own text is a failure.
   Machine written = parseMachine(fittedMachineText(text, *fit));
   if (formatMachine(written, "") != formatMachine(fit->machine, ""))
     std::abort();

@@ -1,8 +1,8 @@
-//===- fuzz_pins.cpp - Any text as pins -------------------------*- C++ -*-===//
+//===- fuzz_pins.cpp - Fuzzes pins ----------------------------------------===//
 //
-// Lines are pins on a small fixed graph. Each is refused, or every operator it
-// names has a strategy that obeys it and every parameter it names the stored
-// layout.
+// The input's lines are pins on a small fixed graph. A pin is rejected, or
+// every operator that it names has a strategy that obeys it, and every
+// parameter that it names has the pinned layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +51,8 @@ Op makeOp(const std::string &name, std::vector<Factor> factors,
   return op;
 }
 
-/// A lookup, twelve copies of a product with an odd input and its residual
-/// addition, and a head that is tied to the lookup.
+/// Returns an embedding, twelve layers of a product with an input of odd width
+/// and a residual add, and a head that is tied to the embedding.
 ModelGraph smallGraph() {
   ModelGraph graph;
   graph.parameters = {
@@ -102,8 +102,8 @@ ModelGraph smallGraph() {
   return graph;
 }
 
-// Cuts segments as the command cuts the module: parts of a repeated segment
-// have parameters of their own.
+// Splits segments like mtplan: each part of a repeated segment has its own
+// parameters.
 ModelGraph cutAt(const ModelGraph &whole,
                  const std::vector<std::vector<int>> &cuts) {
   ModelGraph graph = whole;
@@ -140,8 +140,8 @@ bool hasStrategy(const Op &op, const std::string &word) {
   return false;
 }
 
-// True if the pin names this label in some copy of the segment; aborts if it
-// names it in some and not in others, as cutting should have seen to that.
+// Returns whether the pin names this label in the segment's layers. Aborts if
+// it names only some of them, because the segment should have been split there.
 bool names(const PinText &pin, const std::string &label,
            const SegmentGraph &segment) {
   int named = 0;

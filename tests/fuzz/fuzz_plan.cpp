@@ -1,7 +1,7 @@
-//===- fuzz_plan.cpp - Any text as an executable plan -----------*- C++ -*-===//
+//===- fuzz_plan.cpp - Fuzzes the reader of executable plans --------------===//
 //
-// Either a plan, which is written as text that says the same and is checked, or
-// an error that says why not.
+// Parsing throws an error or returns a plan, whose text reads back as the same
+// plan, and which the plan check accepts or rejects.
 //
 //===----------------------------------------------------------------------===//
 

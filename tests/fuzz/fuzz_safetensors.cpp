@@ -1,9 +1,8 @@
-//===- fuzz_safetensors.cpp - Any bytes as tensors in files -----*- C++ -*-===//
+//===- fuzz_safetensors.cpp - Fuzzes the reader of safetensors ------------===//
 //
-// The first byte says as what the rest is read: a whole file, the JSON of a
-// header (behind the number of bytes of data, so that lengths are right), or
-// the index of a set of files. What is accepted is written again, and read
-// again as the same.
+// The first byte selects how the rest is read: as a file, as a header's JSON
+// (after a 16-bit number of data bytes, so that lengths are consistent), or as
+// the index of several files. Accepted input is written and reads back equal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,14 +30,14 @@ void require(bool holds) {
 
 /// Reads `start` as the first bytes of a file of `size`.
 SafetensorsHeader parse(std::string_view start, std::int64_t size) {
-  // Nothing behind the last byte, so that a byte too far is seen.
+  // The buffer ends at the last byte, so that a sanitizer sees overruns.
   const std::vector<char> exact(start.begin(), start.end());
   return parseHeader("x", std::as_bytes(std::span(exact)), size);
 }
 
 void readFile(std::string_view start, std::int64_t size) {
   const SafetensorsHeader header = parse(start, size);
-  // Every byte behind the header belongs to one tensor.
+  // Every byte after the header belongs to exactly one tensor.
   std::int64_t next = 0;
   for (const SafeTensor &tensor : header.tensors) {
     require(tensor.begin == next && tensor.end >= next);
@@ -100,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
       break;
     }
   } catch (const DataError &error) {
-    // Said what is wrong, whatever a name is like, in a few lines.
+    // The message is short, however long a name is.
     const std::size_t length = std::strlen(error.what());
     require(length > 0 && length < 4000);
   }

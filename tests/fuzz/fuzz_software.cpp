@@ -1,8 +1,7 @@
-//===- fuzz_software.cpp - Any text as a software file ----------*- C++ -*-===//
+//===- fuzz_software.cpp - Fuzzes the reader of software files ------------===//
 //
-// Any text gives software or a SoftwareError, and nothing else. Accepted
-// software is also written and read back, and both texts must agree to the
-// byte.
+// Parsing returns software or throws a SoftwareError. The software's text, read
+// and written again, is the same bytes.
 //
 //===----------------------------------------------------------------------===//
 

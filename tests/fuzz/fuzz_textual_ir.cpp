@@ -1,7 +1,7 @@
-//===- fuzz_textual_ir.cpp - Any text as a module ---------------*- C++ -*-===//
+//===- fuzz_textual_ir.cpp - Fuzzes the parser of textual IR --------------===//
 //
-// A model in textual IR goes the way of every model. A module of a later stage
-// is no model, but is printed, read and put to its gates all the same.
+// A model in textual IR is checked like every model. A module of a later
+// compilation stage is no model, but is also printed, read and verified.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ using namespace mtplan;
 
 namespace {
 
-// The loader refuses, before any parser sees it, what would exhaust one.
+// Returns whether the loader rejected the text as nested too deep for a parser.
 bool isUnparsable(const std::vector<std::string> &errors) {
   return llvm::any_of(errors, [](const std::string &line) {
     return llvm::StringRef(line).contains("levels deep");
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
     return 0;
 
   mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
-  // MLIR's lexer needs the zero byte behind the text.
+  // MLIR's lexer needs the zero byte after the text.
   auto module =
       mlir::parseSourceString<mlir::ModuleOp>(std::string(text), config);
   ir::Findings findings;

@@ -1,7 +1,8 @@
-//===- fuzz_token_file.cpp - Any bytes as a file of tokens ------*- C++ -*-===//
+//===- fuzz_token_file.cpp - Fuzzes the reader of token files -------------===//
 //
-// The first byte says as what the rest is read. What was opened is read to its
-// end: tokens or a DataError; never a byte that is not in the file.
+// The first byte selects the format of the rest. A file that opens is read to
+// its end, which returns tokens or throws a DataError, without reading beyond
+// the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ void readAll(const std::string &path, TokenFormat format) {
   }
 }
 
-/// An index that passes its check says nothing that is out of the .bin.
+/// Checks that an accepted index names only bytes within the .bin file.
 void readIndex(const std::string &path) {
   constexpr std::int64_t kBinBytes = 12;
   const MegatronIndex index(path);
@@ -72,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
       break;
     }
   } catch (const DataError &) {
-    // said what is wrong
+    // Rejecting the input is correct.
   }
   return 0;
 }

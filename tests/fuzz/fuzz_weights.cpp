@@ -1,7 +1,7 @@
-//===- fuzz_weights.cpp - Any bytes as somebody else's weights --*- C++ -*-===//
+//===- fuzz_weights.cpp - Fuzzes the reader of other tools' weights -------===//
 //
-// A model of llm.c or of Hugging Face's, or a message that says why not. All
-// of its parameters can be read, and how it was spelled is kept and read back.
+// Opening returns the weights of llm.c or Hugging Face, or throws an error. All
+// tensors can be read, and the original names and formats are kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   try {
     source = openWeights(file.path());
   } catch (const DataError &) {
-    return 0; // said what is wrong
+    return 0; // Rejecting the input is correct.
   } catch (const WeightError &) {
     return 0;
   }

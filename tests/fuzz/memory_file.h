@@ -1,4 +1,4 @@
-//===- memory_file.h - A file without a name on any disk --------*- C++ -*-===//
+//===- memory_file.h - A file in memory -------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_FUZZ_MEMORY_FILE_H
 #define MTPLAN_TESTS_FUZZ_MEMORY_FILE_H

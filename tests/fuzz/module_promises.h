@@ -1,13 +1,15 @@
-//===- module_promises.h - What holds for any module we accept --*- C++ -*-===//
+//===- module_promises.h - Properties of every accepted module --*- C++ -*-===//
 //
-// Every fuzz target that ends in a module checks the same promises, whatever
-// notation the module came from. A broken promise aborts, like a crash.
+// Properties that every fuzz target with a module checks, whatever the source
+// format. A violation aborts, like a crash.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TESTS_FUZZ_MODULE_PROMISES_H
 #define MTPLAN_TESTS_FUZZ_MODULE_PROMISES_H
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -22,6 +24,8 @@
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
 #include "planner/graph/op_graph.h"
+#include "tests/fuzz/reused_context.h"
+#include "tests/planner/graph_check.h"
 
 namespace mtplan::fuzz {
 
@@ -37,7 +41,7 @@ inline std::string textOf(mlir::ModuleOp module) {
   return text;
 }
 
-/// A printed module can be read, and is printed the same way again.
+/// Checks that a printed module can be read and prints the same again.
 inline void printsAsItReads(mlir::ModuleOp module) {
   std::string once = textOf(module);
   mlir::ParserConfig config(module.getContext());
@@ -48,8 +52,8 @@ inline void printsAsItReads(mlir::ModuleOp module) {
     broken("printing twice gives the same text", once + "\n---\n" + twice);
 }
 
-/// Differentiation may fail, but it never gives a wrong module. Returns whether
-/// `module` has backward halves now.
+/// Checks that differentiation fails or gives a valid module. Returns whether
+/// `module` now has backward halves.
 inline bool differentiatesSoundly(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext());
   passes.enableVerifier(false);
@@ -63,7 +67,7 @@ inline bool differentiatesSoundly(mlir::ModuleOp module) {
   return mlir::succeeded(gate.run(module));
 }
 
-/// The planner only gets sound graphs.
+/// Checks that the planner's graph of the module is valid.
 inline void hasSoundGraph(mlir::ModuleOp module) {
   std::string lines;
   for (const std::string &line :
@@ -83,8 +87,8 @@ inline void keepsPromises(ir::LoadedModel &model) {
     hasSoundGraph(*model.module);
 }
 
-/// Reads `text` as a model in any notation. Returns why it was refused, which
-/// is nothing if, and only if, it was read.
+/// Loads `text` as a model in any format and checks it. Returns the errors;
+/// there are none if and only if the model was loaded.
 inline std::vector<std::string> readsOrRefuses(mlir::MLIRContext &context,
                                                llvm::StringRef text,
                                                llvm::StringRef fileName) {
@@ -96,6 +100,16 @@ inline std::vector<std::string> readsOrRefuses(mlir::MLIRContext &context,
   if (model)
     keepsPromises(*model);
   return errors;
+}
+
+/// Does so for a fuzzer's input that is not textual IR, which fuzz_textual_ir
+/// tests.
+inline int readsOrRefusesJson(const std::uint8_t *data, std::size_t size,
+                              llvm::StringRef fileName) {
+  const llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  if (!ir::looksLikeMlir(text))
+    readsOrRefuses(reusedContext(), text, fileName);
+  return 0;
 }
 
 } // namespace mtplan::fuzz

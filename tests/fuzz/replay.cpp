@@ -1,8 +1,8 @@
 //===- replay.cpp - Runs a fuzz target over its seeds -----------*- C++ -*-===//
 //
-// The main of replay_<target> runs every input that libFuzzer once found, so
-// that builds without libFuzzer test them too. An input fails by crashing, so
-// its name is printed first.
+// The main of replay_<target> runs every stored input, so that builds without
+// libFuzzer test them too. Each name is printed first, because an input fails
+// by crashing.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- reused_context.h - One MLIR context for many inputs ------*- C++ -*-===//
 //
-// Making a context takes longer than most inputs do. But a context keeps every
-// name, type and attribute it has seen, so now and then it is made anew.
+// Creating a context takes longer than most inputs. But a context keeps every
+// name, type and attribute it has seen, so it is replaced after 256 inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 
 namespace mtplan::fuzz {
 
-/// A context without threads, with the mtp dialect; diagnostics are dropped.
-/// What was made in it lives until the next call.
+/// Returns a context with the mtp dialect, without threads. Diagnostics are
+/// dropped. Objects made in the context are valid until the next call.
 inline mlir::MLIRContext &reusedContext() {
   constexpr int kInputsPerContext = 256;
   static std::unique_ptr<mlir::MLIRContext> context;

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// From the input and the gradient of the output.
+// The operands are the input and the gradient of the output.
 // CHECK-LABEL: @of_gelu
 mtp.segment @of_gelu () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

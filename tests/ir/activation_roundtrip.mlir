@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The exact form.
+// The exact GELU, by erf.
 // CHECK-LABEL: @gelu
 mtp.segment @gelu () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -9,7 +9,7 @@ mtp.segment @gelu () {
   mtp.yield
 }
 
-// The approximation.
+// The approximation of GELU by tanh.
 // CHECK-LABEL: @gelu_tanh
 mtp.segment @gelu_tanh () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// Four pieces of 8 make 32.
+// Four shards of 8 make a dimension of 32.
 // CHECK-LABEL: @longer_by_the_ranks
 mtp.segment @longer_by_the_ranks () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// A sum over the innermost axis.
+// The sum over the innermost mesh axis.
 // CHECK-LABEL: @sum
 mtp.segment @sum () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -11,7 +11,7 @@ mtp.segment @sum () {
   mtp.yield
 }
 
-// A maximum.
+// The maximum.
 // CHECK-LABEL: @maximum
 mtp.segment @maximum () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// Features become whole, positions split.
+// Features become replicated and positions sharded.
 // CHECK-LABEL: @heads_for_positions
 mtp.segment @heads_for_positions () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Four query heads, two key/value heads.
+// Grouped-query attention: four query heads, two key/value heads.
 // CHECK-LABEL: @two_heads_share_a_key
 mtp.segment @two_heads_share_a_key () {
   %q = mtp.parameter "q" : tensor<2x4x16xf32>
@@ -11,7 +11,7 @@ mtp.segment @two_heads_share_a_key () {
   mtp.yield
 }
 
-// Fewer queries than keys: what a rank holds of a split sequence.
+// A rank of a sharded sequence has fewer queries than keys.
 // CHECK-LABEL: @queries_split
 mtp.segment @queries_split () {
   %q = mtp.parameter "queries_split.q" : tensor<2x2x16xf32>

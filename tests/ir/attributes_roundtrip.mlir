@@ -4,7 +4,7 @@
 // CHECK-SAME: mesh.two = #mtp.mesh<"dp" = 2, "tp" = 8>
 module attributes {mesh.none = #mtp.mesh<>, mesh.two = #mtp.mesh<"dp" = 2, "tp" = 8>} {
 
-// A scalar has no entries.
+// The layout of a scalar has no entries.
 // CHECK: test.layout = #mtp.layout<[]>
 module attributes {test.layout = #mtp.layout<[]>} {}
 // CHECK: test.layout = #mtp.layout<{{\[\["dp", "tp"\], \[\]\]}}>

@@ -12,7 +12,7 @@ mtp.segment @first () {
   mtp.yield %w : tensor<4xf32>
 }
 
-// Values of the forward half are read directly.
+// The backward half reads values of the forward half directly.
 // CHECK: mtp.segment @second (%[[X:.+]]: tensor<4xf32>) {
 mtp.segment @second (%x: tensor<4xf32>) {
   %y = mtp.mul "square"(%x, %x) : tensor<4xf32>

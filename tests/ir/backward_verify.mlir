@@ -72,7 +72,7 @@ mtp.backward () {
 
 // -----
 
-// Once partitioned, a gradient may be split where its value is whole.
+// Once partitioned, a gradient may be sharded though its value is replicated.
 module attributes {mtp.partitioned} {
 mtp.segment @first () {
   %x = mtp.parameter "x" : tensor<4xf32>
@@ -92,7 +92,7 @@ mtp.segment @second (%x: tensor<4xf32>) {
 
 // -----
 
-// What one backward half hands back is what the one before it receives.
+// A backward half yields what the previous segment's backward half receives.
 module attributes {mtp.partitioned} {
 mtp.segment @first () {
   %x = mtp.parameter "x" : tensor<4xf32>
@@ -114,7 +114,7 @@ mtp.segment @second (%x: tensor<4xf32>) {
 
 // -----
 
-// The same between two copies.
+// The same holds between two layers of a repeated segment.
 module attributes {mtp.partitioned} {
 mtp.segment @first () {
   %x = mtp.parameter "x" : tensor<4xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Of the logits alone.
+// Only the logits have a gradient.
 // CHECK-LABEL: @logits
 mtp.segment @logits () {
   %logits = mtp.parameter "logits" : tensor<2x4x6xf32>

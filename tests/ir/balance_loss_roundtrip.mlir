@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// A scalar.
+// The result is a scalar.
 // CHECK-LABEL: @scalar
 mtp.segment @scalar () {
   %logits = mtp.parameter "logits" : tensor<2x4x6xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The shape of the logits.
+// The gradient has the shape of the logits.
 // CHECK-LABEL: @of_the_logits
 mtp.segment @of_the_logits () {
   %l = mtp.parameter "l" : tensor<2x4x50xf32>

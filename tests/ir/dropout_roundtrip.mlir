@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The mask has a name of its own.
+// The mask is named by an attribute.
 // CHECK-LABEL: @a_tenth
 mtp.segment @a_tenth () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// A weight and no bias.
+// A product of an activation and a weight.
 // CHECK-LABEL: @without_bias
 mtp.segment @without_bias () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -21,7 +21,7 @@ mtp.segment @with_bias () {
   mtp.yield
 }
 
-// Features need not be called i and o.
+// Attributes name the row and column letters if they are not i and o.
 // CHECK-LABEL: @letters_of_its_own
 mtp.segment @letters_of_its_own () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

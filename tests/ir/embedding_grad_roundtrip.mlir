@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Rows of one id are added up.
+// Gradients of equal ids are summed.
 // CHECK-LABEL: @rows_by_ids
 mtp.segment @rows_by_ids () {
   %ids = mtp.input "ids" dims ["other", "other"] : tensor<2x4xi32>

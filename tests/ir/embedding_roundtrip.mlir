@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// One row per id.
+// The result has a row of the table per id.
 // CHECK-LABEL: @rows_by_ids
 mtp.segment @rows_by_ids () {
   %ids = mtp.input "ids" dims ["other", "other"] : tensor<2x4xi32>

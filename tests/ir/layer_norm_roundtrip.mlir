@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// 1e-5 is not printed.
+// The default epsilon, 1e-5, is not printed.
 // CHECK-LABEL: @default_epsilon
 mtp.segment @default_epsilon () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -11,7 +11,7 @@ mtp.segment @default_epsilon () {
   mtp.yield
 }
 
-// Any other is.
+// Another epsilon is printed.
 // CHECK-LABEL: @another_epsilon
 mtp.segment @another_epsilon () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// Others have zeros.
+// The first rank of the axis keeps the tensor, others have zeros.
 // CHECK-LABEL: @the_first_keeps
 mtp.segment @the_first_keeps () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

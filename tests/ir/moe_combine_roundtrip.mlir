@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gates beside slots.
+// The operands are expert outputs, gates and slots.
 // CHECK-LABEL: @weighted
 mtp.segment @weighted () {
   %x = mtp.parameter "x" : tensor<6x2x3x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The input is not needed.
+// The input of the dispatch is not an operand.
 // CHECK-LABEL: @back_to_tokens
 mtp.segment @back_to_tokens () {
   %slots = mtp.input "slots" dims ["other", "other", "other"] : tensor<2x4x6xi32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Three places of six experts, in two samples.
+// Six experts have a capacity of three tokens for each of two samples.
 // CHECK-LABEL: @places
 mtp.segment @places () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gates as the softmax has them.
+// Gates are softmax values without normalisation.
 // CHECK-LABEL: @as_they_are
 mtp.segment @as_they_are () {
   %logits = mtp.parameter "logits" : tensor<2x4x6xf32>

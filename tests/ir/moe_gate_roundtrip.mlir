@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gates that sum to one.
+// Gates are normalised to a sum of one.
 // CHECK-LABEL: @normalised
 mtp.segment @normalised () {
   %logits = mtp.parameter "logits" : tensor<2x4x6xf32>

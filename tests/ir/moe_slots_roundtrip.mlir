@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// One queue per expert and sample.
+// Slots are positions in a queue per expert and sample.
 // CHECK-LABEL: @queues
 mtp.segment @queues () {
   %logits = mtp.parameter "logits" : tensor<2x4x6xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Operands and result have one type.
+// Operands and result have the same type.
 // CHECK-LABEL: @two_tensors
 mtp.segment @two_tensors () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: @every_init
 mtp.segment @every_init () {
-  // normal is the default and not printed.
+  // The default, "normal", is not printed.
   // CHECK: mtp.parameter "a" : tensor<4x4xf32>
   %a = mtp.parameter "a" {init = "normal"} : tensor<4x4xf32>
   // CHECK: mtp.parameter "b" {init = "residual"} : tensor<4x4xf32>

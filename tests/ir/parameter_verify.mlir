@@ -21,7 +21,7 @@ mtp.segment @tied_with_another_type () {
 
 // -----
 
-// Copies of different segments may be stored differently.
+// Layers of different segments may have different layouts.
 module attributes {mtp.partitioned} {
 mtp.segment @first () {
   %w = mtp.parameter "h.*.w" : tensor<4xf32>
@@ -72,7 +72,7 @@ mtp.segment @tied_without_its_padding () {
 
 // -----
 
-// Of the pieces of a partitioned module, all ranks' together.
+// The error counts the extent over all ranks of the partitioned module.
 module attributes {mtp.partitioned, mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2>} {
 mtp.segment @pieces () {
   %v = mtp.parameter "v" {layout = #mtp.layout<[["tp", "dp"], []]>, unpadded = array<i64: 15, 3>} : tensor<4x4xf32>

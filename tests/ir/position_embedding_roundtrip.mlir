@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The table fits.
+// The table has as many rows as there are positions.
 // CHECK-LABEL: @as_many_rows_as_positions
 mtp.segment @as_many_rows_as_positions () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// A sum, kept in pieces.
+// A partial sum becomes sharded.
 // CHECK-LABEL: @partial_to_split
 mtp.segment @partial_to_split () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -11,7 +11,7 @@ mtp.segment @partial_to_split () {
   mtp.yield
 }
 
-// A maximum.
+// A partial maximum becomes replicated.
 // CHECK-LABEL: @maximum_to_whole
 mtp.segment @maximum_to_whole () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// 1e-5 is not printed.
+// The default epsilon, 1e-5, is not printed.
 // CHECK-LABEL: @default_epsilon
 mtp.segment @default_epsilon () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -9,7 +9,7 @@ mtp.segment @whole_heads () {
   mtp.yield
 }
 
-// Features beyond rotary_dim stay.
+// Features beyond rotary_dim are unchanged.
 // CHECK-LABEL: @part_of_a_head
 mtp.segment @part_of_a_head () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -18,7 +18,7 @@ mtp.segment @part_of_a_head () {
   mtp.yield
 }
 
-// Pairs of neighbours, rotated back.
+// Pairs of neighbouring features are rotated by the inverse.
 // CHECK-LABEL: @neighbours_and_back
 mtp.segment @neighbours_and_back () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

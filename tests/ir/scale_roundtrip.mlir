@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The factor is part of the operator.
+// The factor is a constant of the operator.
 // CHECK-LABEL: @by_a_constant
 mtp.segment @by_a_constant () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

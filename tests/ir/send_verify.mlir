@@ -26,7 +26,7 @@ mtp.segment @to_itself chunk 3 () {
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 4>, mtp.partitioned} {
 mtp.segment @no_stages chunk 0 () {
   %x = mtp.parameter "x" : tensor<2x4xf32>
-  // expected-error @below {{needs a mesh with an axis "pp", which the module has not}}
+  // expected-error @below {{needs a mesh with an axis "pp", which the module does not have}}
   mtp.send "m", %x to 1 : tensor<2x4xf32>
   mtp.yield
 }

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// Four pieces of 8 out of 32.
+// Four ranks have shards of 8 of a dimension of 32.
 // CHECK-LABEL: @shorter_by_the_ranks
 mtp.segment @shorter_by_the_ranks () {
   %x = mtp.parameter "x" : tensor<2x4x32xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The input is not needed.
+// The operands are the output and its gradient.
 // CHECK-LABEL: @from_the_output
 mtp.segment @from_the_output () {
   %y = mtp.parameter "y" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// One type throughout.
+// Operand and result have the same type.
 // CHECK-LABEL: @over_rows
 mtp.segment @over_rows () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The gradient of a bias.
+// The gradient of a bias sums all but the last dimension.
 // CHECK-LABEL: @to_the_last_dimension
 mtp.segment @to_the_last_dimension () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// The gate comes first.
+// The gate is the first operand.
 // CHECK-LABEL: @gate_and_up
 mtp.segment @gate_and_up () {
   %g = mtp.parameter "g" : tensor<2x4x8xf32>

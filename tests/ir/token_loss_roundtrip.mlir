@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// All tokens in one number.
+// The losses of all tokens are summed to a scalar.
 // CHECK-LABEL: @a_scalar
 mtp.segment @a_scalar () {
   %m = mtp.parameter "m" : tensor<2x4xf32>

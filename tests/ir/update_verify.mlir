@@ -37,6 +37,6 @@ mtp.update on 2 {
 
 // -----
 
-// expected-error @below {{needs a mesh with an axis "pp", which the module has not}}
+// expected-error @below {{needs a mesh with an axis "pp", which the module does not have}}
 mtp.update on 0 {
 }

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// One logit per token.
+// The result is the target's logit of each token.
 // CHECK-LABEL: @one_per_token
 mtp.segment @one_per_token () {
   %l = mtp.parameter "l" : tensor<2x4x50xf32>

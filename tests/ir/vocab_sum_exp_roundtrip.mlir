@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Fewer classes than logits: the rest is padding.
+// Logits beyond the number of classes are padding.
 // CHECK-LABEL: @padded_classes
 mtp.segment @padded_classes () {
   %l = mtp.parameter "l" : tensor<2x4x50xf32>

@@ -1,16 +1,15 @@
 # cmake [-D ROOT=<tree>] -P decisions.cmake
 #
-# Decisions are taken by passes, before memory: no file of codegen/ or
-# runtime/executor/ may compare ranges of bytes to find out what runs. CHECKS
-# are the headers that compare them; they judge a plan, and no file outside
-# runtime/plan may use them but those of DERIVED, which find out who waits for
-# whom, and how far apart the tensors of a batch are.
+# Passes decide what runs, before memory is assigned: no file of codegen/ or
+# runtime/executor/ may compare byte ranges for that. CHECKS are the headers of
+# runtime/plan that compare byte ranges. Only the files in DERIVED may include
+# them, to find waits and the strides of batched tensors.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)
   cmake_path(SET ROOT NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
 endif()
-set(CHECKS "^runtime/plan/(program_runs|program_order|placement)\\.h$")
+set(CHECKS "^runtime/plan/(program_runs|plan_checks|placement)\\.h$")
 if(NOT DEFINED DERIVED)
   set(DERIVED
     codegen/source/stage_source.cpp

@@ -1,7 +1,7 @@
 # cmake -D WORK=<folder> -P decisions_test.cmake
 #
-# Feeds decisions.cmake a tree with one violation of each kind, then one
-# without.
+# Runs decisions.cmake on a tree with one violation of each kind, then on one
+# without violations.
 cmake_minimum_required(VERSION 3.25)
 
 macro(run_lint known)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """docs.py <folder of binaries> [<repository>]
 
-Checks what the documents mention: every flag of our commands is in the --help
-of that command, every relative link has a target, every heading that a link
-names exists, and so does every file named in code style. Versions that documents
-state are those of the code. Prints one line per violation, and fails if there is
-one.
+Checks the documents: flags of our commands are in the --help of the command;
+targets of relative links, linked headings and files named in code style exist;
+and versions are those of the code. Prints one line per violation, and fails if
+there is one.
 """
 
 import pathlib
@@ -32,7 +31,7 @@ VERSIONS = [
     ("docs/executable-plan.md", r'(?:"version": |`version` \| )(\d+)',
      "runtime/plan/plan.h", r"kPlanVersion = (\d+)"),
     ("docs/model-format.md", r'"mtplan": (\d+)',
-     "ir/model/native.h", r"kNativeVersion = (\d+)"),
+     "ir/model/load.h", r"kNativeVersion = (\d+)"),
     ("docs/plan-files.md", r'"mtplan_constraints": (\d+)',
      "tools/driver/constraints.cpp", r"kConstraintsVersion = (\d+)"),
     ("docs/packages.md", r"mtplan-(\d+\.\d+\.\d+)",
@@ -47,7 +46,7 @@ PATH = re.compile(r"(?:%s)/[\w./*{},-]+" % "|".join(FOLDERS))
 
 
 def help_flags(binaries):
-    """The flags of each command, by its name."""
+    """Returns the flags of each command, by its name."""
     flags = {}
     for name, subcommands in COMMANDS.items():
         flags[name] = set()
@@ -60,7 +59,7 @@ def help_flags(binaries):
 
 
 def other_flags(root):
-    """Flags of launchers, of our scripts, and of Megatron-LM as we read it."""
+    """Returns the flags of launchers, scripts, and Megatron-LM that we read."""
     flags = set(LAUNCHERS)
     for folder in ("scripts", "bench", "tests"):
         for script in (root / folder).rglob("*.py"):
@@ -80,7 +79,7 @@ def documents(root):
 
 
 def command_lines(text):
-    """(line number, command line) of every line in code, with continuations."""
+    """Yields (line number, line) for code lines, with continuations joined."""
     lines = text.split("\n")
     fenced, at = False, 0
     while at < len(lines):
@@ -100,7 +99,7 @@ def command_lines(text):
 
 
 def our_flags(line):
-    """(command, flag) of every flag that the line gives to our commands."""
+    """Yields (command, flag) for every flag of our commands in the line."""
     for part in re.split(r"\||&&|;|\s#", line):
         words = part.replace("$(", " ").replace(")", " ").split()
         for at, word in enumerate(words):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every C++ file is as clang-format-14 would leave it (`make format`).
+# Fails if clang-format-14 would change a C++ file (`make format`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

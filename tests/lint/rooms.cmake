@@ -1,8 +1,8 @@
 # cmake [-D ROOT=<tree>] -P rooms.cmake
 #
-# Holds every #include between rooms to ARCHITECTURE.md's diagram, third-party
-# headers to their doors, and every file to 500 lines. One line per violation;
-# fails if there is one.
+# Checks that every #include between rooms follows ARCHITECTURE.md's diagram,
+# that third-party headers are used only in their rooms, and that no file has
+# more than 500 lines. Prints one line per violation, and fails if there is one.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)
@@ -12,9 +12,9 @@ set(LINE_LIMIT 500)
 set(KINDS h cpp cu cuh td mlir test py sh cmake)
 set(ROOMS base ir passes planner codegen runtime tools)
 
-# What a file below a folder may include: first the prefixes of "quoted" names,
-# then those of <angled> names with a slash (no slash: the standard library).
-# The longest folder that fits decides.
+# The headers that files of a folder may include: <folder>_QUOTED has prefixes
+# of "quoted" names, <folder>_ANGLED those of <angled> names with a slash; names
+# without one are the standard library's. The longest matching folder counts.
 set(FOLDERS base planner planner/graph planner/fit planner/solve planner/simulate
     planner/search/space planner/search/segment planner/search/price
     planner/search/stage planner/search/bound ir passes codegen codegen/source
@@ -30,7 +30,7 @@ set(planner/graph_QUOTED planner/ base/)
 set(planner/graph_ANGLED nlohmann/ boost/)
 set(planner/fit_QUOTED planner/ base/)
 set(planner/fit_ANGLED nlohmann/ Eigen/)
-# The search's rooms, each over those before it.
+# The rooms of the search. Each may include the ones before it.
 set(search_leaves planner/units.h planner/integers.h
     planner/graph/ planner/machine/ planner/cost/ planner/simulate/ base/)
 set(planner/solve_QUOTED planner/solve/ base/)
@@ -77,8 +77,8 @@ set(runtime/weights_QUOTED runtime/weights/ runtime/plan/ base/)
 set(runtime/weights_ANGLED)
 set(runtime_QUOTED runtime/ base/)
 set(runtime_ANGLED nlohmann/ sys/)
-# Tools: mains -> command -> report -> driver -> exchange -> text; validate and
-# run beside them.
+# The main programs may include tools/command, which may include report, then
+# driver, exchange and text. validate and run are separate.
 set(tools_QUOTED tools/ base/ passes/ ir/ mlir/ llvm/ runtime/cuda/loaded/)
 set(tools_ANGLED CLI/ fmt/)
 set(tools/text_QUOTED base/ tools/text/ planner/ runtime/plan/)
@@ -100,7 +100,7 @@ set(tools/validate_ANGLED nlohmann/ CLI/ fmt/)
 set(tools/run_QUOTED base/ tools/run/ tools/exchange/ tools/text/ planner/ runtime/)
 set(tools/run_ANGLED nlohmann/ CLI/ fmt/ sys/)
 
-# <nlohmann/json.hpp> costs every includer seconds: these files alone.
+# Only these files include <nlohmann/json.hpp>, which takes seconds to compile.
 set(JSON_FILES
   "(_json\\.cpp|^base/json_[a-z]+\\.cpp|^(ir/model|tools/driver)/[^/]+\\.cpp)$")
 
@@ -135,7 +135,7 @@ function(folder_of out file)
   set(${out} ${longest} PARENT_SCOPE)
 endfunction()
 
-# One #include of <file>: <kind> is QUOTED or ANGLED.
+# Checks one #include of <file>. <kind> is QUOTED or ANGLED.
 function(check_include file name kind)
   if(kind STREQUAL "QUOTED")
     set(written "#include \"${name}\"")

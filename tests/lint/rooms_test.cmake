@@ -1,7 +1,7 @@
 # cmake -D WORK=<folder> -P rooms_test.cmake
 #
-# Feeds rooms.cmake a tree with one violation of each kind and expects exactly
-# these complaints, then a tree without any and expects silence.
+# Runs rooms.cmake on a tree with one violation of each kind and expects exactly
+# these complaints, then on a tree without violations and expects none.
 cmake_minimum_required(VERSION 3.25)
 
 # Runs the lint over ${WORK}/tree; sets `complaints` and `status`.
@@ -54,7 +54,7 @@ if(status EQUAL 0 OR NOT listed STREQUAL expected OR
     "${complaints}")
 endif()
 
-# What is allowed, right beside what is not.
+# Allowed includes and sizes that are close to forbidden ones.
 file(REMOVE_RECURSE ${WORK}/tree)
 string(REPEAT "//\n" 500 text)
 file(WRITE ${WORK}/tree/planner/big.cpp "${text}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# words.sh [file...]: no file (default: all of the project) may name a machine
-# it was written on or a package registry's host. Prints each line that does.
-# The words are split here so that this file may stay.
+# words.sh [file...]: fails if a file (default: all of the project) names a path
+# of the development machine or a package registry's host, and prints the lines.
+# The words are split here so that this file does not match.
 set -euo pipefail
 
 words=('/wo''rk/' 'deb.deb''ian' 'py''pi')

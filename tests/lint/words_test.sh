@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# words_test.sh <folder>: words.sh names the line with a word, and only that.
+# words_test.sh <folder>: checks that words.sh prints only lines with a word.
 set -euo pipefail
 
 lint=$(dirname "$(realpath "$0")")/words.sh

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Do the packages run where there is nothing but a C library?
+"""Tests that the packages run on a system with nothing but a C library.
 
     package_test.py <cmake> <build folder>
 
-Installs what cmake/package.cmake packs, holds each file's libraries to those
-that are there or come from the machine, and plans and trains in a root that
-has the C library and the packages only. Where no root can be changed to
-(neither root nor user namespaces), the same in an empty environment.
+Installs what cmake/package.cmake packs, checks that each file's libraries are
+in the package or the C library, and plans and trains in a root file system with
+only the C library and the packages. Without the right to change the root, it
+does so in an empty environment.
 """
 
 import os
@@ -20,7 +20,7 @@ import tempfile
 
 C_LIBRARY = re.compile(r"(ld-linux.*|lib(c|m|mvec|dl|rt|pthread|resolv|util))\.so\.\d+$")
 DRIVERS = re.compile(r"lib(cuda|cublas|cublasLt|cudnn|nccl|nvrtc|mpi)\.so\.\d+$")
-# NVIDIA's and MPI's are for these alone.
+# Only these files may need NVIDIA's or MPI's libraries.
 WITH_DRIVERS = {"libmtplan_cuda.so", "libmtplan_mpi.so", "cuda_tests", "cudnn_tests"}
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/home"}
 
@@ -40,7 +40,7 @@ def installed(cmake, build, prefix):
 
 
 def dynamic(path):
-    """Libraries that a file asks for, and where it looks for them."""
+    """Returns the libraries that a file needs and its search paths."""
     text = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
     return (re.findall(r"\(NEEDED\).*\[(.*)\]", text),
             ":".join(re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", text)).split(":"))
@@ -78,7 +78,7 @@ class Bare:
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, to)
         shutil.copytree("/bin", root / "bin", ignore=lambda folder, names: set(names) - {"true"})
-        (root / "proc").mkdir()  # where the loader reads what $ORIGIN is
+        (root / "proc").mkdir()  # The loader finds $ORIGIN in /proc.
         change = ["sh", "-c", 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"', root]
         self.change = None
         for user in [], ["--map-root-user"]:
@@ -91,7 +91,7 @@ class Bare:
               else "no root can be changed to: in an empty environment")
 
     def place(self, words):
-        """A command, with absolute paths as the machine sees them."""
+        """Returns a command that runs in the root, or with paths into it."""
         if self.change:
             return [*self.change, *words]
         return [str(self.root) + word if word.startswith("/") else word for word in words]

@@ -81,7 +81,7 @@ class Check:
         for one in ("plan", "given"):
             shutil.rmtree(self.folder / one, ignore_errors=True)
         given = FILES / name
-        file = given / "model.bin"  # llm.c's
+        file = given / "model.bin"  # llm.c's format
         self.run("mtplan", given / "config.json", *PLAN, "--tp", 2, "-o", "plan")
         self.run("mtrun", "ckpt", "convert", file if file.exists() else given, "given")
         golden = FILES / (name if (FILES / name / "logits.json").exists() else name.split("-")[0])
@@ -91,8 +91,8 @@ class Check:
             inputs["token_type_ids"] = torch.tensor(golden["types"]).view(-1, LENGTH)
         expected = torch.tensor(golden["logits"]).view(len(inputs["input_ids"]), LENGTH, -1)
 
-        # As they came; and after steps that change nothing, so that there is
-        # nothing left of the files, in the usual files and like those.
+        # Exports the weights as imported, and after steps that change nothing,
+        # which write them again, in the default layout and in that of the files.
         self.trained(name, "kept", "--lr", 1e-30)
         ways = {"as it came": ("given", []), "usual": ("kept", []),
                 "shards": ("kept", ["--shard-bytes", 3000])}
@@ -103,7 +103,7 @@ class Check:
             model = self.loaded(what, self.exported(name, kept, more))
             with torch.no_grad():
                 self.near(what, model(**inputs).logits, expected)
-        if name == "bert":  # which tokens are hidden is drawn
+        if name == "bert":  # BERT's hidden tokens are random.
             return
         said = self.trained(name, "kept", "--lr", 0.02)[-1]["validation_loss"]
         model = self.loaded(name, self.exported(name, "kept", []))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # live.sh MODULES SCRIPT [ARGUMENT...]: runs a script of this folder with the
-# first Python that has these modules ("torch, transformers"), out of
-# $MTPLAN_TORCH_PYTHON, the one in PATH and Debian's. If none has them, the exit
-# status is 77, which ctest reports as skipped.
+# first Python that has these modules ("torch, transformers"), of
+# $MTPLAN_TORCH_PYTHON, python3 in PATH and /usr/bin/python3. If none has them,
+# the exit status is 77, which ctest reports as skipped.
 set -euo pipefail
 modules=$1
 shift

@@ -93,7 +93,7 @@ def draw_samples(name, config, length, dice):
     if name == "vit":
         return draw_images(config, dice)
     vocabulary = config["vocab_size"]
-    if name == "t5":  # the decoder reads each target's predecessor
+    if name == "t5":  # The decoder reads the token before each target.
         ids, decoder_ids, targets = [], [], []
         for _ in range(BATCH):
             ids += [dice.randrange(vocabulary) for _ in range(length)]
@@ -105,7 +105,7 @@ def draw_samples(name, config, length, dice):
     ids, types, targets = [], [], []
     for _ in range(BATCH):
         tokens = [dice.randrange(vocabulary) for _ in range(length + 1)]
-        if name == "bert":  # about a third of the tokens are hidden
+        if name == "bert":  # About a third of the tokens are hidden.
             hidden = [dice.random() < 0.3 for _ in range(length)]
             ids += [vocabulary - 1 if h else t for h, t in zip(hidden, tokens)]
             targets += [t if h else -1 for h, t in zip(hidden, tokens)]
@@ -141,14 +141,14 @@ def train(name):
     config = json.loads((HERE / f"{name}.json").read_text())
     length = length_of(config)
     how = TRAINING[name]
-    dice = random.Random(name)  # Python's numbers follow from the seed for ever
+    dice = random.Random(name)  # Python's sequence per seed is stable
     model = MODELS[name](config)
-    # T5 does not scale its scores: with larger weights they would be so far apart
-    # that single precision could not follow ten steps.
+    # T5 does not scale its scores: larger weights would make the softmax so sharp
+    # that single precision diverges within ten steps.
     draw_weights(model, dice, matrices=0.4 if name == "t5" else 0.6)
     weights = list(model.parameters())
     columns = {"initial": as_mtplan(model, [w.detach() for w in weights])}
-    # Decay pulls on matrices and tables alone.
+    # Weight decay applies only to matrices and tables.
     optimizer = torch.optim.AdamW(
         [{"params": [w for w in weights if w.dim() > 1],
           "weight_decay": how["weight_decay"]},
@@ -171,7 +171,7 @@ def train(name):
             logits = model(**inputs)
             part = F.cross_entropy(logits.flatten(0, -2), targets[batch].flatten(),
                                    ignore_index=-1, reduction="sum") / count
-            # Training minimises the auxiliary loss too, which is reported apart.
+            # Training minimises the auxiliary loss too, which is reported separately.
             auxiliary = model.auxiliary() / count if hasattr(model, "auxiliary") else 0.0
             (part + auxiliary).backward()
             loss += part.item()
@@ -202,7 +202,7 @@ def text_of(value):
 
 
 def start_of(golden):
-    """Returns the drawn part of a golden, which must be equal to the bit."""
+    """Returns the random inputs of a golden, which must be equal to the bit."""
     return (golden["sequence"], golden["global_batch"], golden["training"],
             [[step.get(key) for key in SAMPLES] for step in golden["steps"]],
             {label: columns["initial"] for label, columns in golden["parameters"].items()})

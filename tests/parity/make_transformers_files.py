@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes files/: tiny models with drawn weights in the current and older files of
-other software, with the logits that Transformers computes from each. README.md
+"""Writes files/: tiny models with random weights in current and older file formats
+of other software, with the logits that Transformers computes from each. README.md
 lists the folders. The script needs transformers and safetensors beside PyTorch,
 and equal versions write equal bytes.
 """
@@ -19,7 +19,7 @@ from make_transformers_goldens import CLASSES
 
 FILES = HERE / "files"
 ROWS, LENGTH = 4, 8
-BOUND = 1e-6  # between single and double precision, of the largest logit
+BOUND = 1e-6  # single against double precision, relative to the largest logit
 
 GPT = {"n_layer": 2, "n_positions": 10, "vocab_size": 13, "attn_pdrop": 0.0,
        "embd_pdrop": 0.0, "resid_pdrop": 0.0}
@@ -39,7 +39,7 @@ MODELS = {
     "llama-bf16": ("llama", {**LLAMA, "rope_theta": 500.0}, torch.bfloat16),
     "llama-biased": ("llama", {**LLAMA, "attention_bias": True, "mlp_bias": True},
                      torch.float32),
-    # By name, layer 10 of twelve comes before layer 2.
+    # There are twelve layers, so that layer 10 sorts before layer 2 by name.
     "llama-deep": ("llama", {**LLAMA, "num_hidden_layers": 12, "hidden_size": 4,
                              "num_attention_heads": 2, "head_dim": 4,
                              "intermediate_size": 6}, torch.float32),
@@ -55,7 +55,7 @@ MODELS = {
                       "attention_probs_dropout_prob": 0.0}, torch.float32),
 }
 
-# The configurations of the time when the older files were written.
+# The configurations that came with the older files.
 OLDER_CONFIGS = {
     "gpt2": {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
              "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
@@ -79,7 +79,7 @@ OLDER_CONFIGS = {
 
 
 def model_of(name):
-    """Draws weights that depend on the family and shape alone, not on the type."""
+    """Returns a model whose random weights depend on family and shape, not on type."""
     family, settings, kind = MODELS[name]
     model = CLASSES[family](CLASSES[family].config_class(**settings,
                                                          attn_implementation="eager"))
@@ -112,7 +112,7 @@ def save_older(name, family, state):
 
 
 def save_by_hand(name, model, metadata, order, padding):
-    """Writes files that the format allows and its own writer does not produce."""
+    """Writes valid safetensors files that its own library does not produce."""
     folder = emptied(name)
     model.config.save_pretrained(folder)
     state = {key: value for key, value in model.state_dict().items() if key != "lm_head.weight"}
@@ -161,7 +161,7 @@ def save_llmc(name, model):
 
 
 def with_masks(model, state, prefix, kind, score=None):
-    """Adds the constants that GPT-2 and GPT-J had among their weights."""
+    """Adds the mask constants that older GPT-2 and GPT-J files contain."""
     length = model.config.n_positions
     for layer in range(model.config.n_layer):
         at = f"{prefix}h.{layer}.attn."
@@ -173,7 +173,7 @@ def with_masks(model, state, prefix, kind, score=None):
 
 
 def with_frequencies(model, state):
-    """Adds the frequencies that every layer of Llama had."""
+    """Adds the rotary frequencies that older Llama files contain in every layer."""
     heads = model.config.num_attention_heads
     size = model.config.hidden_size // heads
     turns = 1.0 / (10000.0 ** (torch.arange(0, size, 2).float() / size))
@@ -260,7 +260,7 @@ def logits_of(model, rows):
 
 def loaded(folder, name):
     """Returns the logits that Transformers computes and the tensors it ignores."""
-    if (folder / "model.bin").exists():  # it cannot read these
+    if (folder / "model.bin").exists():  # Transformers cannot read llm.c's files.
         return model_of(name).float(), []
     model, told = CLASSES[MODELS[name][0]].from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes goldens/transformers-*.json. For every family whose weights are exchanged
-each file has the tensors that a tiny model of `transformers` with drawn weights
+each file has the tensors that a tiny model of `transformers` with random weights
 saves, and its loss and gradient norm on the samples of one step. README.md says
 more. The script needs transformers and safetensors beside PyTorch.
 """
@@ -32,7 +32,7 @@ def golden_of(name):
     length = config.get("n_positions") or config["max_position_embeddings"]
     dice = random.Random(f"transformers {name}")
     of_class = {key: value for key, value in config.items() if key != "model_type"}
-    of_class["pad_token_id"] = None  # with one, its row of the table would have no gradient
+    of_class["pad_token_id"] = None  # Its row would get no gradient.
     model = CLASSES[name](CLASSES[name].config_class(**of_class, attn_implementation="eager"))
     model.double().eval()
     draw_weights(model, dice)

@@ -60,8 +60,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer with two layer norms, which stand before the branches or after
-    the sums."""
+    """One layer with pre-norm (before the branches) or post-norm (after the sums)."""
 
     def __init__(self, attn, mlp, hidden, epsilon, norm_first):
         super().__init__()
@@ -140,9 +139,8 @@ class RmsNorm(nn.Module):
 
 
 class RotaryAttention(nn.Module):
-    """Causal, grouped, without biases. Feature i of a head turns with feature
-    i + d/2 by position * theta^(-2i/d), as in the models published for
-    `transformers`."""
+    """Causal attention with grouped keys and values and without biases. Features i
+    and i + d/2 of a head rotate by position * theta^(-2i/d), as in `transformers`."""
 
     def __init__(self, c):
         super().__init__()
@@ -222,7 +220,7 @@ class GeGlu(SwiGlu):
 
 
 class Gemma2Block(nn.Module):
-    """Norms stand before and after each branch."""
+    """One layer with norms before and after each branch."""
 
     def __init__(self, c):
         super().__init__()
@@ -258,10 +256,10 @@ class Gemma2(nn.Module):
 
 class MixtureOfExperts(nn.Module):
     """Every token goes to the experts with its largest router logits (Jiang et al.
-    2024), weighted by a softmax over those. An expert has room for a number of
-    tokens of each sample: first choices in order of position come before second
-    choices, and what finds no room is dropped (Lepikhin et al. 2020). The
-    auxiliary loss balances experts (Fedus et al. 2021, equation 4)."""
+    2024), weighted by a softmax over those. An expert has a capacity of tokens per
+    sample: first choices in order of position come before second choices, and
+    tokens beyond the capacity are dropped (Lepikhin et al. 2020). The auxiliary
+    loss balances experts (Fedus et al. 2021, equation 4)."""
 
     def __init__(self, c):
         super().__init__()
@@ -297,7 +295,8 @@ class MixtureOfExperts(nn.Module):
         return torch.stack(rows), loss
 
     def forward(self, x):
-        """Leaves the sum over samples of the loss, in tokens, in `auxiliary`."""
+        """Stores the balance loss, summed over samples and times the tokens of one,
+        in `auxiliary`."""
         outputs, losses = zip(*map(self.route, x))
         self.auxiliary = sum(losses) * x.shape[1]
         return torch.stack(outputs)
@@ -323,7 +322,7 @@ class Mixtral(Llama):
         self.h = nn.ModuleList(MixtralBlock(c) for _ in range(c["num_hidden_layers"]))
 
     def auxiliary(self):
-        """Returns the balance loss of the last micro-batch, in tokens."""
+        """Returns the balance loss of the last micro-batch, times its tokens."""
         return sum(block.moe.auxiliary for block in self.h)
 
 
@@ -344,7 +343,7 @@ def bucket_of(distance, buckets, farthest, both):
 
 
 class RelativeAttention(nn.Module):
-    """T5's attention: scores are not scaled, and a bias may come from outside."""
+    """T5's attention: scores are not scaled, and the caller may pass a bias."""
 
     def __init__(self, c):
         super().__init__()
@@ -364,7 +363,7 @@ class RelativeAttention(nn.Module):
 
 
 class T5Mlp(nn.Module):
-    """Gated by the approximate GELU, as in T5 v1.1."""
+    """An MLP gated by the tanh GELU, as in T5 v1.1."""
 
     def __init__(self, c):
         super().__init__()
@@ -396,7 +395,7 @@ class T5Layer(nn.Module):
 
 
 class T5Stack(nn.Module):
-    """Layers that share one table of biases by distance."""
+    """Layers that share one table of relative position biases."""
 
     def __init__(self, c, layers, decodes):
         super().__init__()
@@ -443,7 +442,7 @@ class T5(nn.Module):
 
 
 class Vit(nn.Module):
-    """Dosovitskiy et al. 2021: images in, the class token's class out."""
+    """Dosovitskiy et al. 2021: maps images to the class logits of the class token."""
 
     def __init__(self, c):
         super().__init__()

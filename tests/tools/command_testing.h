@@ -1,4 +1,4 @@
-//===- command_testing.h - Running the command in tests ---------*- C++ -*-===//
+//===- command_testing.h - Runs mtplan in tests -----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_TOOLS_COMMAND_TESTING_H
 #define MTPLAN_TESTS_TOOLS_COMMAND_TESTING_H
@@ -15,7 +15,7 @@ inline std::string examplePath(const std::string &name) {
   return std::string(MTPLAN_SOURCE_DIR) + "/examples/" + name + ".json";
 }
 
-/// One run of the command.
+/// The exit code and output of one run of mtplan.
 struct Ran {
   int code = -1;
   std::string out, err;
@@ -29,7 +29,7 @@ struct Ran {
   }
 };
 
-/// The command on an example model.
+/// Runs mtplan on an example model.
 inline Ran runExample(const std::string &name,
                       std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), examplePath(name));

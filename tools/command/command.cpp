@@ -16,9 +16,7 @@
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
 #include "runtime/data/files.h"
-#include "tools/command/fit_hardware.h"
 #include "tools/driver/constraints.h"
-#include "tools/driver/diagnostics.h"
 #include "tools/driver/executable.h"
 #include "tools/driver/objective.h"
 #include "tools/driver/pipeline.h"
@@ -26,10 +24,8 @@
 #include "tools/driver/saved_plan.h"
 #include "tools/exchange/prediction.h"
 #include "tools/report/comparison.h"
-#include "tools/report/exported_plan.h"
 #include "tools/report/page/plan_page.h"
-#include "tools/report/report_json.h"
-#include "tools/report/screen.h"
+#include "tools/report/report.h"
 #include "tools/text/command_line.h"
 #include "tools/text/text_file.h"
 
@@ -238,9 +234,7 @@ private:
   int refuse() {
     if (request.json)
       out << errorsJson(errors);
-    for (const std::string &error : errors)
-      err << "error: " << error << '\n';
-    return kBadInput;
+    return printErrors(errors, err);
   }
 
   int emitUnplanned() {
@@ -359,7 +353,8 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
         flags.list("--compare").empty())
       throw CLI::RequiredError("MODEL");
   });
-  if (!parseOrSay(app, arguments, "mtplan takes one model", out, err, exitCode))
+  if (!parseOrReport(app, arguments, "mtplan takes one model", out, err,
+                     exitCode))
     return std::nullopt;
   return flags;
 }

@@ -1,7 +1,5 @@
 //===- fit_hardware.cpp - `mtplan fit-hardware` ---------------------------===//
 
-#include "tools/command/fit_hardware.h"
-
 #include <optional>
 #include <ostream>
 
@@ -11,6 +9,7 @@
 #include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
 #include "runtime/data/files.h"
+#include "tools/command/command.h"
 #include "tools/text/command_line.h"
 #include "tools/text/table.h"
 #include "tools/text/text_file.h"
@@ -29,7 +28,7 @@ Examples:
   mtplan fit-hardware examples/measurements/a100-published.json -o ours.json
   mtplan examples/llama-3-8b.json --hardware ours.json
 
-Exit status: 0 a machine was fitted; 2 bad input, or a figure that it does not tell.
+Exit status: 0 a machine was fitted; 2 bad input, or a figure is undetermined.
 )";
 
 std::string deviationOf(const FittedFigure &found) {
@@ -39,7 +38,8 @@ std::string deviationOf(const FittedFigure &found) {
     return "";
   // Two digits of the standard deviation show how precise the value is.
   std::string text = fmt::format("+- {:.2g}", found.deviation);
-  return found.deviation > 0.5 * found.value ? text + ", hardly told" : text;
+  return found.deviation > 0.5 * found.value ? text + ", poorly determined"
+                                             : text;
 }
 
 std::string reportOf(const planner::Measurements &measured,
@@ -64,12 +64,6 @@ std::string reportOf(const planner::Measurements &measured,
   return text + residuals.print("  ");
 }
 
-int refuse(const std::vector<std::string> &errors, std::ostream &err) {
-  for (const std::string &error : errors)
-    err << "error: " << error << '\n';
-  return kBadInput;
-}
-
 int fitFile(const std::string &path, const std::string &output,
             std::ostream &out, std::ostream &err) {
   std::vector<std::string> errors;
@@ -80,24 +74,24 @@ int fitFile(const std::string &path, const std::string &output,
     errors.push_back(fmt::format("-o: {} {}", output, why));
   std::optional<std::string> text = readTextFile(path, errors);
   if (!errors.empty())
-    return refuse(errors, err);
+    return printErrors(errors, err);
   planner::Measurements measured;
   try {
     measured = planner::parseMeasurements(*text);
   } catch (const planner::MeasurementsError &error) {
     addLines(error.what(), path, errors);
-    return refuse(errors, err);
+    return printErrors(errors, err);
   }
-  std::vector<std::string> untold;
-  std::optional<MachineFit> fit = planner::fitMachine(measured, untold);
+  std::vector<std::string> undetermined;
+  std::optional<MachineFit> fit = planner::fitMachine(measured, undetermined);
   if (!fit) {
-    for (const std::string &line : untold)
+    for (const std::string &line : undetermined)
       errors.push_back(fmt::format("{}: {}", path, line));
-    return refuse(errors, err);
+    return printErrors(errors, err);
   }
   std::string machine = planner::fittedMachineText(*text, *fit);
   if (!output.empty() && !writeTextFile(output, machine, errors))
-    return refuse(errors, err);
+    return printErrors(errors, err);
   if (output.empty())
     out << machine;
   (output.empty() ? err : out) << reportOf(measured, *fit);
@@ -118,8 +112,8 @@ int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
                  "write the machine file there, not to standard output")
       ->type_name("FILE");
   int exitCode = kDone;
-  if (!parseOrSay(app, arguments, "one file of measurements is taken", out, err,
-                  exitCode))
+  if (!parseOrReport(app, arguments, "one file of measurements is taken", out,
+                     err, exitCode))
     return exitCode;
   return fitFile(file, output, out, err);
 }

@@ -83,7 +83,7 @@ void addFlag(const FlagRow &row, const json &value, const std::string &file,
   const std::string *given = flags.find(flag);
   if (!given) {
     flags.texts[flag] = *text;
-    flags.places[flag] = place;
+    flags.locations[flag] = place;
   } else if (*given != *text) {
     errors.push_back(fmt::format("{}: is {} here, but {} says {}: give one "
                                  "of the two",

@@ -7,6 +7,7 @@
 #include "ir/model/fields.h"
 #include "planner/search/space/enumerate.h"
 #include "tools/driver/read_flags.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPlans = 100;
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 constexpr const char *kInput = "Input";
 constexpr const char *kParallelism = "Parallelism";
@@ -212,9 +212,9 @@ std::vector<FlagRow> rowsOfInput() {
        }},
       {kInput, "--memory-gib", "GIB",
        "memory of a GPU, instead of the machine's",
-       number(&PlanRequest::memory, kGib), kConstraint,
+       number(&PlanRequest::memory, kGiB), kConstraint,
        [](const PlanRequest &request, const SearchOptions &) {
-         return request.memory ? Json(request.memory->value / kGib) : Json();
+         return request.memory ? Json(request.memory->value / kGiB) : Json();
        }},
       {kInput, "--precision", "WORD",
        "bf16, fp16, fp32, or fp8 for the products of layers with bf16 for the "

@@ -31,7 +31,7 @@ struct Flags {
   std::map<std::string, std::vector<std::string>> lists;
   std::map<std::string, bool> switches;
   /// Maps a flag that a file gave to its location: "a.json: /tp".
-  std::map<std::string, std::string> places;
+  std::map<std::string, std::string> locations;
 
   /// Returns the text of a flag; null if the flag was not given.
   const std::string *find(const std::string &flag) const;

@@ -157,12 +157,12 @@ void checkReplicas(const SearchOptions &options,
   std::optional<std::int64_t> dp = onlyDp(options);
   int replicas = dp ? static_cast<int>(*dp) : options.devices;
   std::int64_t experts = planner::expertsOf(model);
-  std::string against = planner::againstExpertRanks(options.ep, experts,
+  std::string against = planner::errorOfExpertRanks(options.ep, experts,
                                                     replicas, dp.has_value());
   bool splits = std::ranges::any_of(
       std::array{1, 2, 3}, [&](int z) { return options.zeroStage.allows(z); });
   if (against.empty() && splits && dp)
-    against = planner::againstZeroRanks(
+    against = planner::errorOfZeroRanks(
         options.zeroRanks, planner::expertRanks(options.ep, experts, replicas),
         replicas);
   else if (against.empty() && splits && !sharing.empty() &&

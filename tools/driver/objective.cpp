@@ -31,7 +31,7 @@ std::string failureOf(const PlanOutcome &outcome) {
                        timeText(nearest->time.step), meshText(nearest->config));
   std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
   if (meshes.empty())
-    return "no way to share them out is legal";
+    return "no configuration is legal";
   return meshText(meshes.front().nearest->config) + ": " +
          reasonText(meshes.front(), outcome);
 }

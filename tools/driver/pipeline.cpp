@@ -19,7 +19,6 @@
 #include "planner/search/price/price.h"
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "tools/driver/diagnostics.h"
 #include "tools/driver/imported_config.h"
 #include "tools/driver/limits.h"
 #include "tools/driver/repeated_work.h"
@@ -416,11 +415,11 @@ void finishOutcome(PlanOutcome &outcome) {
   const planner::PlannedCandidate *best = outcome.best();
   std::vector<std::string> &notes = outcome.problem->notes;
   if (best && (request.emit || request.verify) && best->config.tiles > 1)
-    notes.emplace_back(
-        "the IR has every product at once: its tiles are not in it yet");
+    notes.emplace_back("the IR shows each product untiled, because it cannot "
+                       "express tiles yet");
   if (!request.pins.empty() && best && best->config.tp == 1)
     notes.emplace_back(
-        "with tp 1 nothing is split, so every pin holds by itself");
+        "with tp 1 no tensor is split, so every pin is satisfied");
   if (best && !request.output.empty() && best->config.zeroStage > 0 &&
       (outcome.problem->options.overlaps.gather ||
        outcome.problem->options.overlaps.reduce))
@@ -476,9 +475,7 @@ moduleOf(const Problem &problem, Stage stage,
   for (auto [segment, again] :
        llvm::zip_equal(module->getOps<ir::SegmentOp>(), runs.again))
     if (again)
-      passes::recompute(segment, config.recompute == planner::Recompute::full
-                                     ? passes::MadeAnew::everything
-                                     : passes::MadeAnew::cores);
+      passes::recompute(segment, config.recompute);
   passes::placeOnStages(
       *module, planner::pipelineParts(problem.graph, config.layers), config.pp);
   mlir::PassManager gates(problem.context.get());

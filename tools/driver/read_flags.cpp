@@ -119,9 +119,9 @@ constexpr Stage kStages[] = {Stage::model, Stage::differentiated,
 
 void addError(const Flags &flags, const std::string &flag,
               const std::string &fault, std::vector<std::string> &errors) {
-  const auto place = flags.places.find(flag);
-  errors.push_back((place == flags.places.end() ? flag : place->second) + ": " +
-                   fault);
+  const auto place = flags.locations.find(flag);
+  errors.push_back((place == flags.locations.end() ? flag : place->second) +
+                   ": " + fault);
 }
 
 // Reads each flag with the reader of its row.

@@ -17,7 +17,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/json_fields.h"
-#include "planner/search/given_plan.h"
+#include "planner/search/solve_candidate.h"
 #include "tools/driver/pipeline.h"
 
 namespace mtplan::tools {

@@ -270,7 +270,7 @@ MegatronFlags::MegatronFlags(const std::vector<ShellWord> &words,
     }
     while (i + 1 < words.size() && !isOption(words[i + 1].text))
       use.values.push_back(words[++i].text);
-    take(std::move(use), warnings);
+    accept(std::move(use), warnings);
   }
   if (complaints > kMostComplaints)
     errors.push_back(fmt::format("{} more complaints about options",
@@ -282,7 +282,7 @@ void MegatronFlags::complain(std::string message) {
     errors.push_back(std::move(message));
 }
 
-void MegatronFlags::take(Use use, std::vector<std::string> &warnings) {
+void MegatronFlags::accept(Use use, std::vector<std::string> &warnings) {
   Option option = optionNamed(use.name);
   std::size_t wanted = option.role == Role::switched ? 0 : 1;
   switch (option.role) {

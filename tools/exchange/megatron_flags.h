@@ -1,4 +1,11 @@
 //===- megatron_flags.h - Options of Megatron-LM ----------------*- C++ -*-===//
+//
+// A layout is Megatron-LM's notation of an uneven pipeline,
+// "Et*3|(tt|)*29,m|L": E embedding, t layer, m layer that predicts further
+// tokens, L loss, | border between two virtual stages, *n repetition of the
+// preceding letter or bracket. Commas and blanks are ignored.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
 #define MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
@@ -9,6 +16,7 @@
 #include <vector>
 
 #include "tools/exchange/shell_words.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
@@ -47,12 +55,19 @@ private:
   };
   const Use *find(std::string_view name) const;
   void complain(std::string message);
-  void take(Use use, std::vector<std::string> &warnings);
+  void accept(Use use, std::vector<std::string> &warnings);
 
   std::vector<Use> uses;
   std::vector<std::string> &errors;
   std::size_t complaints = 0;
 };
+
+/// Reads the options of the stages and of their schedule.
+void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config);
+
+/// Writes the layout of stages with these numbers of layers: {3, 2, 2, 1}
+/// becomes "Et*3|t*2|t*2|tL".
+std::string writePipelineLayout(const std::vector<int> &layers);
 
 } // namespace mtplan::tools
 

@@ -7,14 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/exchange/megatron_pipeline.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
 
 #include <fmt/format.h>
 
+#include "tools/exchange/megatron_flags.h"
 #include "tools/text/units_text.h"
 
 namespace mtplan::tools {

@@ -7,7 +7,6 @@
 
 #include "tools/exchange/megatron.h"
 #include "tools/exchange/megatron_flags.h"
-#include "tools/exchange/megatron_pipeline.h"
 #include "tools/text/units_text.h"
 
 namespace mtplan::tools {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/exchange/megatron.h"
-#include "tools/exchange/megatron_pipeline.h"
+#include "tools/exchange/megatron_flags.h"
 #include "tools/exchange/shell_words.h"
 
 namespace mtplan::tools {

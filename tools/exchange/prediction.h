@@ -34,7 +34,7 @@ struct PredictedStream {
 struct Prediction {
   double step = 0.0; ///< seconds
   /// The mean rank spends these seconds per step, by class
-  /// (runtime/plan/instruction_class.h).
+  /// (runtime/plan/plan_queries.h).
   std::vector<std::pair<std::string, double>> classes;
   std::vector<PredictedStream> streams;
   std::vector<PredictedTask> tasks;

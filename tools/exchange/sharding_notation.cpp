@@ -32,9 +32,9 @@ std::vector<int> readEntry(TextScanner &scanner, AxisReader &axes) {
   std::vector<int> entry;
   if (scanner.nextIsQuote()) {
     entry.push_back(axes.next());
-  } else if (scanner.take("(") || scanner.take("[")) {
+  } else if (scanner.accept("(") || scanner.accept("[")) {
     entry = axes.list();
-    if (!scanner.take(")"))
+    if (!scanner.accept(")"))
       scanner.expect("]");
   } else if (std::string word = scanner.word();
              word.ends_with("UNCONSTRAINED")) {
@@ -49,10 +49,10 @@ std::vector<int> readEntry(TextScanner &scanner, AxisReader &axes) {
 std::vector<int> readUnreduced(TextScanner &scanner, AxisReader &axes) {
   std::vector<int> partial;
   scanner.expect("=");
-  bool wrapped = scanner.take("frozenset(") || scanner.take("set(");
-  if (scanner.take("{") || scanner.take("[")) {
+  bool wrapped = scanner.accept("frozenset(") || scanner.accept("set(");
+  if (scanner.accept("{") || scanner.accept("[")) {
     partial = axes.list();
-    if (!scanner.take("}"))
+    if (!scanner.accept("}"))
       scanner.expect("]");
   } else if (!wrapped) {
     scanner.fail("expected a set of axes");
@@ -104,17 +104,17 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
       !name.ends_with(".PartitionSpec") && !name.ends_with(".P"))
     scanner.fail("expected P(...) or PartitionSpec(...)");
   scanner.expect("(");
-  bool more = !scanner.take(")");
+  bool more = !scanner.accept(")");
   while (more && !scanner.failed()) {
-    if (scanner.take("unreduced"))
+    if (scanner.accept("unreduced"))
       layout.partial = readUnreduced(scanner, axes);
     else
       layout.dims.push_back(readEntry(scanner, axes));
     if (layout.dims.size() > rank)
       scanner.fail(
           fmt::format("more entries than the tensor's {} dimensions", rank));
-    bool comma = scanner.take(",");
-    more = !scanner.take(")");
+    bool comma = scanner.accept(",");
+    more = !scanner.accept(")");
     if (more && !comma)
       scanner.fail("expected \",\" or \")\"");
   }
@@ -167,12 +167,12 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   std::string word = scanner.word();
   scanner.expect("(");
   if (word == "Shard" || word == "_StridedShard") {
-    scanner.take("dim=");
+    scanner.accept("dim=");
     placement.place =
         static_cast<int>(scanner.integer(0, static_cast<int>(rank) - 1));
     if (word == "_StridedShard") {
       scanner.expect(",");
-      scanner.take("split_factor=");
+      scanner.accept("split_factor=");
       placement.factor = scanner.integer(1, 1 << 20);
     }
   } else if (word == "Partial") {
@@ -230,18 +230,18 @@ std::optional<Layout> readDTensor(const std::string &text, std::size_t rank,
                                   const Mesh &mesh, Errors &errors) {
   TextScanner scanner(text);
   std::vector<Placement> placements;
-  bool tuple = scanner.take("(");
+  bool tuple = scanner.accept("(");
   if (!tuple)
     scanner.expect("[");
   const char *close = tuple ? ")" : "]";
-  bool more = !scanner.take(close);
+  bool more = !scanner.accept(close);
   while (more && !scanner.failed()) {
     placements.push_back(readPlacement(scanner, rank));
     if (placements.size() > mesh.axes.size())
       scanner.fail(fmt::format("more placements than the mesh's {} axes",
                                mesh.axes.size()));
-    bool comma = scanner.take(",");
-    more = !scanner.take(close);
+    bool comma = scanner.accept(",");
+    more = !scanner.accept(close);
     if (more && !comma)
       scanner.fail(fmt::format("expected \",\" or \"{}\"", close));
   }

@@ -34,7 +34,7 @@ std::string braced(const std::vector<int> &axes, const Mesh &mesh) {
 }
 
 void refuseSubAxis(TextScanner &scanner) {
-  if (scanner.take(":"))
+  if (scanner.accept(":"))
     scanner.fail("a layout splits by whole axes; split the mesh's axis in two "
                  "and name the part");
 }
@@ -45,12 +45,12 @@ void readDim(TextScanner &scanner, AxisReader &axes, ShardyLayout &sharding) {
   bool open = false;
   scanner.expect("{");
   while (!open && !scanner.failed()) {
-    if (scanner.take("?")) {
+    if (scanner.accept("?")) {
       open = true;
     } else if (scanner.nextIsQuote()) {
       dim.push_back(axes.next());
       refuseSubAxis(scanner);
-      if (!scanner.take(","))
+      if (!scanner.accept(","))
         break;
     } else {
       break;
@@ -58,7 +58,7 @@ void readDim(TextScanner &scanner, AxisReader &axes, ShardyLayout &sharding) {
   }
   scanner.expect("}");
   int priority = 0;
-  if (scanner.take("p")) {
+  if (scanner.accept("p")) {
     priority = static_cast<int>(scanner.integer(0, kMostRanks));
     if (dim.empty() && !open)
       scanner.fail("an empty closed dimension has no priority");
@@ -75,7 +75,7 @@ std::vector<int> readAxes(TextScanner &scanner, AxisReader &axes) {
   while (scanner.nextIsQuote()) {
     list.push_back(axes.next());
     refuseSubAxis(scanner);
-    if (!scanner.take(","))
+    if (!scanner.accept(","))
       break;
   }
   scanner.expect("}");
@@ -105,7 +105,7 @@ std::optional<NamedMesh> readShardyMesh(const std::string &text,
   scanner.expect("sdy.mesh");
   named.name = readSymbol(scanner);
   scanner.expect("=");
-  scanner.take("#sdy.mesh");
+  scanner.accept("#sdy.mesh");
   scanner.expect("<");
   scanner.expect("[");
   std::int64_t ranks = 1;
@@ -121,11 +121,11 @@ std::optional<NamedMesh> readShardyMesh(const std::string &text,
     if (ranks > kMostRanks || named.mesh.axes.size() > kMostAxes)
       scanner.fail(
           fmt::format("more than {} ranks or {} axes", kMostRanks, kMostAxes));
-    if (!scanner.take(","))
+    if (!scanner.accept(","))
       break;
   }
   scanner.expect("]");
-  if (scanner.take(","))
+  if (scanner.accept(","))
     scanner.fail("device_ids are not read: mtplan numbers ranks by the axes, "
                  "major first");
   scanner.expect(">");
@@ -164,18 +164,18 @@ std::optional<ShardyLayout> readShardy(const std::string &text,
                              name.substr(0, 60), mesh.name));
   scanner.expect(",");
   scanner.expect("[");
-  if (!scanner.take("]")) {
+  if (!scanner.accept("]")) {
     do {
       readDim(scanner, axes, sharding);
       if (sharding.layout.dims.size() > kMostDims)
         scanner.fail(fmt::format("more than {} dimensions", kMostDims));
-    } while (scanner.take(","));
+    } while (scanner.accept(","));
     scanner.expect("]");
   }
-  while (scanner.take(",")) {
-    if (scanner.take("replicated")) {
+  while (scanner.accept(",")) {
+    if (scanner.accept("replicated")) {
       readAxes(scanner, axes); // a layout leaves replicated axes unused
-    } else if (scanner.take("unreduced")) {
+    } else if (scanner.accept("unreduced")) {
       sharding.layout.partial = readAxes(scanner, axes);
       std::ranges::sort(sharding.layout.partial);
     } else {

@@ -23,7 +23,7 @@ void TextScanner::fail(const std::string &what) {
     message = fmt::format("column {}: {}", position + 1, what);
 }
 
-bool TextScanner::take(std::string_view token) {
+bool TextScanner::accept(std::string_view token) {
   if (failed())
     return false;
   skipBlanks();
@@ -34,7 +34,7 @@ bool TextScanner::take(std::string_view token) {
 }
 
 void TextScanner::expect(std::string_view token) {
-  if (!take(token))
+  if (!accept(token))
     fail(fmt::format("expected \"{}\"", token));
 }
 
@@ -131,7 +131,7 @@ std::vector<int> AxisReader::list() {
   std::vector<int> axes;
   while (scanner.nextIsQuote()) {
     axes.push_back(next());
-    if (!scanner.take(","))
+    if (!scanner.accept(","))
       break;
   }
   return axes;

@@ -20,7 +20,7 @@ public:
   explicit TextScanner(const std::string &source) : text(source) {}
 
   /// Skips blanks, and reads `token` if it comes next.
-  bool take(std::string_view token);
+  bool accept(std::string_view token);
   /// Reads `token`; anything else is an error.
   void expect(std::string_view token);
   /// Reads letters, digits, `_` and `.`; empty if none come next.

@@ -1,4 +1,4 @@
-//===- torchtitan.h - torchtitan's TOML -------------------------*- C++ -*-===//
+//===- torchtitan.h - torchtitan's TOML, accelerate's YAML ------*- C++ -*-===//
 //
 // A torchtitan job has the sections [parallelism], [training] and
 // [activation_checkpoint]. Newer versions keep the names in Python dataclasses.
@@ -48,6 +48,11 @@ std::string scheduleNames();
 
 /// Returns PyTorch's name of the schedule.
 const char *pytorchName(planner::ScheduleKind kind);
+
+/// Writes accelerate's YAML for FSDP2, the file for `accelerate launch
+/// --config_file`. The notes hold options that the launched script must set,
+/// and choices that the format cannot express.
+Exported writeAccelerate(const TrainerConfig &config);
 
 } // namespace mtplan::tools
 

@@ -65,11 +65,8 @@ std::string shortageText(const planner::MemoryUse &memory) {
 
 std::string reasonAgainst(const PlannedCandidate &candidate,
                           const PlannedCandidate &best) {
-  // The exchange between experts is never named as the reason.
   auto slower = [&](const TimeTerm &term) {
-    return term.time == &planner::StepTime::exchange
-               ? -kNever
-               : (candidate.time.*term.time - best.time.*term.time).value;
+    return (candidate.time.*term.time - best.time.*term.time).value;
   };
   const TimeTerm *most = std::ranges::max_element(kTimeTerms, {}, slower);
   return std::string(most->name) + ' ' + timeText(candidate.time.*most->time) +
@@ -106,8 +103,8 @@ std::optional<PlannedCandidate> solve(const Problem &problem,
 // limit, to show the cost of the limit.
 std::string chosenText(const PlanOutcome &outcome) {
   const PlannedCandidate &best = *outcome.best();
-  planner::Machine endless = outcome.problem->machine;
-  endless.device.memory = {1e300};
+  planner::Machine unlimited = outcome.problem->machine;
+  unlimited.device.memory = {1e300};
   const TimeTerm *most =
       std::ranges::max_element(kTimeTerms, {}, [&](const TimeTerm &term) {
         return (best.time.*term.time).value;
@@ -117,7 +114,7 @@ std::string chosenText(const PlanOutcome &outcome) {
       timeText(best.time.step),
       percentText(best.time.*most->time / best.time.step), most->name);
   std::optional<PlannedCandidate> free =
-      solve(*outcome.problem, best.config, endless);
+      solve(*outcome.problem, best.config, unlimited);
   if (!free)
     return text;
   if (free->time.step.value >= best.time.step.value * (1 - 1e-9))

@@ -1,17 +1,14 @@
 //===- exported_plan.cpp - A plan in other formats ------------------------===//
 
-#include "tools/report/exported_plan.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "planner/integers.h"
-#include "planner/search/given_plan.h"
+#include "planner/search/solve_candidate.h"
 #include "planner/simulate/schedule.h"
 #include "tools/driver/constraints.h"
 #include "tools/driver/plan_text.h"
-#include "tools/exchange/accelerate.h"
 #include "tools/exchange/chrome_trace.h"
 #include "tools/exchange/deepspeed.h"
 #include "tools/exchange/megatron.h"
@@ -20,6 +17,7 @@
 #include "tools/exchange/torchtitan.h"
 #include "tools/exchange/tp_plan.h"
 #include "tools/report/plan_facts.h"
+#include "tools/report/report.h"
 
 namespace mtplan::tools {
 
@@ -37,7 +35,7 @@ struct Placed {
 };
 
 // Returns "h.0..31.attn.q" for layers 0 to 31 of "h.*.attn.q".
-std::string nameOfCopies(const std::string &label, int first, int count) {
+std::string nameOfLayers(const std::string &label, int first, int count) {
   std::size_t star = label.find('*');
   if (star == label.npos)
     return label;
@@ -151,14 +149,14 @@ private:
   }
 
   /// Holds a label, and the layers it applies to.
-  struct Said {
+  struct LabelledLayers {
     std::string label;
     int first, count;
     Placed placed;
   };
 
-  std::vector<Said> parameters() const {
-    std::vector<Said> all;
+  std::vector<LabelledLayers> parameters() const {
+    std::vector<LabelledLayers> all;
     for (const SegmentPlan &run : plan.plans())
       for (std::size_t p = 0; p < run.parameters.size(); ++p) {
         if (!run.parameters[p])
@@ -176,8 +174,8 @@ private:
     return all;
   }
 
-  std::vector<Said> results() const {
-    std::vector<Said> all;
+  std::vector<LabelledLayers> results() const {
+    std::vector<LabelledLayers> all;
     for (const SegmentPlan &run : plan.plans()) {
       const planner::SegmentGraph &segment = graph.segments[at(run.segment)];
       for (std::size_t o = 0; o < segment.ops.size(); ++o) {
@@ -203,14 +201,14 @@ private:
   }
 
   // Merges, per label, consecutive layers with the same layout.
-  static std::vector<Placed> joined(std::vector<Said> said) {
+  static std::vector<Placed> joined(std::vector<LabelledLayers> said) {
     std::vector<Placed> all;
     std::vector<bool> taken(said.size(), false);
     for (std::size_t i = 0; i < said.size(); ++i) {
       for (std::size_t j = i; j < said.size(); ++j) {
         if (taken[j] || said[j].label != said[i].label)
           continue;
-        Said one = said[j];
+        LabelledLayers one = said[j];
         for (std::size_t k = j; k < said.size(); ++k) {
           bool follows = k == j || said[k].first == one.first + one.count;
           if (taken[k] || said[k].label != one.label || !follows ||
@@ -223,7 +221,7 @@ private:
         bool again =
             one.label.find('*') == one.label.npos && !all.empty() &&
             std::ranges::find(all, one.label, &Placed::name) != all.end();
-        one.placed.name = nameOfCopies(one.label, one.first, one.count);
+        one.placed.name = nameOfLayers(one.label, one.first, one.count);
         if (!again)
           all.push_back(std::move(one.placed));
       }
@@ -289,7 +287,7 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
         continue;
       }
       for (int copy = run.first; copy < run.first + run.count; ++copy)
-        placed.push_back({nameOfCopies(name, copy, 1), *used});
+        placed.push_back({nameOfLayers(name, copy, 1), *used});
     }
   Exported out = writeTpPlan(outcome.problem->model.family, placed, mesh);
   for (const std::string &name : gathered)

@@ -47,7 +47,7 @@ inline constexpr MemoryClass kMemoryClasses[] = {
      &planner::MemoryUse::activations},
     {"workspace", "The most that is alive beside them within one segment.",
      &planner::MemoryUse::workspace},
-    {"spare", "Of the room kept for the workspace, what is left over.",
+    {"spare", "The unused rest of the memory reserved for the workspace.",
      &planner::MemoryUse::spare},
     {"reserved", "Context, libraries, fragmentation.",
      &planner::MemoryUse::reserved}};
@@ -138,6 +138,31 @@ struct Unvalidated {
 /// Returns the terms of a plan that published runs do not validate.
 Unvalidated unvalidatedOf(const Problem &problem,
                           const planner::PlannedCandidate &plan);
+
+/// Describes forward operators in program order, in which equal neighbours
+/// share a row. The collectives, forward and backward, are those that the
+/// results of the operators cause.
+struct PlanRow {
+  std::string operators; ///< "attn.q, k, v"
+  std::string strategy, shape;
+  std::string forward, backward; ///< "all_reduce tp 6.00 MiB"; of one layer
+  bool operator==(const PlanRow &) const = default;
+};
+
+/// Returns the rows of a run.
+std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh);
+
+/// Returns "h.3", "h.0..71" or "embed": the layers of a run.
+std::string nameOf(const RunFact &run);
+
+/// Returns the collectives per layer and micro-batch in `phase`, with equal
+/// ones counted: "2 all_reduce tp 6.00 MiB". `time` receives their total time.
+std::string summaryOf(const RunFact &run, planner::LedgerPhase phase,
+                      const planner::Mesh &mesh, planner::Seconds &time);
+
+/// Returns the runs for display. Neighbours that look the same, such as those
+/// of two stages, are merged.
+std::vector<RunFact> runsShown(const PlanFacts &facts);
 
 } // namespace mtplan::tools
 

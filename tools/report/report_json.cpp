@@ -1,7 +1,5 @@
 //===- report_json.cpp - The report as JSON -------------------------------===//
 
-#include "tools/report/report_json.h"
-
 #include <cmath>
 
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
+#include "tools/report/report.h"
 
 namespace mtplan::tools {
 
@@ -77,7 +76,7 @@ Json breakdownJson(const planner::StepTime &time) {
           {"update", time.update.value}};
 }
 
-Json howJson(const planner::Parallelism &config) {
+Json configurationJson(const planner::Parallelism &config) {
   return {{"dp", config.dp},
           {"tp", config.tp},
           {"pp", config.pp},
@@ -121,7 +120,7 @@ Json planJson(const Problem &problem, const PlannedCandidate &plan,
            {"layout", parameter.layout},
            {"reduce_once_per_step", parameter.reduceOncePerStep}});
   }
-  Json json = howJson(plan.config);
+  Json json = configurationJson(plan.config);
   json["global_batch"] = problem.options.globalBatch;
   json["sequence_parallel"] = facts.sequenceParallel;
   json["ops"] = std::move(ops);
@@ -214,7 +213,7 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
 
 Json alternativeJson(const PlannedCandidate &plan,
                      const PlannedCandidate &best) {
-  Json json = howJson(plan.config);
+  Json json = configurationJson(plan.config);
   json["step_time_s"] = plan.time.step.value;
   json["at_least_s"] = plan.lowerBound.value;
   json["slower_by"] = plan.time.step / best.time.step - 1;
@@ -275,7 +274,7 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
         unvalidatedJson(unvalidatedOf(problem, *best));
     report["collectives"] = collectivesJson(problem, *best, facts);
   } else if (const auto &nearest = outcome.result.nearest) {
-    report["nearest"] = howJson(nearest->config);
+    report["nearest"] = configurationJson(nearest->config);
     report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);
     report["nearest"]["host_memory_bytes"] = hostJson(nearest->memory);
   }

@@ -1,7 +1,5 @@
 //===- screen.cpp - The report on the screen ------------------------------===//
 
-#include "tools/report/screen.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,7 +7,7 @@
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
-#include "tools/report/plan_rows.h"
+#include "tools/report/report.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
 
@@ -61,8 +59,7 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
   std::string parts;
   for (const TimeTerm &term : kTimeTerms) {
     const planner::Seconds part = time.*term.time;
-    // The exchange between experts is not printed.
-    if (part.value > 0 && term.time != &planner::StepTime::exchange)
+    if (part.value > 0)
       parts += fmt::format("{}{} {} ({})", parts.empty() ? "" : ", ", term.name,
                            timeText(part), percentText(part / time.step));
   }
@@ -184,7 +181,7 @@ std::string unvalidatedText(const Problem &problem,
                         timeText(term.step), term.without);
   if (text.empty())
     return text;
-  text = "leans on " + text + ", which no published run has";
+  text = "no published run validates " + text;
   if (found.terms.size() > 1)
     text += "; without all of them " + timeText(found.step);
   return text;
@@ -233,8 +230,8 @@ std::string memoryText(const planner::MemoryUse &memory) {
                         gibText(memory.*one.bytes));
   text += '\n';
   if (memory.host.value > 0)
-    text += fmt::format("  on the host {} of {} GiB per GPU: the optimizer, "
-                        "and what comes and goes\n",
+    text += fmt::format("  on the host {} of {} GiB per GPU: the optimizer "
+                        "state, received gradients and sent weights\n",
                         gibText(memory.host), gibText(memory.hostLimit));
   return text;
 }

@@ -18,9 +18,8 @@
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/preset_files_json.h"
 #include "runtime/calibration/calibration.h"
-#include "runtime/communicator/cores.h"
+#include "runtime/communicator/launch.h"
 #include "runtime/data/files.h"
-#include "tools/run/calibrated.h"
 #include "tools/run/ranks.h"
 #include "tools/run/run_flags.h"
 #include "tools/text/text_file.h"
@@ -225,7 +224,7 @@ private:
           found.figure.pointer.substr(std::string("/machine").size()),
           found.value, planner::unitOf(found.figure.kind),
           found.atBound ? "  at its bound" : "");
-    for (const std::string &line : made.untold)
+    for (const std::string &line : made.undetermined)
       err << fmt::format("note: {}\n", line);
     for (const planner::FitResidual &left : made.fit.residuals)
       out << fmt::format("  {}: {} rows, rms {}, worst {:+.1f} % ({})\n",

@@ -1,4 +1,8 @@
 //===- calibrate.h - `mtrun calibrate` --------------------------*- C++ -*-===//
+//
+// Measured runs of kernels and collectives become a machine file.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TOOLS_RUN_CALIBRATE_H
 #define MTPLAN_TOOLS_RUN_CALIBRATE_H
@@ -6,6 +10,10 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "planner/fit/fit_machine.h"
+#include "runtime/calibration/calibration.h"
 
 namespace CLI {
 class App;
@@ -31,6 +39,69 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 /// \throws BadInput
 int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
                  std::ostream &err);
+
+/// Holds the facts of the machine that are not in the measured runs.
+struct CalibratedOn {
+  std::string name;   ///< name of the machine
+  std::string device; ///< name of the device: "AMD EPYC, 2 threads"
+  std::string source; ///< the program, the machine and the date
+  /// Names the preset device whose figures replace those that cannot be
+  /// measured.
+  std::string like;
+  /// Use the preset device's peak rates instead of the best measured rates.
+  bool hasKnownPeaks = false;
+  double memory = 0.0; ///< bytes per device
+  int ranks = 1, ranksOfHost = 1;
+};
+
+/// Returns the first preset machine with this device.
+/// \throws planner::MachineError naming the devices if there is none
+planner::Machine machineLike(const std::string &device);
+
+/// Writes a measurement file (docs/measurements-format.md) of all runs.
+/// \throws planner::MachineError if the device is unknown
+std::string measurementsText(const CalibratedOn &on,
+                             const std::vector<runtime::MeasuredRun> &runs);
+
+struct Calibrated {
+  std::string machineText; ///< the machine file
+  /// Holds the measurement file, with the figures that were given to the fit.
+  std::string measurementsText;
+  planner::Machine before; ///< the machine before calibration
+  planner::MachineFit fit;
+  std::vector<std::string>
+      undetermined; ///< figures that were not fitted, and why
+};
+
+/// Fits a machine to the runs.
+/// \throws planner::MachineError, planner::MeasurementsError
+Calibrated calibratedMachine(const CalibratedOn &on,
+                             const std::vector<runtime::MeasuredRun> &runs);
+
+/// Returns the planner's precision of products in an element type.
+planner::Precision precisionOf(runtime::ElementType type);
+
+/// Returns whether a run is the gradient of its operator.
+bool isGradient(const runtime::MeasuredRun &run);
+
+/// Returns the floating-point operations of an attention run.
+double attentionFlopsOf(const runtime::MeasuredRun &run);
+
+/// Predicts the time of a run, for plans of this program's software.
+double predictedSeconds(const runtime::MeasuredRun &run,
+                        const planner::Machine &machine);
+
+/// Returns a progress line. The line before the first part has the total time.
+std::string partText(const runtime::CalibrationPart &part, double seconds);
+
+/// Returns a line with the reason if `took` is well above the requested
+/// seconds; else nothing.
+std::string lateText(double took, double seconds);
+
+/// Returns a line per run: measured time, spread, rate, and the predictions
+/// before and after.
+std::string tableOf(const std::vector<runtime::MeasuredRun> &runs,
+                    const Calibrated &calibrated);
 
 } // namespace mtplan::tools
 

@@ -1,13 +1,12 @@
 //===- calibrated.cpp - Predictions and tables of measured runs -----------===//
 
-#include "tools/run/calibrated.h"
-
 #include <fmt/format.h>
 
 #include "planner/cost/kernel_cost.h"
 #include "planner/machine/software_json.h"
 #include "runtime/backend/element.h"
 #include "runtime/calibration/calibration.h"
+#include "tools/run/calibrate.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
 
@@ -76,19 +75,19 @@ std::string rateOf(const MeasuredRun &run) {
 }
 
 // Returns the first of two fused kernels.
-MeasuredRun makerOf(const MeasuredRun &both) {
-  MeasuredRun maker = both;
-  maker.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
-  maker.kernel = both.after;
-  maker.variant.clear();
-  maker.bytes = both.bytesAfter;
-  return maker;
+MeasuredRun producerOf(const MeasuredRun &both) {
+  MeasuredRun producer = both;
+  producer.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
+  producer.kernel = both.after;
+  producer.variant.clear();
+  producer.bytes = both.bytesAfter;
+  return producer;
 }
 
 // Returns the seconds of a fused consumer. One pass of memory remains if the
 // device fuses the pair; else there are two or three passes and a launch.
-double followerSeconds(const MeasuredRun &run,
-                       const planner::Machine &machine) {
+double fusedConsumerSeconds(const MeasuredRun &run,
+                            const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();
   const planner::Device &device = machine.device;
   const planner::Precision precision = precisionOf(run.type);
@@ -153,8 +152,8 @@ double predictedSeconds(const MeasuredRun &run,
     break;
   }
   case MeasuredAs::followed:
-    return predictedSeconds(makerOf(run), machine) +
-           followerSeconds(run, machine);
+    return predictedSeconds(producerOf(run), machine) +
+           fusedConsumerSeconds(run, machine);
   case MeasuredAs::product:
     row.kind = planner::MeasuredKind::product;
     row.m = static_cast<double>(run.m);

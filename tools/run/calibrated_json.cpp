@@ -13,7 +13,8 @@
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
-#include "tools/run/calibrated.h"
+#include "tools/run/calibrate.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -23,8 +24,7 @@ using runtime::MeasuredRun;
 
 namespace {
 
-constexpr double kMicro = 1e-6, kGB = 1e9, kGiB = 1024.0 * 1024.0 * 1024.0,
-                 kTera = 1e12;
+constexpr double kMicro = 1e-6, kGB = 1e9, kTera = 1e12;
 
 // Rounds a value to the digits that a measurement supports.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
@@ -231,7 +231,7 @@ private:
     if (on.ranks == 1) {
       const planner::NetworkLevel &known = like.levels.front();
       const std::string source =
-          "not measured, of one rank: as " + like.name + " has it";
+          "not measured with one rank: value of " + like.name;
       made.push_back(
           {{"name", known.name},
            {"bandwidth_GBps", quantity(known.bandwidth.value / kGB, source)},
@@ -308,10 +308,10 @@ ordered_json givenValue(const std::string &figure,
                  : is("bandwidth_GBps")
                      ? before.levels.front().bandwidth.value / kGB
                      : device.gemmEfficiency;
-  return quantity(value, "measurements do not tell it: " +
+  return quantity(value, "measurements do not determine it: " +
                              (is("_us") && !is("wave_us") && !is("launch_us")
-                                  ? std::string("it is taken for nothing")
-                                  : "as " + like + " has it"));
+                                  ? std::string("assumed to be 0")
+                                  : "value of " + like));
 }
 
 } // namespace
@@ -345,8 +345,8 @@ Calibrated calibratedMachine(const CalibratedOn &on,
     made.measurementsText = file.dump(2) + '\n';
     const planner::Measurements measured =
         planner::parseMeasurements(made.measurementsText);
-    std::vector<std::string> untold;
-    if (auto fit = planner::fitMachine(measured, untold)) {
+    std::vector<std::string> undetermined;
+    if (auto fit = planner::fitMachine(measured, undetermined)) {
       made.machineText =
           planner::fittedMachineText(made.measurementsText, *fit);
       made.fit = std::move(*fit);
@@ -354,7 +354,7 @@ Calibrated calibratedMachine(const CalibratedOn &on,
     }
     // One figure is dropped at a time, because the others may then be
     // determined.
-    const std::string &line = untold.back();
+    const std::string &line = undetermined.back();
     const std::string pointer = line.substr(0, line.find(": "));
     ordered_json &place = file.at(ordered_json::json_pointer(pointer));
     if (place != "fit")
@@ -369,7 +369,7 @@ Calibrated calibratedMachine(const CalibratedOn &on,
     } else {
       place = givenValue(pointer, made.before, on.like);
     }
-    made.untold.push_back(line);
+    made.undetermined.push_back(line);
   }
 }
 

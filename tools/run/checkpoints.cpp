@@ -25,7 +25,7 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
           {"--loss-scale", train.scaler ? flags.lossScale : "none"},
           {"--lr", fmt::format("{}", rate.peak)},
           {"--lr-decay", flags.decay},
-          {"--lr-floor", fmt::format("{}", flags.floorShare)},
+          {"--lr-floor", fmt::format("{}", flags.minimumRateShare)},
           {"--on-nan", flags.onNan},
           {"--steps", fmt::format("{}", train.steps)},
           {"--warmup", fmt::format("{}", rate.warmup)},
@@ -65,15 +65,15 @@ TrainHooks Checkpoints::hooks() {
           }};
 }
 
-void Checkpoints::tell(const std::function<void(const std::string &)> &how,
-                       const std::string &line) const {
+void Checkpoints::notify(const std::function<void(const std::string &)> &sink,
+                         const std::string &line) const {
   if (world.rank() == 0)
-    how(line);
+    sink(line);
 }
 
 std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
   auto passedOver = [&](const std::string &fault) {
-    tell(notes.warn, "passed over: " + fault);
+    notify(notes.warn, "skipped a checkpoint: " + fault);
   };
   auto load = [&](const std::string &folder, LoadWhat what) {
     return loadNewest(plan, world, executor, folder, what, passedOver);
@@ -125,7 +125,7 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   if (world.rank() == 0)
     notes.begins(begun.step);
   for (const std::string &line : differences)
-    tell(notes.say, line);
+    notify(notes.print, line);
   return begun.step > 0 ? std::optional(begun) : std::nullopt;
 } catch (const CheckpointError &error) { // before any step: bad input
   throw BadInput(error.what());
@@ -204,21 +204,23 @@ RunState Checkpoints::runState(const TrainState &state) const {
 
 void Checkpoints::report(const Saved &saved, bool isLast) const {
   if (saved.fault.empty()) {
-    tell(notes.say,
-         fmt::format("checkpoint of step {}: {} in {:.2f} s, training waited "
-                     "{:.3f} s of them",
-                     saved.step, sizeText(saved.bytes), saved.seconds,
-                     isLast ? saved.seconds : saved.stallSeconds));
+    notify(notes.print,
+           fmt::format("checkpoint of step {}: {} in {:.2f} s, training waited "
+                       "{:.3f} s of them",
+                       saved.step, sizeText(saved.bytes), saved.seconds,
+                       isLast ? saved.seconds : saved.stallSeconds));
     if (!saved.untidy.empty())
-      tell(notes.warn, fmt::format("the checkpoint of step {} is whole, but {}",
-                                   saved.step, saved.untidy));
+      notify(notes.warn,
+             fmt::format("the checkpoint of step {} is whole, but {}",
+                         saved.step, saved.untidy));
     return;
   }
   const std::string what =
       fmt::format("no checkpoint of step {}: {}", saved.step, saved.fault);
   if (isLast)
     throw CheckpointError(what);
-  tell(notes.warn, what + "; training goes on, and those before are untouched");
+  notify(notes.warn,
+         what + "; training goes on, and those before are untouched");
 }
 
 bool Checkpoints::after(const TrainState &state) {
@@ -236,9 +238,9 @@ bool Checkpoints::after(const TrainState &state) {
   if (isLast)
     report(saver->finish(), true);
   if (told && state.step < flags.train.steps)
-    tell(notes.say, fmt::format("told to end after step {} of {}: the same "
-                                "command goes on from there",
-                                state.step, flags.train.steps));
+    notify(notes.print, fmt::format("told to end after step {} of {}: the same "
+                                    "command goes on from there",
+                                    state.step, flags.train.steps));
   return !told;
 }
 

@@ -16,7 +16,7 @@ namespace mtplan::tools {
 
 /// Receives messages about checkpoints, on rank 0.
 struct CheckpointNotes {
-  std::function<void(const std::string &line)> say, warn;
+  std::function<void(const std::string &line)> print, warn;
   /// This is called once, before any step, with the last completed step.
   std::function<void(std::int64_t step)> begins;
 };
@@ -42,8 +42,8 @@ private:
   bool after(const runtime::TrainState &state);
   void report(const runtime::Saved &saved, bool isLast) const;
   runtime::RunState runState(const runtime::TrainState &state) const;
-  void tell(const std::function<void(const std::string &)> &how,
-            const std::string &line) const;
+  void notify(const std::function<void(const std::string &)> &sink,
+              const std::string &line) const;
 
   const runtime::Plan &plan;
   runtime::World &world;

@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "runtime/communicator/call.h"
-#include "runtime/communicator/cores.h"
+#include "runtime/communicator/launch.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "runtime/data/digest.h"
 
@@ -77,17 +77,17 @@ std::vector<std::string> environmentOf(int rank, int ranks) {
 }
 
 // Blocks some signals during its lifetime, and returns them on request.
-class Held {
+class BlockedSignals {
 public:
-  Held() {
+  BlockedSignals() {
     sigemptyset(&set);
     for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1})
       sigaddset(&set, number);
     pthread_sigmask(SIG_BLOCK, &set, &before);
   }
-  ~Held() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-  Held(const Held &) = delete;
-  Held &operator=(const Held &) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  BlockedSignals(const BlockedSignals &) = delete;
+  BlockedSignals &operator=(const BlockedSignals &) = delete;
 
   // Returns a pending signal, or nothing after the given time.
   std::optional<siginfo_t> next(std::chrono::seconds most) const {
@@ -113,16 +113,16 @@ public:
     std::optional<Clock::time_point> end;
     while (std::ranges::any_of(processes, [](pid_t p) { return p > 0; })) {
       const std::optional<siginfo_t> signal =
-          held.next(std::chrono::seconds(1));
+          blocked.next(std::chrono::seconds(1));
       // A terminal sends its signals to all processes, so they are not
       // forwarded.
       if (signal && signal->si_signo != SIGCHLD && signal->si_code != SI_KERNEL)
-        tell(signal->si_signo);
+        sendSignal(signal->si_signo);
       reap();
       if (status != 0 && !end)
         end = Clock::now() + kGrace;
       if (end && Clock::now() > *end)
-        tell(SIGKILL);
+        sendSignal(SIGKILL);
     }
     return status;
   }
@@ -135,14 +135,14 @@ private:
     const pid_t parent = getpid(), process = fork();
     if (process < 0) {
       const int why = errno;
-      tell(SIGKILL);
+      sendSignal(SIGKILL);
       throw std::system_error(why, std::generic_category(),
                               fmt::format("a process for rank {}", rank));
     }
     if (process == 0) {
       // After fork() only system calls are safe, because other threads may hold
       // locks.
-      pthread_sigmask(SIG_SETMASK, &held.before, nullptr);
+      pthread_sigmask(SIG_SETMASK, &blocked.before, nullptr);
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() == parent)
         execve("/proc/self/exe", command.data(), environment.data());
@@ -151,7 +151,7 @@ private:
     processes.push_back(process);
   }
 
-  void tell(int number) const {
+  void sendSignal(int number) const {
     for (const pid_t process : processes)
       if (process > 0)
         kill(process, number);
@@ -175,7 +175,7 @@ private:
 
   std::ostream &err;
   std::vector<std::string> words;
-  const Held held;
+  const BlockedSignals blocked;
   std::vector<pid_t> processes; ///< by rank; 0: ended
   int status = 0;
 };

@@ -49,7 +49,7 @@ Exit status: 0 done; 1 the run failed, a checkpoint is damaged, or two differ;
 
 // Writes each line in one call, because a launcher merges the output of ranks
 // and could split a line.
-void say(std::ostream &err, const std::string &lines) {
+void reportError(std::ostream &err, const std::string &lines) {
   std::istringstream all(lines);
   for (std::string line; std::getline(all, line);)
     err << fmt::format("error: {}\n", line);
@@ -74,10 +74,11 @@ std::string nameOf(const CLI::App &command) {
 }
 
 // Reports unknown options, each with the nearest known one.
-void sayUnknown(const CLI::App &app, std::ostream &err) {
+void reportUnknown(const CLI::App &app, std::ostream &err) {
   const CLI::App &command = lastCommand(app);
   for (const std::string &typed : app.remaining(true))
-    say(err,
+    reportError(
+        err,
         typed + (typed.starts_with("-") ? ": no such option; nearest is " +
                                               nearestOption(command, typed)
                  : &command == &app
@@ -88,7 +89,7 @@ void sayUnknown(const CLI::App &app, std::ostream &err) {
 }
 
 // Reports that a subcommand needs one of its verbs.
-void sayNoVerb(const CLI::App &command, std::ostream &err) {
+void reportMissingVerb(const CLI::App &command, std::ostream &err) {
   std::vector<std::string> names;
   for (const CLI::App *verb :
        command.get_subcommands([](const CLI::App *) { return true; }))
@@ -98,7 +99,8 @@ void sayNoVerb(const CLI::App &command, std::ostream &err) {
   for (const std::string &name : names)
     all += (all.empty() ? "" : ", ") + name;
   const std::vector<std::string> typed = command.remaining();
-  say(err, typed.empty()
+  reportError(
+      err, typed.empty()
                ? nameOf(command) + ": needs one of " + all
                : typed.front() + ": must be one of " + all + "; nearest is " +
                      std::string(base::nearestTo(typed.front(), words)));
@@ -131,7 +133,7 @@ public:
     WorldOptions options;
     options.patience = patienceOf(flags);
     if (!flags.checkpoint.empty()) {
-      keepTermination();
+      handleSignals();
       options.outlivesTermination = true;
     }
     launch = readLaunch(ownEnvironment(), builtMpi());
@@ -232,18 +234,18 @@ private:
       options.peakFlops = productPeak(plan, world, *backend);
       Checkpoints checkpoints(
           plan, world, *data, flags,
-          {[&](const std::string &line) { watch->say(line); },
+          {[&](const std::string &line) { watch->print(line); },
            [&](const std::string &line) { watch->warn(line); },
            [&](std::int64_t step) {
              watch->openLogs(step); // first, because opening may fail
              watch->begin(plan, processes, flags.train);
-             watch->tellOf(backend->memory().roundedForCollectives());
+             watch->printRegistered(backend->memory().roundedForCollectives());
            }});
       TrainTimes times = runtime::train(
           plan, world, *backend, options,
           {[&](std::int64_t step) { return data->trained(step, world); },
            [&](std::int64_t step) { return data->validated(step); }},
-          [&](const StepRecord &record) { watch->see(record); },
+          [&](const StepRecord &record) { watch->logStep(record); },
           checkpoints.hooks());
       const MeanTimes means = meanTimesOf(world, plan, times);
       Traces traces;
@@ -284,19 +286,19 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
   } catch (const CLI::ExtrasError &) {
-    sayUnknown(app, err);
+    reportUnknown(app, err);
     return kBadInput;
   } catch (const CLI::RequiredError &error) {
     const CLI::App &command = lastCommand(app);
     if (command.get_require_subcommand_min() > 0)
-      sayNoVerb(command, err);
+      reportMissingVerb(command, err);
     else
-      say(err, error.what());
+      reportError(err, error.what());
     return kBadInput;
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) // --help
       return app.exit(error, out, err);
-    say(err, error.what());
+    reportError(err, error.what());
     return kBadInput;
   }
   try {
@@ -317,7 +319,7 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
     resolve(flags);
     return Training(std::move(flags), out, err).run();
   } catch (const std::exception &error) {
-    say(err, error.what());
+    reportError(err, error.what());
     return isOneOf<BadInput, PlanError, DataError, WeightError,
                    std::invalid_argument>(error)
                ? kBadInput

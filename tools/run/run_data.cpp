@@ -12,7 +12,7 @@
 #include "runtime/data/data_command.h"
 #include "runtime/data/files.h"
 #include "runtime/data/megatron_index.h"
-#include "runtime/executor/sample_data.h"
+#include "runtime/executor/step_data.h"
 #include "runtime/plan/plan_json.h"
 
 namespace mtplan::tools {
@@ -99,8 +99,8 @@ std::vector<std::string> filesOf(const std::string &data) {
   return {data, bin, idx};
 }
 
-RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int itsTakers)
-    : plan(thePlan), flags(theFlags), takers(itsTakers),
+RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int ranksHere)
+    : plan(thePlan), flags(theFlags), takers(ranksHere),
       validSteps(flags.train.validationSteps) {
   openTrained();
   openValidated();

@@ -34,10 +34,10 @@ struct DataIdentity {
 class RunData {
 public:
   /// Opens the data for the ranks of this process.
-  /// \param takers  number of ranks of this process
+  /// \param ranksHere  number of ranks of this process
   /// \throws DataError, BadInput
   RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
-          int itsTakers);
+          int ranksHere);
 
   /// Sets the start of the run, after `steps` steps, which drew `samples`
   /// samples. Every rank of this process calls it once, before the first step.

@@ -181,10 +181,10 @@ std::vector<Row> rowsOf(RunFlags &flags) {
           "decay of the learning rate: constant, linear, cosine (default), "
           "inverse-square-root or wsd",
           oneOf(kDecays)),
-      row(kTraining, "--lr-floor", "SHARE", flags.floorShare,
+      row(kTraining, "--lr-floor", "SHARE", flags.minimumRateShare,
           fmt::format("final learning rate, as a share of the peak (default: "
                       "{})",
-                      preset.floorShare),
+                      preset.minimumRateShare),
           between<double>(0.0, 1.0, "a share, 0 to 1")),
       row(kTraining, "--warmup", "N", flags.warmup,
           "steps of warm-up to the peak (default: a tenth of all)",
@@ -346,7 +346,7 @@ void resolve(RunFlags &flags) {
   LearningRate &rate = train.learningRate;
   rate.decay = *decayNamed(flags.decay);
   rate.peak = flags.rate;
-  rate.floor = flags.rate * flags.floorShare;
+  rate.floor = flags.rate * flags.minimumRateShare;
   rate.warmup = flags.warmup.value_or(train.steps / 10);
   rate.end = std::max(train.steps, rate.warmup + 1);
   rate.annealing = std::max<std::int64_t>(1, (rate.end - rate.warmup) / 5);

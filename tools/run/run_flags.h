@@ -31,7 +31,7 @@ struct RunFlags {
   runtime::TrainOptions train;
   std::string decay = "cosine", onNan = "stop";
   std::string lossScale = "auto"; ///< a schedule, a number, none, or auto
-  double rate = 1e-3, floorShare = 0.1;
+  double rate = 1e-3, minimumRateShare = 0.1;
   std::optional<std::int64_t> warmup;          ///< empty: a tenth of the steps
   std::string checkpoint, load, weights;       ///< folders, or empty
   std::optional<std::int64_t> saveEvery, keep; ///< set by resolve

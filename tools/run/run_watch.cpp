@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "planner/integers.h"
-#include "runtime/executor/rank_place.h"
+#include "runtime/executor/rank_coordinates.h"
 #include "runtime/metrics/step_record.h"
-#include "runtime/plan/instruction_class.h"
+#include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
 #include "tools/exchange/chrome_trace.h"
 #include "tools/text/table.h"
@@ -60,13 +60,13 @@ std::string tableOf(const MeanTimes &times, const Prediction *predicted) {
 }
 
 // Returns "rank 3 (dp 1, tp 1)".
-std::string nameOf(const Plan &plan, int rank, const RankPlace &place) {
+std::string nameOf(const Plan &plan, int rank, const RankCoordinates &place) {
   std::string places;
   for (std::size_t axis = 0; axis < plan.mesh.size(); ++axis)
     if (plan.mesh[axis].size > 1)
       places += fmt::format("{}{} {}", places.empty() ? "" : ", ",
                             plan.mesh[axis].name,
-                            place.placeOn(static_cast<int>(axis)));
+                            place.coordinateOn(static_cast<int>(axis)));
   return fmt::format("rank {}{}", rank,
                      places.empty() ? "" : " (" + places + ")");
 }
@@ -106,7 +106,7 @@ std::string labelOf(const Instruction &instruction, std::int64_t copy) {
 
 void addRank(Trace &trace, const Plan &plan, int rank, std::int64_t step,
              const std::vector<InstructionRun> &runs) {
-  const RankPlace place(plan, rank);
+  const RankCoordinates place(plan, rank);
   const Stage &stage = plan.stages[at(place.stage())];
   trace.labels.push_back(
       {rank, TraceLabel::kWholeProcess, nameOf(plan, rank, place)});
@@ -290,7 +290,7 @@ void RunWatch::openLogs(std::int64_t step) {
   }
 }
 
-void RunWatch::say(const std::string &line) {
+void RunWatch::print(const std::string &line) {
   out << line << '\n' << std::flush;
 }
 
@@ -313,15 +313,15 @@ void RunWatch::begin(const Plan &plan, bool processes,
   out << std::flush;
 }
 
-void RunWatch::tellOf(const Rounded &registered) {
+void RunWatch::printRegistered(const Rounded &registered) {
   if (registered.taken > 0)
-    say(fmt::format("rank 0: memory for NCCL to register takes {} of the GPU "
-                    "for {} of the plan",
-                    bytesText({static_cast<double>(registered.taken)}),
-                    bytesText({static_cast<double>(registered.asked)})));
+    print(fmt::format("rank 0: memory for NCCL to register takes {} of the GPU "
+                      "for {} of the plan",
+                      bytesText({static_cast<double>(registered.taken)}),
+                      bytesText({static_cast<double>(registered.asked)})));
 }
 
-void RunWatch::see(const StepRecord &record) {
+void RunWatch::logStep(const StepRecord &record) {
   for (const std::string &warning : log->write(record, wallTime()))
     warn(warning);
   if (record.step == 1 || record.step % flags.every == 0 ||

@@ -50,11 +50,11 @@ public:
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
   /// Prints a line if memory for NCCL was rounded up.
-  void tellOf(const runtime::Rounded &registered);
-  void say(const std::string &line);
+  void printRegistered(const runtime::Rounded &registered);
+  void print(const std::string &line);
   void warn(const std::string &line);
   /// Logs a step, and prints a progress line every `--every` steps.
-  void see(const runtime::StepRecord &record);
+  void logStep(const runtime::StepRecord &record);
   /// Prints the summary and writes the trace.
   /// \param rank0   times of rank 0
   /// \param traces  by rank; empty if no step was traced

@@ -2,7 +2,9 @@
 
 #include "tools/text/command_line.h"
 
-#include <ostream>
+#include <csignal>
+#include <exception>
+#include <iostream>
 
 #include <CLI/CLI.hpp>
 
@@ -26,8 +28,8 @@ std::string nearestOption(const CLI::App &command, const std::string &typed) {
 
 namespace {
 
-int sayUnknown(const CLI::App &app, const std::string &takes,
-               const std::string &why, std::ostream &err) {
+int reportUnknown(const CLI::App &app, const std::string &takes,
+                  const std::string &why, std::ostream &err) {
   for (const std::string &typed : app.remaining())
     err << "error: " << typed
         << (typed.starts_with("-")
@@ -45,9 +47,9 @@ int sayUnknown(const CLI::App &app, const std::string &takes,
 
 // CLI11 may be built without run-time type information, so each catch names the
 // exact type that is thrown.
-bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
-                const std::string &takes, std::ostream &out, std::ostream &err,
-                int &exitCode) {
+bool parseOrReport(CLI::App &app, const std::vector<std::string> &arguments,
+                   const std::string &takes, std::ostream &out,
+                   std::ostream &err, int &exitCode) {
   try {
     // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -56,11 +58,30 @@ bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
     app.exit(success, out, err);
     exitCode = kDone;
   } catch (const CLI::ExtrasError &) {
-    exitCode = sayUnknown(app, takes, "", err);
+    exitCode = reportUnknown(app, takes, "", err);
   } catch (const CLI::ParseError &error) {
-    exitCode = sayUnknown(app, takes, error.what(), err);
+    exitCode = reportUnknown(app, takes, error.what(), err);
   }
   return false;
+}
+
+int printErrors(const std::vector<std::string> &errors, std::ostream &err) {
+  for (const std::string &error : errors)
+    err << "error: " << error << '\n';
+  return kBadInput;
+}
+
+int runMain(const std::function<int()> &body) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    const int status = body();
+    std::cout.flush();
+    if (std::cout)
+      return status;
+    return printErrors({"standard output cannot be written"}, std::cerr);
+  } catch (const std::exception &error) {
+    return printErrors({error.what()}, std::cerr);
+  }
 }
 
 } // namespace mtplan::tools

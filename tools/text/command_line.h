@@ -3,6 +3,7 @@
 #ifndef MTPLAN_TOOLS_TEXT_COMMAND_LINE_H
 #define MTPLAN_TOOLS_TEXT_COMMAND_LINE_H
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -27,9 +28,18 @@ std::string nearestOption(const CLI::App &command, const std::string &typed);
 /// \param takes     message for a stray word: "mtplan takes one model"
 /// \param exitCode  set unless the command is to run
 /// \return whether the command is to run
-bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
-                const std::string &takes, std::ostream &out, std::ostream &err,
-                int &exitCode);
+bool parseOrReport(CLI::App &app, const std::vector<std::string> &arguments,
+                   const std::string &takes, std::ostream &out,
+                   std::ostream &err, int &exitCode);
+
+/// Prints a line "error: ..." for each error, and returns kBadInput.
+int printErrors(const std::vector<std::string> &errors, std::ostream &err);
+
+/// Runs the body of a main function, and returns its exit status. Returns
+/// kBadInput, after a line on standard error, if the body throws or standard
+/// output cannot be written. Ignores SIGXFSZ, so that a write beyond the
+/// file-size limit fails like a full disk.
+int runMain(const std::function<int()> &body);
 
 } // namespace mtplan::tools
 

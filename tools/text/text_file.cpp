@@ -1,4 +1,4 @@
-//===- text_file.cpp - Files named on the command line --------------------===//
+//===- text_file.cpp - Text files and tables ------------------------------===//
 
 #include "tools/text/text_file.h"
 
@@ -76,6 +76,31 @@ void addLines(const std::string &text, const std::string &file,
                                     : line);
     start = end + 1;
   }
+}
+
+std::vector<CsvRecord> csvRecords(const std::string &text) {
+  std::vector<CsvRecord> records;
+  bool starts = true, quoted = false;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (starts)
+      records.push_back({{""}, line});
+    starts = false;
+    std::vector<std::string> &cells = records.back().cells;
+    const char c = text[at];
+    line += c == '\n';
+    if (c == '"' && quoted && at + 1 < text.size() && text[at + 1] == '"')
+      cells.back() += text[++at];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (quoted || (c != ',' && c != '\n' && c != '\r'))
+      cells.back() += c;
+    else if (c == ',')
+      cells.emplace_back();
+    else
+      starts = c == '\n';
+  }
+  return records;
 }
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- text_file.h - Files named on the command line ------------*- C++ -*-===//
+//===- text_file.h - Text files and tables ----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_TEXT_TEXT_FILE_H
 #define MTPLAN_TOOLS_TEXT_TEXT_FILE_H
@@ -23,6 +23,16 @@ bool writeTextFile(const std::string &path, const std::string &text,
 /// start with a JSON pointer, a line number or a colon.
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors);
+
+struct CsvRecord {
+  std::vector<std::string> cells;
+  int line = 1; ///< line of the text on which the record starts, from 1
+};
+
+/// Splits comma-separated text (RFC 4180) into records. A quoted cell may hold
+/// commas, line ends and doubled quotes. An empty line is a record of one empty
+/// cell.
+std::vector<CsvRecord> csvRecords(const std::string &text);
 
 } // namespace mtplan::tools
 

@@ -33,8 +33,6 @@ std::string inUnits(double value, const Unit (&units)[N]) {
   return threeDigits(value / units[N - 1].size) + units[N - 1].name;
 }
 
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-
 } // namespace
 
 std::string timeText(planner::Seconds time) {
@@ -45,19 +43,19 @@ std::string timeText(planner::Seconds time) {
 }
 
 std::string gibText(planner::Bytes bytes) {
-  double gib = bytes.value / kGib;
+  double gib = bytes.value / kGiB;
   return fmt::format("{:.{}f}", gib, std::abs(gib) < 9.995 ? 2 : 1);
 }
 
 std::string preciseGibText(planner::Bytes bytes) {
-  return fmt::format("{:.2f} GiB", bytes.value / kGib);
+  return fmt::format("{:.2f} GiB", bytes.value / kGiB);
 }
 
 std::string bytesText(planner::Bytes bytes) {
   if (bytes.value < 1024)
     return fmt::format("{:.0f} B", bytes.value);
   static constexpr Unit kUnits[] = {
-      {kGib, " GiB"}, {kGib / 1024, " MiB"}, {1024, " KiB"}};
+      {kGiB, " GiB"}, {kGiB / 1024, " MiB"}, {1024, " KiB"}};
   return inUnits(bytes.value, kUnits);
 }
 

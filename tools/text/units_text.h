@@ -11,6 +11,8 @@
 
 namespace mtplan::tools {
 
+inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0; ///< bytes
+
 /// Returns "12.3 s", "205 ms" or "4.56 us": three digits.
 std::string timeText(planner::Seconds time);
 /// Returns "28.1": GiB without the unit; two decimals below 10.

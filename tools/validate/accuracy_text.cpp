@@ -9,12 +9,11 @@
 #include <fmt/format.h>
 
 #include "tools/text/table.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
 namespace {
-
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 std::vector<std::string> cellsOf(const PricedRow &priced) {
   const RunRow &row = priced.row;
@@ -30,7 +29,7 @@ std::vector<std::string> cellsOf(const PricedRow &priced) {
           fmt::format("{:.4g}", row.stepSeconds),
           fmt::format("{:.4g}", priced.predicted()),
           fmt::format("{:+.1f}", 100 * priced.deviation()),
-          fmt::format("{:.1f}{}", priced.memory.value / kGib,
+          fmt::format("{:.1f}{}", priced.memory.value / kGiB,
                       priced.fits() ? "" : " too large"),
           priced.machine + ", " + priced.software +
               (priced.assumedSoftware ? " (assumed)" : "")};
@@ -155,13 +154,12 @@ std::string worst(const RowGroup &all) {
             "memory GiB"}) +
       line({"---", "---", "---", "---:", "---:", "---:", "---:"});
   for (const PricedRow *priced : order)
-    text +=
-        line({priced->row.id, priced->row.model, layoutOf(priced->row),
-              fmt::format("{:.4g}", priced->row.stepSeconds),
-              fmt::format("{:.4g}", priced->predicted()),
-              percent(priced->deviation(), "{:+.1f}"),
-              fmt::format("{:.1f} of {:.1f}", priced->memory.value / (1 << 30),
-                          priced->limit.value / (1 << 30))});
+    text += line({priced->row.id, priced->row.model, layoutOf(priced->row),
+                  fmt::format("{:.4g}", priced->row.stepSeconds),
+                  fmt::format("{:.4g}", priced->predicted()),
+                  percent(priced->deviation(), "{:+.1f}"),
+                  fmt::format("{:.1f} of {:.1f}", priced->memory.value / kGiB,
+                              priced->limit.value / kGiB)});
   return text;
 }
 

@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include "tools/driver/plan_text.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
 using planner::Split;
-using Verdict = Beaten::Verdict;
+using Verdict = PlanComparison::Verdict;
 
 namespace {
 
@@ -23,7 +24,7 @@ std::string keyOf(const RunRow &row, const PricedRow &priced) {
 }
 
 // Searches with everything open except machine, software and batch.
-void searchOpen(const RowCase &one, Beaten &beaten) {
+void searchOpen(const RowCase &one, PlanComparison &comparison) {
   planner::SearchOptions options = one.options;
   options.pp = options.cp = options.virtualStages = options.zeroStage = {};
   options.schedule = {};
@@ -34,18 +35,19 @@ void searchOpen(const RowCase &one, Beaten &beaten) {
   auto start = std::chrono::steady_clock::now();
   planner::SearchResult result =
       planner::search(*one.graph, one.machine, options);
-  beaten.searchSeconds =
+  comparison.searchSeconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
-  beaten.found = !result.plans.empty();
-  if (!beaten.found)
+  comparison.found = !result.plans.empty();
+  if (!comparison.found)
     return;
   const planner::PlannedCandidate &best = result.plans.front();
-  beaten.how = meshText(best.config) + ", " + batchText(best.config);
+  comparison.configuration =
+      meshText(best.config) + ", " + batchText(best.config);
   if (std::string more = choicesText(best.config); !more.empty())
-    beaten.how += ", " + more;
-  beaten.planned = best.time.step.value;
-  beaten.optimal = result.optimal;
+    comparison.configuration += ", " + more;
+  comparison.planned = best.time.step.value;
+  comparison.optimal = result.optimal;
 }
 
 void keepFaster(std::optional<PublishedPrice> &fastest,
@@ -56,7 +58,7 @@ void keepFaster(std::optional<PublishedPrice> &fastest,
 
 /// Holds the rows that one plan must beat.
 struct Group {
-  Beaten beaten;
+  PlanComparison comparison;
   std::vector<RunRow> rows;
 };
 
@@ -69,11 +71,11 @@ std::vector<Group> groupsOf(const std::vector<RunRow> &rows,
       continue;
     std::string key = keyOf(row, priced);
     std::size_t at = 0;
-    while (at < groups.size() && groups[at].beaten.name != key)
+    while (at < groups.size() && groups[at].comparison.name != key)
       ++at;
     if (at == groups.size()) {
       groups.push_back({});
-      groups.back().beaten.name = key;
+      groups.back().comparison.name = key;
     }
     groups[at].rows.push_back(row);
   }
@@ -81,24 +83,23 @@ std::vector<Group> groupsOf(const std::vector<RunRow> &rows,
 }
 
 void solve(Group &group, RowPricer &pricer) {
-  Beaten &beaten = group.beaten;
+  PlanComparison &comparison = group.comparison;
   for (const RunRow &row : group.rows) {
     PricedRow priced = pricer.price(row);
     if (!priced.isPriced())
       continue;
-    ++beaten.runs;
+    ++comparison.runs;
     // The fastest strategies of a configuration may not fit when others do.
     if (!priced.fits())
-      if (PricedRow within = pricer.price(row, RowPricer::Memory::asItIs);
+      if (PricedRow within = pricer.price(row, RowPricer::Memory::limited);
           within.isPriced() && within.fits())
         priced = within;
-    keepFaster(priced.fits() ? beaten.fitting : beaten.tooLarge, priced);
+    keepFaster(priced.fits() ? comparison.fitting : comparison.tooLarge,
+               priced);
   }
   PricedRow same;
-  searchOpen(*pricer.caseOf(group.rows.front(), same), beaten);
+  searchOpen(*pricer.caseOf(group.rows.front(), same), comparison);
 }
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 std::string sizeText(const PublishedPrice &one) {
   return fmt::format("{:.1f} of {:.1f} GiB", one.memory.value / kGiB,
@@ -111,9 +112,9 @@ std::string publishedText(const PublishedPrice &one, bool fits) {
       fits ? "" : " (by our estimate it needs " + sizeText(one) + ")");
 }
 
-std::size_t count(const std::vector<Beaten> &all, Verdict verdict) {
+std::size_t count(const std::vector<PlanComparison> &all, Verdict verdict) {
   return static_cast<std::size_t>(std::ranges::count(
-      all, verdict, [](const Beaten &one) { return one.verdict(); }));
+      all, verdict, [](const PlanComparison &one) { return one.verdict(); }));
 }
 
 struct Total {
@@ -121,11 +122,11 @@ struct Total {
   std::string value;
 };
 
-std::vector<Total> totalsOf(const std::vector<Beaten> &all) {
+std::vector<Total> totalsOf(const std::vector<PlanComparison> &all) {
   std::size_t runs = 0, large = 0, optimal = 0;
   double sum = 0.0;
   std::vector<double> seconds;
-  for (const Beaten &one : all) {
+  for (const PlanComparison &one : all) {
     runs += one.runs;
     large += one.tooLarge.has_value();
     optimal += one.optimal;
@@ -155,14 +156,14 @@ std::vector<Total> totalsOf(const std::vector<Beaten> &all) {
   return totals;
 }
 
-std::string verdictText(const Beaten &one) {
+std::string verdictText(const PlanComparison &one) {
   switch (one.verdict()) {
   case Verdict::beaten:
-    return one.how;
+    return one.configuration;
   case Verdict::beatsFitting:
-    return "slower only than what does not fit: " + one.how;
+    return "slower only than what does not fit: " + one.configuration;
   case Verdict::slower:
-    return "SLOWER: " + one.how;
+    return "SLOWER: " + one.configuration;
   case Verdict::nothingFits:
     return one.fitting ? "NOTHING FOUND" : "nothing fits";
   }
@@ -178,7 +179,7 @@ std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
 
 // Returns the plan's time over the fastest published time, preferably of a
 // configuration that fits.
-std::string ratioOf(const Beaten &one) {
+std::string ratioOf(const PlanComparison &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;
   if (!one.found || !other)
@@ -188,7 +189,7 @@ std::string ratioOf(const Beaten &one) {
 
 } // namespace
 
-Beaten::Verdict Beaten::verdict() const {
+PlanComparison::Verdict PlanComparison::verdict() const {
   auto isBeaten = [&](const std::optional<PublishedPrice> &one) {
     return !one || planned <= one->seconds * (1 + 1e-9);
   };
@@ -199,21 +200,22 @@ Beaten::Verdict Beaten::verdict() const {
   return isBeaten(tooLarge) ? Verdict::beaten : Verdict::beatsFitting;
 }
 
-std::vector<Beaten> beat(
-    const std::vector<RunRow> &rows, BeatPart part,
-    const std::function<void(const Beaten &, std::size_t, std::size_t)> &done) {
+std::vector<PlanComparison>
+beat(const std::vector<RunRow> &rows, BeatPart part,
+     const std::function<void(const PlanComparison &, std::size_t, std::size_t)>
+         &done) {
   RowPricer pricer;
   std::vector<Group> groups = groupsOf(rows, pricer);
-  std::vector<Beaten> all;
+  std::vector<PlanComparison> all;
   for (std::size_t i = part.part - 1; i < groups.size(); i += part.parts) {
     solve(groups[i], pricer);
-    all.push_back(groups[i].beaten);
+    all.push_back(groups[i].comparison);
     done(all.back(), i, groups.size());
   }
   return all;
 }
 
-std::string beatLine(const Beaten &one) {
+std::string beatLine(const PlanComparison &one) {
   std::string text = fmt::format("{}: {} run{}, published ", one.name, one.runs,
                                  one.runs == 1 ? "" : "s");
   if (one.fitting)
@@ -227,14 +229,14 @@ std::string beatLine(const Beaten &one) {
                             one.searchSeconds);
 }
 
-std::string beatTotals(const std::vector<Beaten> &all) {
+std::string beatTotals(const std::vector<PlanComparison> &all) {
   std::string text;
   for (const Total &total : totalsOf(all))
     text += fmt::format("{}: {}\n", total.what, total.value);
   return text;
 }
 
-std::string beatMarkdown(const std::vector<Beaten> &all,
+std::string beatMarkdown(const std::vector<PlanComparison> &all,
                          const std::string &csv) {
   std::string text = fmt::format(
       "# Planned and published configurations\n"
@@ -259,7 +261,7 @@ std::string beatMarkdown(const std::vector<Beaten> &all,
           "fastest that does not fit, s | planned, s | ratio | plan | search, "
           "s |\n"
           "| --- | ---: | --- | --- | ---: | ---: | --- | ---: |\n";
-  for (const Beaten &one : all)
+  for (const PlanComparison &one : all)
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.2f} |\n",
                         one.name, one.runs, cell(one.fitting, true),
                         cell(one.tooLarge, false),

@@ -18,15 +18,15 @@ struct PublishedPrice {
 
 /// Compares one model on one cluster with one batch, as published and as
 /// planned.
-struct Beaten {
+struct PlanComparison {
   std::string name;
   std::size_t runs = 0;
   /// Hold the fastest published configuration that fits by our estimate, and
   /// the fastest that does not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
-  std::string how;      ///< configuration of the plan
-  double planned = 0.0; ///< step time in seconds
+  std::string configuration; ///< of the plan
+  double planned = 0.0;      ///< step time in seconds
   bool optimal = false;
   double searchSeconds = 0.0; ///< wall time in seconds
 
@@ -48,18 +48,19 @@ struct BeatPart {
 /// first appearance.
 /// \param done  called after each group with its index and the number of groups
 ///   in all parts
-std::vector<Beaten>
+std::vector<PlanComparison>
 beat(const std::vector<RunRow> &rows, BeatPart part,
-     const std::function<void(const Beaten &, std::size_t, std::size_t)> &done);
+     const std::function<void(const PlanComparison &, std::size_t, std::size_t)>
+         &done);
 
 /// Returns one line for the screen, without line end.
-std::string beatLine(const Beaten &one);
+std::string beatLine(const PlanComparison &one);
 /// Returns the totals, a line each.
-std::string beatTotals(const std::vector<Beaten> &all);
+std::string beatTotals(const std::vector<PlanComparison> &all);
 
 /// Returns a page of Markdown with every group.
 /// \param csv  name of a file in the page's folder
-std::string beatMarkdown(const std::vector<Beaten> &all,
+std::string beatMarkdown(const std::vector<PlanComparison> &all,
                          const std::string &csv);
 
 } // namespace mtplan::tools

@@ -10,58 +10,36 @@
 
 #include "planner/cost/collective_cost.h"
 #include "planner/machine/machine_json.h"
+#include "tools/text/text_file.h"
 
 namespace mtplan::tools {
 
 namespace {
 
-using Fields = std::vector<std::string>;
-
-// Splits a line into fields. A quoted field may hold commas and doubled quotes.
-Fields splitLine(const std::string &line) {
-  Fields fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += '"';
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 // Holds the lines of a table, whose first line names the columns.
 class Table {
 public:
   explicit Table(const std::string &text) {
-    std::size_t start = 0;
-    while (start < text.size()) {
-      std::size_t end = std::min(text.find('\n', start), text.size());
-      if (end > start)
-        lines.push_back(splitLine(text.substr(start, end - start)));
-      start = end + 1;
-    }
+    for (CsvRecord &record : csvRecords(text))
+      if (record.cells.size() > 1 || !record.cells.front().empty())
+        lines.push_back(std::move(record));
     if (lines.empty())
       throw std::runtime_error("the table has no header line");
   }
 
   std::size_t size() const { return lines.size() - 1; }
 
+  // Returns the row's line in the text, from 1.
+  int line(std::size_t row) const { return lines[row + 1].line; }
+
   const std::string &at(std::size_t row, const std::string &column) const {
-    auto name = std::ranges::find(lines.front(), column);
-    if (name == lines.front().end())
+    auto name = std::ranges::find(lines.front().cells, column);
+    if (name == lines.front().cells.end())
       throw std::runtime_error("the table has no column \"" + column + '"');
-    auto index = static_cast<std::size_t>(name - lines.front().begin());
-    const Fields &fields = lines[row + 1];
+    auto index = static_cast<std::size_t>(name - lines.front().cells.begin());
+    const std::vector<std::string> &fields = lines[row + 1].cells;
     if (index >= fields.size())
-      throw std::runtime_error("line " + std::to_string(row + 2) + " has " +
+      throw std::runtime_error("line " + std::to_string(line(row)) + " has " +
                                std::to_string(fields.size()) + " fields, \"" +
                                column + "\" is number " +
                                std::to_string(index + 1));
@@ -74,14 +52,14 @@ public:
     try {
       return field.empty() ? 0.0 : std::stod(field);
     } catch (const std::logic_error &) {
-      throw std::runtime_error("line " + std::to_string(row + 2) + ": \"" +
+      throw std::runtime_error("line " + std::to_string(line(row)) + ": \"" +
                                field + "\" in column \"" + column +
-                               "\" is no number");
+                               "\" is not a number");
     }
   }
 
 private:
-  std::vector<Fields> lines;
+  std::vector<CsvRecord> lines;
 };
 
 } // namespace
@@ -105,7 +83,7 @@ std::vector<CollectiveRow> readRows(const std::string &table,
   std::vector<CollectiveRow> rows;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     CollectiveRow row;
-    row.line = static_cast<int>(i) + 2;
+    row.line = lines.line(i);
     row.source = lines.at(i, "source");
     row.hardware = lines.at(i, "hardware");
     row.gpus = static_cast<int>(lines.number(i, "gpus"));

@@ -15,7 +15,7 @@
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/pins.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "tools/driver/diagnostics.h"
+#include "tools/driver/pipeline.h"
 #include "tools/text/pin_text.h"
 
 namespace mtplan::tools {
@@ -358,7 +358,7 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
     return priced;
   // By default, memory is unlimited, so that every plan has a price.
   planner::Machine machine = one->machine;
-  if (memory == Memory::endless)
+  if (memory == Memory::unlimited)
     machine.device.memory = {1e300};
   planner::StageCache cache;
   planner::Rejection rejection;
@@ -368,7 +368,7 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
       one->options, machine, one->config,
       {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
   if (!planned) {
-    priced.error = memory == Memory::asItIs
+    priced.error = memory == Memory::limited
                        ? "it does not fit"
                        : "no operator may be split this way";
     return priced;

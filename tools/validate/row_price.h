@@ -43,9 +43,9 @@ struct RowCase {
 class RowPricer {
 public:
   /// Tells whether the device's memory limits the plan.
-  enum class Memory { endless, asItIs };
+  enum class Memory { unlimited, limited };
   /// Returns the row with its price, or with the reason why it has none.
-  PricedRow price(const RunRow &row, Memory memory = Memory::endless);
+  PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
   /// Returns null, with the reason in `priced`, if the row cannot be priced.
   /// The pricer must outlive the result.
   std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);

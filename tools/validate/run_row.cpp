@@ -10,52 +10,11 @@
 
 #include "ir/model/fields.h"
 #include "planner/machine/machine_json.h"
+#include "tools/text/text_file.h"
 
 namespace mtplan::tools {
 
 namespace {
-
-/// Splits RFC 4180 text into records. A quoted cell may hold commas, line ends
-/// and doubled quotes.
-class Cutter {
-public:
-  explicit Cutter(const std::string &all) : text(all) {}
-
-  bool next(std::vector<std::string> &cells) {
-    cells.clear();
-    if (at >= text.size())
-      return false;
-    startLine = line;
-    std::string cell;
-    bool quoted = false;
-    for (; at < text.size(); ++at) {
-      char c = text[at];
-      line += c == '\n';
-      if (c == '"' && quoted && at + 1 < text.size() && text[at + 1] == '"') {
-        cell += text[++at];
-      } else if (c == '"') {
-        quoted = !quoted;
-      } else if (quoted || (c != ',' && c != '\n' && c != '\r')) {
-        cell += c;
-      } else if (c == ',') {
-        cells.push_back(std::move(cell));
-        cell.clear();
-      } else if (c == '\n') {
-        ++at;
-        break;
-      }
-    }
-    cells.push_back(std::move(cell));
-    return true;
-  }
-
-  int startLine = 1; ///< first line of the record
-
-private:
-  const std::string &text;
-  std::size_t at = 0;
-  int line = 1;
-};
 
 /// Reads the cells of one record by column, and collects all faults.
 class Cells {
@@ -300,29 +259,29 @@ const char *likelySoftware(const RunRow &row, const planner::Machine &machine) {
 std::vector<RunRow> readRows(const std::string &text,
                              std::vector<std::string> &errors) {
   std::vector<RunRow> rows;
-  Cutter cutter(text);
-  std::vector<std::string> record;
+  const std::vector<CsvRecord> records = csvRecords(text);
   std::map<std::string, std::size_t> columns;
-  if (cutter.next(record))
-    for (std::size_t i = 0; i < record.size(); ++i)
-      columns.emplace(record[i], i);
+  if (!records.empty())
+    for (std::size_t i = 0; i < records.front().cells.size(); ++i)
+      columns.emplace(records.front().cells[i], i);
   for (const char *name : kNeeded)
     if (!columns.contains(name))
       errors.push_back(std::string("line 1: there is no column ") + name);
   if (!errors.empty())
     return rows;
-  const std::size_t width = record.size();
-  while (cutter.next(record)) {
-    if (record.size() == 1 && record[0].empty())
+  const std::size_t width = records.front().cells.size();
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const auto &[cellTexts, lineNumber] = records[i];
+    if (cellTexts.size() == 1 && cellTexts[0].empty())
       continue;
-    if (record.size() != width) {
-      errors.push_back("line " + std::to_string(cutter.startLine) + ": has " +
-                       std::to_string(record.size()) + " cells, the header " +
-                       std::to_string(width));
+    if (cellTexts.size() != width) {
+      errors.push_back("line " + std::to_string(lineNumber) + ": has " +
+                       std::to_string(cellTexts.size()) +
+                       " cells, the header " + std::to_string(width));
       continue;
     }
     std::size_t before = errors.size();
-    Cells cells(columns, record, cutter.startLine, errors);
+    Cells cells(columns, cellTexts, lineNumber, errors);
     RunRow row = rowOf(cells);
     if (errors.size() == before)
       rows.push_back(std::move(row));

@@ -77,13 +77,14 @@ std::optional<BeatPart> partOf(const std::string &text) {
 }
 
 // Prints each result when it is ready, because all of them take a while.
-std::vector<Beaten> printBeaten(const std::vector<RunRow> &rows, BeatPart part,
-                                std::ostream &out) {
-  std::vector<Beaten> all = beat(
-      rows, part, [&](const Beaten &one, std::size_t i, std::size_t count) {
-        out << '[' << i + 1 << '/' << count << "] " << beatLine(one)
-            << std::endl;
-      });
+std::vector<PlanComparison> printBeaten(const std::vector<RunRow> &rows,
+                                        BeatPart part, std::ostream &out) {
+  std::vector<PlanComparison> all =
+      beat(rows, part,
+           [&](const PlanComparison &one, std::size_t i, std::size_t count) {
+             out << '[' << i + 1 << '/' << count << "] " << beatLine(one)
+                 << std::endl;
+           });
   out << '\n' << beatTotals(all);
   return all;
 }
@@ -98,8 +99,8 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   app.name("mtplan-validate");
   addFlags(app, flags);
   int exitCode = kDone;
-  if (!parseOrSay(app, arguments, "one file of runs is taken", out, err,
-                  exitCode))
+  if (!parseOrReport(app, arguments, "one file of runs is taken", out, err,
+                     exitCode))
     return exitCode;
 
   std::vector<std::string> errors, faults;
@@ -130,9 +131,9 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   std::string page;
   std::vector<PricedRow> rows;
   if (errors.empty() && flags.beat) {
-    std::vector<Beaten> all = printBeaten(asked, *part, out);
-    isBeaten = std::ranges::all_of(all, [](const Beaten &one) {
-      return one.verdict() != Beaten::Verdict::slower &&
+    std::vector<PlanComparison> all = printBeaten(asked, *part, out);
+    isBeaten = std::ranges::all_of(all, [](const PlanComparison &one) {
+      return one.verdict() != PlanComparison::Verdict::slower &&
              (one.found || !one.fitting);
     });
     page = beatMarkdown(all, baseName(flags.csv));
@@ -150,10 +151,8 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   // Rows that cannot be read are reported; all others are priced.
   for (const std::string &fault : faults)
     err << "error: " << flags.csv << ": " << fault << '\n';
-  for (const std::string &error : errors)
-    err << "error: " << error << '\n';
   if (!errors.empty())
-    return kBadInput;
+    return printErrors(errors, err);
   if (!flags.beat)
     out << (flags.json ? accuracyJson(rows) : accuracyText(rows));
   if (!faults.empty())

@@ -38,14 +38,14 @@ Seconds pipelineBound(Seconds through, const Parallelism &config) {
 // last backward passes them after it ends. A zero-bubble schedule may postpone
 // parts of that backward, so only forward counts.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times) {
-  bool putsOff = config.schedule == ScheduleKind::zeroBubble;
+  bool postponesBackward = config.schedule == ScheduleKind::zeroBubble;
   Seconds before, most;
   std::size_t layer = 0;
   for (int count : config.layers) {
     Seconds work, fillDrain;
     for (int i = 0; i < count; ++i, ++layer) {
       work += times.both[layer];
-      fillDrain += putsOff ? times.forward[layer] : times.both[layer];
+      fillDrain += postponesBackward ? times.forward[layer] : times.both[layer];
     }
     most = std::max(most,
                     before + work * static_cast<double>(config.microBatches()));
@@ -230,7 +230,7 @@ Bytes Bounds::hostMemory(const Parallelism &config) const {
 // layers, which does not depend on the cut.
 Bytes Bounds::memoryOfAnyCut(const Parallelism &config) const {
   double weights = 0.0, sum = layersOf(model);
-  bool repeated = std::ranges::any_of(model.segments, isLayer);
+  bool repeated = hasLayers(model);
   for (int stage = 0; stage < config.pp; ++stage) {
     double inFlight = inFlightOf(config, stage);
     double least = std::numeric_limits<double>::infinity(), less = 0.0;

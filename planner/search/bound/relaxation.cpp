@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <set>
 
 #include "planner/integers.h"
@@ -14,13 +13,13 @@ namespace mtplan::planner {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
 /// The least of several times; +infinity without any.
 struct Least {
-  Seconds value{kNever};
+  Seconds value{kInfinity};
   void add(Seconds other) { value = std::min(value, other); }
-  Seconds orZero() const { return value.value == kNever ? Seconds{} : value; }
+  Seconds orZero() const {
+    return value.value == kInfinity ? Seconds{} : value;
+  }
 };
 
 bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
@@ -127,7 +126,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
     bound.backward.push_back({least[1].byLink[s]});
   }
   bound.all = {least[2].total};
-  bound.isLegal = least[2].total < kNever;
+  bound.isLegal = least[2].total < kInfinity;
   return bound;
 }
 
@@ -283,13 +282,13 @@ Bytes Relaxation::tied(const Setting &setting,
           holders.insert(part % at(stages));
     if (holders.size() < 2)
       continue;
-    double least = kNever;
+    double least = kInfinity;
     for (const ParameterState &state :
          parameterStates(model, static_cast<int>(p), setting))
       least = std::min(
           least, localBytes(model.parameters[p].shape, state.stored,
                             stateBytesOf(setting).gradient, setting.mesh));
-    if (least < kNever)
+    if (least < kInfinity)
       bytes += Bytes{least};
   }
   return bytes;
@@ -316,7 +315,7 @@ MicroBatchBound Relaxation::boundOf(const Parallelism &config,
 
 Seconds Relaxation::microBatchOf(const Parallelism &config) const {
   MicroBatchBound bound = boundOf(config, leastRecomputeShareOf(config));
-  return bound.isLegal ? bound.all : Seconds{kNever};
+  return bound.isLegal ? bound.all : Seconds{kInfinity};
 }
 
 LayerTimes Relaxation::layerTimes(const Parallelism &config) const {

@@ -2,10 +2,9 @@
 //
 // Computes lower bounds from the relaxation in which every segment, phase and
 // parameter independently has its least time over all plans. Shorter tasks
-// never lengthen a step without shared links (simulate/timeline.h), so the
-// simulated step of the least times is a lower bound that includes schedule,
-// overlap and uneven stages. Terms that many configurations share are computed
-// once.
+// never lengthen a step (simulate/timeline.h), so the simulated step of the
+// least times is a lower bound that includes schedule, overlap and uneven
+// stages. Terms that many configurations share are computed once.
 //
 //===----------------------------------------------------------------------===//
 

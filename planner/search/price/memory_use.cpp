@@ -65,7 +65,7 @@ public:
     for (const PlannedConversion &conversion : plan.conversions)
       addVersion(at(conversion.tensor), conversion.to, conversion.phase);
     for (Phase phase : {Phase::forward, Phase::backward})
-      addOnTheWay(phase);
+      addMessageBuffers(phase);
     return liveness.peak();
   }
 
@@ -177,7 +177,7 @@ private:
   // received while the previous one is in use, and a gradient is sent while the
   // next one is computed; the first weight and the last gradient of a repeat
   // overlap with a neighbouring repeat.
-  void addOnTheWay(Phase phase) {
+  void addMessageBuffers(Phase phase) {
     Span all = spanOf(phase);
     auto add = [&](std::size_t from, std::size_t end, double bytes) {
       if (from < end)
@@ -256,7 +256,7 @@ Bytes MemoryUse::total() const {
          reserved;
 }
 
-void MemoryUse::keepRoom(Bytes room) {
+void MemoryUse::reserveWorkspace(Bytes room) {
   spare = std::max(Bytes{}, room - workspace);
 }
 
@@ -308,7 +308,7 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.host += Bytes{owned * perElement.host};
       use.gradients += Bytes{accumulated * perElement.gradient +
-                             bytesBehind(parameter, state, setting)};
+                             earlyScatterBytes(parameter, state, setting)};
     }
     // Recomputed values, except the segment's inputs, are alive only during one
     // repeat's backward.

@@ -25,7 +25,7 @@ struct MemoryUse {
   Bytes hostLimit;     ///< the rank's share of that memory; 0: no host
   Bytes total() const; ///< all bytes on the device, including `spare`
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
-  void keepRoom(Bytes room);
+  void reserveWorkspace(Bytes room);
   /// Returns whether the host's share is too small for the offloaded state.
   bool hostIsFull() const;
   bool fits() const; ///< whether device and host memory suffice

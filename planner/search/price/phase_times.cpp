@@ -159,10 +159,10 @@ Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
   Seconds time = computeTime(op, run, strategy, segment.tensors, setting.mesh,
                              *setting.machine, *setting.software);
   if (run.savedPasses > 0)
-    time += apartTime(op, run, strategy,
-                      *plan.made[at(op.operands[at(op.fusedOperand)].tensor)],
-                      segment.tensors, setting.mesh, *setting.machine,
-                      *setting.software);
+    time += unfusedTime(op, run, strategy,
+                        *plan.made[at(op.operands[at(op.fusedOperand)].tensor)],
+                        segment.tensors, setting.mesh, *setting.machine,
+                        *setting.software);
   return time;
 }
 
@@ -292,27 +292,6 @@ void StepTime::add(const PhaseTimes &phases, double times) {
     context += parts->context * times;
     exchange += parts->exchange * times;
   }
-}
-
-StepTime stepTimeOf(const ModelGraph &model,
-                    const std::vector<SegmentPlan> &plans,
-                    const Setting &setting) {
-  StepTime time;
-  std::vector<bool> paid(model.parameters.size(), false);
-  for (const SegmentPlan &plan : plans) {
-    PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
-    double repeats = plan.count;
-    double times = repeats * static_cast<double>(setting.microBatches);
-    time.add(phases, times);
-    time.data +=
-        (phases.gatherForward + phases.gatherBackward + phases.reduce) * times +
-        (phases.reduceStep + phases.gatherStep) * repeats;
-    time.update += phases.update * repeats;
-    time.host += phases.host.total() * repeats;
-  }
-  time.step = time.compute + time.local + time.tensor + time.context +
-              time.exchange + time.data + time.update + time.host;
-  return time;
 }
 
 } // namespace mtplan::planner

@@ -103,12 +103,6 @@ struct StepTime {
   Seconds step;
 };
 
-/// Returns the sum of all streams' times, as if nothing overlapped. The stage
-/// solver minimises this sum.
-StepTime stepTimeOf(const ModelGraph &model,
-                    const std::vector<SegmentPlan> &plans,
-                    const Setting &setting);
-
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_SEARCH_PRICE_PHASE_TIMES_H

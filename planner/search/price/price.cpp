@@ -89,9 +89,9 @@ public:
             : phases.reduceStep;
     Seconds forward, backward;
     if (overlaps.gather)
-      forward = holdUp(slice.forward, slice.gather);
+      forward = addTax(slice.forward, slice.gather);
     if (overlaps.reduce)
-      backward = holdUp(slice.backward, slice.reduce);
+      backward = addTax(slice.backward, slice.reduce);
     stage.update += phases.update * count;
     // ZeRO-3 all-gathers weights in both phases. Otherwise weights move once a
     // step.
@@ -145,7 +145,7 @@ public:
 private:
   // Adds the tax to a collective that overlaps compute, and returns the tax,
   // which compute loses too.
-  Seconds holdUp(Seconds compute, Seconds &collective) const {
+  Seconds addTax(Seconds compute, Seconds &collective) const {
     Seconds lost = dataTax * std::min(compute, collective);
     collective += lost;
     return lost;

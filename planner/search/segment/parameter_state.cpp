@@ -233,8 +233,8 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
          stateBytesOf(setting).gradient;
 }
 
-double bytesBehind(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting) {
+double earlyScatterBytes(const Parameter &parameter,
+                         const ParameterState &state, const Setting &setting) {
   const Mesh &mesh = setting.mesh;
   if (!setting.scattersEarly || parameter.shared)
     return 0.0;

@@ -82,8 +82,8 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
 
 /// Returns the bytes of accumulators that SearchOptions::scattersEarly needs in
 /// addition to those of all repeats; 0 without it.
-double bytesBehind(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting);
+double earlyScatterBytes(const Parameter &parameter,
+                         const ParameterState &state, const Setting &setting);
 
 /// Returns the time per step and the bytes of storing and updating one repeat's
 /// parameter. If `pays` is false, another segment has that cost, and only the

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <limits>
 
 #include "planner/cost/collective_cost.h"
 #include "planner/integers.h"
+#include "planner/solve/factor_graph.h"
 
 namespace mtplan::planner {
 
@@ -28,8 +28,6 @@ Seconds stepTime(const ReshardStep &step,
 }
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Sums `timeOf(step, local shape before it)` over the steps of a layout change.
 template <typename TimeOf>
@@ -57,7 +55,7 @@ SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
   SubsetTable table;
   std::size_t sets = std::size_t{1} << domain.size();
   std::size_t start = std::size_t{1} << made;
-  table.best.assign(sets, kNever);
+  table.best.assign(sets, kInfinity);
   table.last.assign(sets, -1);
   table.parent.assign(sets, -1);
   table.best[start] = 0.0;
@@ -210,7 +208,7 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
       // Partial sums of 16-bit values are rounded in every step of a reduction,
       // which loses too much precision.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
-        return Seconds{kNever};
+        return Seconds{kInfinity};
       return exposedTime(step, local, elementBytes, phase, setting);
     });
   };
@@ -237,7 +235,7 @@ void LayoutDomain::keepInPlace(int axis) {
     int placed = placementOf(layouts[from], axis);
     for (std::size_t to = 0; to < layouts.size(); ++to)
       if (placed >= 0 && placed != placementOf(layouts[to], axis))
-        seconds[from * layouts.size() + to] = kNever;
+        seconds[from * layouts.size() + to] = kInfinity;
   }
 }
 
@@ -245,14 +243,14 @@ std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
   std::size_t n = domain.layouts.size(), sets = std::size_t{1} << n;
   assert(n <= 20 && "a table over all sets of layouts");
   // [set][to]: the cheapest single conversion from any layout of the set.
-  std::vector<double> nearest(sets * n, kNever);
+  std::vector<double> nearest(sets * n, kInfinity);
   for (std::size_t set = 1; set < sets; ++set)
     for (std::size_t to = 0; to < n; ++to)
       nearest[set * n + to] = std::min(
           nearest[(set & (set - 1)) * n + to],
           domain.between(std::countr_zero(set), static_cast<int>(to), phase));
   // The loop computes SubsetTable::best for every `made`.
-  std::vector<double> all(n * sets, kNever);
+  std::vector<double> all(n * sets, kInfinity);
   for (std::size_t made = 0; made < n; ++made) {
     double *best = &all[made * sets];
     std::size_t start = std::size_t{1} << made;

@@ -46,7 +46,7 @@ public:
       for (const PlannedConversion &change : plan.conversions)
         if (change.phase == phase) {
           expect(change.tensor, change.from, "is changed from");
-          there[at(change.tensor)].push_back(change.to);
+          existing[at(change.tensor)].push_back(change.to);
         }
       for (std::size_t o = 0; o < segment.ops.size(); ++o)
         for (std::size_t i = 0; i < segment.ops[o].operands.size(); ++i)
@@ -61,22 +61,22 @@ public:
 
 private:
   void begin(Phase phase) {
-    there.assign(segment.tensors.size(), {});
-    for (std::size_t t = 0; t < there.size(); ++t) {
+    existing.assign(segment.tensors.size(), {});
+    for (std::size_t t = 0; t < existing.size(); ++t) {
       const Tensor &tensor = segment.tensors[t];
       bool kept = phase == Phase::backward &&
                   tensor.kind == TensorKind::activation &&
                   tensor.phase == Phase::forward;
       if (const auto &layout = kept ? plan.saved[t] : plan.made[t])
-        there[t].push_back(*layout);
+        existing[t].push_back(*layout);
     }
   }
 
   void end(Phase phase) {
     if (phase == Phase::forward) {
-      for (std::size_t t = 0; t < there.size(); ++t)
+      for (std::size_t t = 0; t < existing.size(); ++t)
         if (plan.saved[t])
-          expect(static_cast<int>(t), *plan.saved[t], "is kept as");
+          expect(static_cast<int>(t), *plan.saved[t], "is saved as");
       leave(segment.carriedOut, plan.carriedOut);
       return;
     }
@@ -85,22 +85,22 @@ private:
       expect(
           sum.tensor,
           accumulatorLayout(*plan.parameters[at(sum.parameter)], setting.mesh),
-          "is added up as");
+          "is accumulated as");
   }
 
   void leave(const std::vector<int> &tensors,
              const std::vector<Layout> &layouts) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      expect(tensors[i], layouts[i], "is handed on as");
+      expect(tensors[i], layouts[i], "is passed on as");
   }
 
   // Inputs are not checked, because the data loader provides any shard.
   void expect(int tensor, const Layout &layout, const char *what) {
     if (segment.tensors[at(tensor)].kind == TensorKind::input ||
-        contains(there[at(tensor)], layout))
+        contains(existing[at(tensor)], layout))
       return;
     std::string has;
-    for (const Layout &one : there[at(tensor)])
+    for (const Layout &one : existing[at(tensor)])
       has += (has.empty() ? "" : " and ") + toString(one, setting.mesh);
     errors.push_back(segment.name + ": " + segment.tensors[at(tensor)].name +
                      ' ' + what + ' ' + toString(layout, setting.mesh) +
@@ -112,7 +112,8 @@ private:
   const SegmentPlan &plan;
   const Setting &setting;
   std::vector<std::string> &errors;
-  std::vector<std::vector<Layout>> there; ///< the existing layouts, by tensor
+  std::vector<std::vector<Layout>>
+      existing; ///< the existing layouts, by tensor
 };
 
 // Compares the boundary layouts of `from` with those of the next run `to`.
@@ -131,8 +132,8 @@ void checkBorder(const ModelGraph &model, const SegmentPlan &from,
                          model.segments[at(to.segment)].name + " it is " +
                          toString(there[i], setting.mesh));
   };
-  compare(segment.carriedOut, from.carriedOut, to.carriedIn, "handed on as");
-  compare(segment.gradientIn, from.gradientIn, to.gradientOut, "taken as");
+  compare(segment.carriedOut, from.carriedOut, to.carriedIn, "passed on as");
+  compare(segment.gradientIn, from.gradientIn, to.gradientOut, "received as");
 }
 
 } // namespace
@@ -213,7 +214,7 @@ std::vector<std::string> check(const ModelGraph &graph,
       if (tied[p] && *tied[p] != *plan.parameters[p])
         errors.push_back(graph.segments[at(plan.segment)].name + ": " +
                          graph.parameters[p].name +
-                         " is kept otherwise than where it is used first");
+                         " has another state than in its first segment");
       tied[p] = &*plan.parameters[p];
     }
   }

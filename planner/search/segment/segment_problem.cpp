@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <span>
 
 #include "planner/cost/compute_cost.h"
@@ -14,8 +13,6 @@
 namespace mtplan::planner {
 
 namespace {
-
-constexpr double kForbidden = std::numeric_limits<double>::infinity();
 
 /// Builds the variables and tables of one segment.
 class Builder {
@@ -40,7 +37,7 @@ public:
         addTensor(static_cast<int>(t));
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       if (runs[o].savedPasses > 0)
-        addApart(o);
+        addUnfused(o);
     return std::move(result);
   }
 
@@ -108,7 +105,7 @@ private:
     if (phasesApart) {
       table.memory.assign(table.time.size(), 0.0);
       for (std::size_t i = 0; i < table.time.size(); ++i) {
-        if (table.time[i] == kForbidden)
+        if (table.time[i] == kInfinity)
           continue;
         table.memory[i] = table.time[i] * share;
         if (backward)
@@ -118,18 +115,19 @@ private:
       for (double &seconds : table.time)
         seconds *= 1.0 + setting.recomputeShare;
     }
-    add(std::move(table), Growth::perMicroBatch);
+    add(std::move(table), CostScale::perMicroBatch);
   }
 
-  void addSaved(CostTable table, Growth growth = Growth::perMicroBatch) {
+  void addSaved(CostTable table,
+                CostScale costScale = CostScale::perMicroBatch) {
     table.time.assign(table.memory.size(), 0.0);
     if (!phasesApart)
-      add(std::move(table), growth);
+      add(std::move(table), costScale);
   }
 
-  void add(CostTable table, Growth growth, int parameter = -1) {
+  void add(CostTable table, CostScale costScale, int parameter = -1) {
     result.link.problem.tables.push_back(std::move(table));
-    result.growth.push_back({growth, parameter});
+    result.costScale.push_back({costScale, parameter});
   }
 
   // Products and attention that the tensor axis can split must be split, unless
@@ -211,7 +209,7 @@ private:
                 });
       if (!phasesApart)
         add({{variable}, std::vector<double>(states.size(), 0.0), {}},
-            Growth::accumulation, sum.parameter);
+            CostScale::accumulation, sum.parameter);
     }
   }
 
@@ -229,7 +227,7 @@ private:
                         tensor.elementBytes, setting.mesh, *setting.machine)
                 .value *
             setting.overlapWeight);
-      add(std::move(table), Growth::perStep);
+      add(std::move(table), CostScale::perStep);
     }
   }
 
@@ -249,15 +247,15 @@ private:
           (pays || (setting.sumsPerUse && segment.repeat == 1))) {
         CostTable table{{variable}, {}, {}}, behind = table;
         for (const ParameterState &state : states) {
-          behind.memory.push_back(bytesBehind(what, state, setting));
+          behind.memory.push_back(earlyScatterBytes(what, state, setting));
           Cost cost = parameterCost(what, state, setting, pays);
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
         add(std::move(table),
-            what.shared ? Growth::sharedByRepeats : Growth::perStep);
+            what.shared ? CostScale::sharedByRepeats : CostScale::perStep);
         if (setting.scattersEarly)
-          addSaved(std::move(behind), Growth::perChunk);
+          addSaved(std::move(behind), CostScale::perChunk);
       }
     }
     makers[at(tensor)] = port(tensor, variable, states.size(),
@@ -338,7 +336,7 @@ private:
         together.memory.push_back(same ? memory.memory[i] : 0.0);
         apart.memory.push_back(same ? 0.0 : memory.memory[i]);
       }
-    addSaved(std::move(together), Growth::carriedOut);
+    addSaved(std::move(together), CostScale::carriedOut);
     addSaved(std::move(apart));
   }
 
@@ -426,22 +424,23 @@ private:
       CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
       for (unsigned set : conversions.sets)
         for (int layout : reader.layouts)
-          fits.time.push_back(set >> layout & 1U ? 0.0 : kForbidden);
-      add(std::move(fits), Growth::perStep);
+          fits.time.push_back(set >> layout & 1U ? 0.0 : kInfinity);
+      add(std::move(fits), CostScale::perStep);
     }
   }
 
-  void addApart(std::size_t o) {
+  void addUnfused(std::size_t o) {
     const Op &op = segment.ops[o];
     const int t = op.operands[at(op.fusedOperand)].tensor;
     CostTable apart{{makers[at(t)].variable, static_cast<int>(o)}, {}, {}};
     for (int made : makers[at(t)].layouts)
       for (const Strategy &strategy : result.strategies[o])
-        apart.time.push_back(apartTime(op, runs[o], strategy,
-                                       result.domains[at(t)].layouts[at(made)],
-                                       segment.tensors, setting.mesh,
-                                       *setting.machine, *setting.software)
-                                 .value);
+        apart.time.push_back(
+            unfusedTime(op, runs[o], strategy,
+                        result.domains[at(t)].layouts[at(made)],
+                        segment.tensors, setting.mesh, *setting.machine,
+                        *setting.software)
+                .value);
     addTimed(std::move(apart), op.phase, opRecomputed[o]);
   }
 
@@ -475,8 +474,8 @@ SegmentProblem unitProblem(const ModelGraph &model, int segment,
 
 SegmentProblem phaseProblem(const ModelGraph &model, int segment,
                             const Setting &setting) {
-  std::vector<bool> nobody(model.parameters.size(), false);
-  return Builder(model, segment, setting, nobody, true).build();
+  std::vector<bool> noOwner(model.parameters.size(), false);
+  return Builder(model, segment, setting, noOwner, true).build();
 }
 
 } // namespace mtplan::planner

@@ -52,7 +52,7 @@ struct Conversions {
 };
 
 /// The scaling of a table's costs from one micro-batch to a step.
-enum class Growth : std::uint8_t {
+enum class CostScale : std::uint8_t {
   /// Time is multiplied by the step's micro-batches, memory by those in flight.
   perMicroBatch,
   /// Memory is multiplied by the micro-batches in flight, and counts once for
@@ -67,7 +67,8 @@ enum class Growth : std::uint8_t {
 /// A Link with the meaning of its variables, which readAssignment needs.
 struct SegmentProblem {
   Link link;
-  std::vector<std::pair<Growth, int>> growth;    ///< by table; parameter, or -1
+  /// By table: the scale, and the index of the parameter or -1.
+  std::vector<std::pair<CostScale, int>> costScale;
   std::vector<std::vector<Strategy>> strategies; ///< by op; variable = op index
   std::vector<LayoutDomain> domains;             ///< by tensor
   std::vector<int> parameterVariables; ///< by parameter, -1: not used here

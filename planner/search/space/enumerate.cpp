@@ -67,11 +67,11 @@ private:
     if (config.pp > layers)
       return refuse(config, std::to_string(layers) + " layers do not fill pp " +
                                 std::to_string(config.pp));
-    if (config.pp > 1 && !layersHandOnAlike() &&
+    if (config.pp > 1 && !layersCarryEqualShapes() &&
         options.schedule.only == std::vector{ScheduleKind::interleaved})
       return refuse(config,
-                    "encoder and decoder layers hand on different values and "
-                    "cannot take turns on a stage: interleaved needs layers of "
+                    "encoder and decoder layers carry different values and "
+                    "cannot alternate on a stage: interleaved needs layers of "
                     "one kind");
     // Zigzag order gives every context rank an early and a late slice of a
     // sequence.
@@ -122,11 +122,11 @@ private:
   // Returns whether a requested expert-parallel size and, if ZeRO is required,
   // a requested ZeRO group size is possible. Otherwise the mesh is rejected.
   bool replicasMayShare(const Parallelism &config) {
-    std::string against = againstExpertRanks(options.ep, experts, config.dp);
+    std::string against = errorOfExpertRanks(options.ep, experts, config.dp);
     bool asked = options.zeroStage.only.size() == 1;
     if (against.empty() && !options.zeroStage.allows(0) &&
         (config.dp * config.cp > 1 || asked))
-      against = againstZeroRanks(options.zeroRanks,
+      against = errorOfZeroRanks(options.zeroRanks,
                                  expertRanks(options.ep, experts, config.dp),
                                  config.dp);
     return against.empty() || refuse(config, std::move(against));
@@ -161,7 +161,7 @@ private:
         continue;
       config.schedule = kind;
       bool chunked = kind == ScheduleKind::interleaved;
-      if (chunked && !layersHandOnAlike())
+      if (chunked && !layersCarryEqualShapes())
         continue;
       for (int v = chunked ? 2 : 1;
            v == 1 || (chunked && v * config.pp <= layers); ++v) {
@@ -185,7 +185,7 @@ private:
 
   // Returns whether all layers carry values of the same shapes. The chunks of a
   // stage are solved as one chain, so any layer must be able to follow another.
-  bool layersHandOnAlike() const {
+  bool layersCarryEqualShapes() const {
     const SegmentGraph *first = nullptr;
     auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
       return segment.tensors[at(segment.carriedIn[i])].shape;

@@ -26,7 +26,7 @@ void addOnce(std::vector<int> &list, int number) {
     list.push_back(number);
 }
 
-std::string againstExpertRank(int ep, std::int64_t experts,
+std::string errorOfExpertRank(int ep, std::int64_t experts,
                               std::int64_t devices, bool areReplicas) {
   bool one = areReplicas && experts % ep == 0; // "dp 8 does", else "do"
   std::string divided = experts % ep == 0 ? "" : text(experts) + " experts";
@@ -37,7 +37,7 @@ std::string againstExpertRank(int ep, std::int64_t experts,
   return divided + (one ? " does" : " do") + " not divide by ep " + text(ep);
 }
 
-std::string againstZeroRank(int sharing, const std::vector<int> &expertRanks,
+std::string errorOfZeroRank(int sharing, const std::vector<int> &expertRanks,
                             int dp) {
   std::string asked = "zero-ranks " + text(sharing);
   if (sharing > dp)
@@ -86,12 +86,6 @@ Mesh meshOf(const Parallelism &config) {
   add("ep", config.ep);
   add("cp", config.cp);
   mesh.axes.push_back({"tp", config.tp});
-  return mesh;
-}
-
-Mesh worldMeshOf(const Parallelism &config) {
-  Mesh mesh = meshOf(config);
-  mesh.axes.insert(mesh.axes.begin(), {"pp", config.pp});
   return mesh;
 }
 
@@ -168,23 +162,23 @@ std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
   return ranks;
 }
 
-std::string againstExpertRanks(const Choices<int> &asked, std::int64_t experts,
+std::string errorOfExpertRanks(const Choices<int> &asked, std::int64_t experts,
                                int devices, bool areReplicas) {
   if (!expertRanks(asked, experts, devices).empty())
     return {};
   if (experts == 1)
-    return "the model has no experts to deal out over ep " +
+    return "the model has no experts to distribute over ep " +
            listText(asked.only, "or") + "; ep must be 1";
-  std::string against;
+  std::string error;
   for (int ep : asked.only)
-    against += (against.empty() ? "" : ", ") +
-               againstExpertRank(ep, experts, devices, areReplicas);
-  return against + "; nearest that divide both: " +
+    error += (error.empty() ? "" : ", ") +
+             errorOfExpertRank(ep, experts, devices, areReplicas);
+  return error + "; nearest that divide both: " +
          nearestOf(divisorsOf(std::gcd(experts, std::int64_t{devices})),
                    {asked.only.begin(), asked.only.end()});
 }
 
-std::string againstZeroRanks(const Choices<int> &asked,
+std::string errorOfZeroRanks(const Choices<int> &asked,
                              const std::vector<int> &expertRanks, int dp) {
   auto mayBe = [&](int sharing) {
     return std::ranges::any_of(
@@ -194,15 +188,15 @@ std::string againstZeroRanks(const Choices<int> &asked,
         return sharing == 0 || mayBe(sharing);
       }))
     return {};
-  std::string against;
+  std::string error;
   for (int sharing : asked.only)
-    against += (against.empty() ? "" : ", ") +
-               againstZeroRank(sharing, expertRanks, dp);
+    error +=
+        (error.empty() ? "" : ", ") + errorOfZeroRank(sharing, expertRanks, dp);
   std::vector<std::int64_t> allowed = divisorsOf(dp);
   std::erase_if(allowed, [&](std::int64_t sharing) {
     return !mayBe(static_cast<int>(sharing));
   });
-  return against + "; nearest that would do: " +
+  return error + "; nearest that would do: " +
          nearestOf(allowed, {asked.only.begin(), asked.only.end()});
 }
 

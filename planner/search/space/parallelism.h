@@ -81,9 +81,6 @@ inline constexpr int kTensorAxis = 1;
 /// than all), "ep" and "cp", each if it has more than one rank.
 Mesh meshOf(const Parallelism &config);
 
-/// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
-Mesh worldMeshOf(const Parallelism &config);
-
 /// Returns the schedule's kind, stages, chunks and micro-batches.
 ScheduleShape shapeOf(const Parallelism &config);
 
@@ -133,13 +130,13 @@ std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
 /// possible, with the nearest possible ones; otherwise an empty string.
 /// \param areReplicas  true: `devices` is dp; false: dp is open and divides
 /// `devices`
-std::string againstExpertRanks(const Choices<int> &asked, std::int64_t experts,
+std::string errorOfExpertRanks(const Choices<int> &asked, std::int64_t experts,
                                int devices, bool areReplicas = true);
 
 /// Returns a message if none of the requested ZeRO group sizes is possible;
 /// otherwise an empty string.
 /// \param expertRanks  expert-parallel sizes that remain possible, not empty
-std::string againstZeroRanks(const Choices<int> &asked,
+std::string errorOfZeroRanks(const Choices<int> &asked,
                              const std::vector<int> &expertRanks, int dp);
 
 } // namespace mtplan::planner

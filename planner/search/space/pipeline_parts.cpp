@@ -10,18 +10,8 @@
 
 namespace mtplan::planner {
 
-namespace {
-
-bool someRepeat(const ModelGraph &model) {
-  return std::ranges::any_of(model.segments, [](const SegmentGraph &segment) {
-    return isLayer(segment);
-  });
-}
-
-} // namespace
-
 int layersOf(const ModelGraph &model) {
-  bool repeated = someRepeat(model);
+  bool repeated = hasLayers(model);
   int layers = 0;
   for (const SegmentGraph &segment : model.segments)
     if (!repeated || isLayer(segment))
@@ -38,7 +28,7 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
       (sum != all || std::ranges::any_of(layers, [](int n) { return n < 1; })))
     throw std::invalid_argument("the parts hold " + std::to_string(sum) +
                                 " layers, the model " + std::to_string(all));
-  bool repeated = someRepeat(model);
+  bool repeated = hasLayers(model);
   std::size_t part = 0;
   int room = layers.empty() ? all : layers[0];
   for (std::size_t s = 0; s < model.segments.size(); ++s) {

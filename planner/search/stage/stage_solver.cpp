@@ -3,7 +3,6 @@
 #include "planner/search/stage/stage_solver.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "planner/integers.h"
 #include "planner/search/space/segment_runs.h"
@@ -11,8 +10,6 @@
 namespace mtplan::planner {
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
   return std::ranges::any_of(held, [](const HeldSegment &one) {
@@ -58,7 +55,7 @@ double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
                        const std::vector<int> &tiles, const Mesh &mesh) {
-  double least = kNever;
+  double least = kInfinity;
   for (const Strategy &strategy : strategies) {
     double bytes = 0.0;
     for (const std::vector<Use> *uses : {&op.operands, &op.results})
@@ -83,7 +80,7 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
       std::size_t index = at(use.tensor);
       if (segment.tensors[index].kind != TensorKind::input)
         continue;
-      double smallest = kNever;
+      double smallest = kInfinity;
       for (const Strategy &strategy : problem.strategies[o])
         smallest = std::min(smallest,
                             shardBytes(use, strategy, segment.tensors, mesh));
@@ -128,7 +125,7 @@ bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
 
 // Returns whether some segment passes a carried value through unchanged, so
 // that a virtual stage needs only one saved copy.
-bool handsOn(const ModelGraph &graph) {
+bool passesThrough(const ModelGraph &graph) {
   for (const SegmentGraph &segment : graph.segments)
     for (int tensor : segment.carriedIn)
       if (isCarriedOut(segment, tensor))
@@ -143,26 +140,26 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
   Link link = unit.link;
   link.repeat = repeats;
   auto microBatches = static_cast<double>(setting.microBatches);
-  for (std::size_t t = 0; t < unit.growth.size(); ++t) {
+  for (std::size_t t = 0; t < unit.costScale.size(); ++t) {
     CostTable &table = link.problem.tables[t];
-    auto [growth, parameter] = unit.growth[t];
-    if (growth == Growth::perMicroBatch) {
+    auto [costScale, parameter] = unit.costScale[t];
+    if (costScale == CostScale::perMicroBatch) {
       for (double &seconds : table.time)
         seconds *= microBatches;
       for (double &bytes : table.memory)
         bytes *= setting.inFlight;
-    } else if (growth == Growth::carriedOut) {
+    } else if (costScale == CostScale::carriedOut) {
       for (double &bytes : table.memory)
         bytes *= setting.inFlight * std::min(setting.parts, repeats) / repeats;
-    } else if (growth == Growth::perChunk) {
+    } else if (costScale == CostScale::perChunk) {
       for (double &bytes : table.memory)
         bytes *=
             static_cast<double>(std::min(setting.parts, repeats)) / repeats;
-    } else if (growth == Growth::sharedByRepeats) {
+    } else if (costScale == CostScale::sharedByRepeats) {
       for (std::vector<double> *costs : {&table.time, &table.memory})
         for (double &cost : *costs)
           cost /= repeats;
-    } else if (growth == Growth::accumulation) {
+    } else if (costScale == CostScale::accumulation) {
       const auto &states = unit.parameterStates[at(parameter)];
       for (std::size_t s = 0; s < states.size(); ++s)
         table.time[s] = accumulationTime(model.parameters[at(parameter)],
@@ -188,7 +185,7 @@ StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
 
 MemoryUse StageSolver::measure(const StageSolution &solution) const {
   MemoryUse memory = memoryOf(graph, solution.runs, setting);
-  memory.keepRoom(solution.reserve);
+  memory.reserveWorkspace(solution.reserve);
   return memory;
 }
 
@@ -199,10 +196,10 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
   setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
   StageCache::Key key = unitKey();
   key.push_back(config.microBatches());
-  key.push_back(handsOn(graph) ? setting.parts : 1);
+  key.push_back(passesThrough(graph) ? setting.parts : 1);
   key.insert(key.end(), repeats.begin(), repeats.end());
   std::deque<StageCache::Solved> &known = cache.known[key];
-  bool forAnyCutoff = limits.stopAbove == kNever;
+  bool forAnyCutoff = limits.stopAbove == kInfinity;
   for (const StageCache::Solved &one : known) {
     if (forAnyCutoff && one.inFlight == inFlight && one.points == limits.points)
       return one.solution;
@@ -323,14 +320,14 @@ StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
           solution.cost.time <= result.lowerBound.value * (1 + 1e-9);
     // No plan fits if the first round is infeasible.
     else if (!solution.feasible && round == 0)
-      result.lowerBound = {kNever};
+      result.lowerBound = {kInfinity};
     // A larger reserve does not reduce the host's memory.
     if (fits || !solution.feasible || result.memory.hostIsFull())
       return result;
     workspace = std::max(workspace, result.memory.workspace.value);
     // A carried value that is saved in several layouts is stored once per
     // layout, although the chain's memory counts it once.
-    if (handsOn(graph))
+    if (passesThrough(graph))
       workspace =
           std::max(workspace, (result.memory.total() - device.reserved).value -
                                   solution.cost.memory);

@@ -13,7 +13,7 @@ namespace mtplan::runtime::cuda {
 namespace {
 
 /// The buffers of one rank in a call.
-struct Seat {
+struct Contribution {
   const void *in = nullptr;
   void *out = nullptr;
 };
@@ -44,11 +44,11 @@ public:
   Session(OneDeviceGroup &itsGroup, const Call &call, const void *in, void *out)
       : group(itsGroup), label(wordsOf(call)) {
     checkCall(call, group.its);
-    seats = {{in, out}};
+    contributions = {{in, out}};
     if (isAlone())
       return;
     MTPLAN_CUDA(cudaEventRecord(mine().arrived.get(), stream()));
-    seats = gathered(*group.host, label, Seat{in, out});
+    contributions = gathered(*group.host, label, Contribution{in, out});
     for (const auto &theirs : group.marks)
       wait(theirs->arrived);
   }
@@ -60,27 +60,27 @@ public:
     if (isAlone())
       return;
     MTPLAN_CUDA(cudaEventRecord(mine().done.get(), stream()));
-    gathered(*group.host, label, Seat{});
+    gathered(*group.host, label, Contribution{});
     for (const auto &theirs : group.marks)
       wait(theirs->done);
   }
 
   std::vector<const void *> sources(std::int64_t bytes = 0) const {
     std::vector<const void *> all;
-    all.reserve(seats.size());
-    for (const Seat &seat : seats)
-      all.push_back(offset(seat.in, bytes));
+    all.reserve(contributions.size());
+    for (const Contribution &contribution : contributions)
+      all.push_back(offset(contribution.in, bytes));
     return all;
   }
   std::vector<void *> outputs(std::int64_t bytes) const {
     std::vector<void *> all;
-    all.reserve(seats.size());
-    for (const Seat &seat : seats)
-      all.push_back(offset(seat.out, bytes));
+    all.reserve(contributions.size());
+    for (const Contribution &contribution : contributions)
+      all.push_back(offset(contribution.out, bytes));
     return all;
   }
-  const Seat &seat(int place) const {
-    return seats[static_cast<std::size_t>(place)];
+  const Contribution &contribution(int place) const {
+    return contributions[static_cast<std::size_t>(place)];
   }
   cudaStream_t stream() const { return group.context->stream().get(); }
 
@@ -95,7 +95,7 @@ private:
 
   OneDeviceGroup &group;
   const std::string label;
-  std::vector<Seat> seats;
+  std::vector<Contribution> contributions;
 };
 
 OneDeviceGroup::OneDeviceGroup(std::unique_ptr<Communicator> itsHost,
@@ -111,7 +111,7 @@ OneDeviceGroup::OneDeviceGroup(std::unique_ptr<Communicator> itsHost,
   for (const Place &place : gathered(*host, "events", Place{&mine}))
     marks.push_back(*place.its);
   // A second all-gather keeps `mine` alive until all ranks have copied it.
-  gathered(*host, "events are shared", Seat{});
+  gathered(*host, "events are shared", Contribution{});
 }
 
 void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
@@ -127,7 +127,8 @@ void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
     const std::vector<void *> outputs =
         call.kind == CallKind::allReduce
             ? session.outputs(first)
-            : std::vector<void *>{offset(session.seat(call.root).out, first)};
+            : std::vector<void *>{
+                  offset(session.contribution(call.root).out, first)};
     reducePlaces(*context, call.reduction, session.sources(first), outputs,
                  {type, 1, share.count, share.count});
     break;
@@ -146,7 +147,7 @@ void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
   case CallKind::broadcast:
     if (const std::int64_t bytes = outer * inner * width;
         place() != call.root && bytes > 0)
-      MTPLAN_CUDA(cudaMemcpyAsync(out, session.seat(call.root).in,
+      MTPLAN_CUDA(cudaMemcpyAsync(out, session.contribution(call.root).in,
                                   static_cast<std::size_t>(bytes),
                                   cudaMemcpyDeviceToDevice, session.stream()));
     break;

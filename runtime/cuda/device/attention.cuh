@@ -135,17 +135,17 @@ __global__ void __launch_bounds__(kCoreThreads)
             row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
             width = static_cast<int>(all.width),
             left = static_cast<int>(all.queries) - first;
-  const Sight sight(all);
-  const int end = sight.of(
+  const CausalMask causal(all);
+  const int end = causal.of(
                 first + (left < Shape::kQueries ? left : Shape::kQueries) - 1),
-            seenByWarp = sight.of(first + row + kStrips * kStrip - 1);
+            seenByWarp = causal.of(first + row + kStrips * kStrip - 1);
   const float scale = static_cast<float>(all.scale * kLog2E);
 
   const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0);
   const auto begin = [&](T *tile, const T *from, int k) {
     const int stride = static_cast<int>(all.keyHeads * all.width);
     beginRows<kKeys, Width>(tile, from + keysAt + std::int64_t{k} * stride,
-                            stride, sight.keys - k, width);
+                            stride, causal.keys - k, width);
   };
   const std::int64_t at = all.queryAt(block.sample, head, first);
   const int stride = static_cast<int>(all.heads * all.width);
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(kCoreThreads)
       begin(keys, key, k + kKeys);
     if (k >= seenByWarp)
       continue;
-    if (sight.of(first + row) < k + kKeys)
-      hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+    if (causal.of(first + row) < k + kKeys)
+      hideUnseen<false, kStrips, kKeys>(scores, causal, first + row, k);
     rows.template take<kKeys, Width>(scores, sums, scale);
     if constexpr (Drops) {
       CorePairs<kStrips, kKeys> shares;

@@ -119,10 +119,10 @@ __global__ void __launch_bounds__(kCoreThreads,
             row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
             width = static_cast<int>(all.width),
             left = static_cast<int>(all.queries) - first;
-  const Sight sight(all);
-  const int end =
-                sight.of(first + (left < Shape::kOwn ? left : Shape::kOwn) - 1),
-            seenByWarp = sight.of(first + row + kStrips * kStrip - 1);
+  const CausalMask causal(all);
+  const int end = causal.of(first + (left < Shape::kOwn ? left : Shape::kOwn) -
+                            1),
+            seenByWarp = causal.of(first + row + kStrips * kStrip - 1);
   const float scale = static_cast<float>(all.scale * kLog2E);
 
   const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0);
@@ -130,9 +130,10 @@ __global__ void __launch_bounds__(kCoreThreads,
     T *const pair = pairs + k / kKeys % 2 * (2 * kTileSize);
     const int stride = static_cast<int>(all.keyHeads * all.width);
     const std::int64_t at = keysAt + std::int64_t{k} * stride;
-    beginRows<kKeys, Width>(pair, from.key + at, stride, sight.keys - k, width);
+    beginRows<kKeys, Width>(pair, from.key + at, stride, causal.keys - k,
+                            width);
     beginRows<kKeys, Width>(pair + kTileSize, from.value + at, stride,
-                            sight.keys - k, width);
+                            causal.keys - k, width);
   };
   const std::int64_t at = all.queryAt(block.sample, head, first);
   const int stride = static_cast<int>(all.heads * all.width);
@@ -156,8 +157,8 @@ __global__ void __launch_bounds__(kCoreThreads,
     CoreSums<kStrips, kKeys> scores, above;
     dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
     dotRows<Width, kStrips, kKeys>(above, aboves, row, keys + kTileSize);
-    if (sight.of(first + row) < k + kKeys)
-      hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+    if (causal.of(first + row) < k + kKeys)
+      hideUnseen<false, kStrips, kKeys>(scores, causal, first + row, k);
     CorePairs<kStrips, kKeys> slopes;
 #pragma unroll
     for (int s = 0; s < kStrips; ++s)
@@ -206,11 +207,12 @@ __global__ void __launch_bounds__(kCoreThreads)
             row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
             width = static_cast<int>(all.width),
             rows = static_cast<int>(all.queries);
-  const Sight sight(all);
+  const CausalMask causal(all);
   const float scale = static_cast<float>(all.scale * kLog2E);
   // The first tile of queries that attend to any of these keys.
-  const int seenFrom =
-      first >= sight.past ? (first - sight.past + 1) / kQueries * kQueries : 0;
+  const int seenFrom = first >= causal.past
+                           ? (first - causal.past + 1) / kQueries * kQueries
+                           : 0;
   const int firstHead = block.head * static_cast<int>(all.ofHead()),
             endOfHeads = firstHead + static_cast<int>(all.ofHead());
   const CoreMaskOf<Drops, true> mask(masks, all, block.sample, firstHead, 0);
@@ -229,7 +231,7 @@ __global__ void __launch_bounds__(kCoreThreads)
   };
   const std::int64_t at = all.keyAt(block.sample, block.head, first);
   const int stride = static_cast<int>(all.keyHeads * all.width),
-            left = sight.keys - first;
+            left = causal.keys - first;
   beginRows<Shape::kOwn, Width>(keys, from.key + at, stride, left, width);
   beginRows<Shape::kOwn, Width>(values, from.value + at, stride, left, width);
   CoreSums<kStrips, Width> keySums = {}, valueSums = {};
@@ -255,7 +257,7 @@ __global__ void __launch_bounds__(kCoreThreads)
     if (head < endOfHeads)
       begin(head, query, turn);
     // None of these queries attends to any of this warp's keys.
-    if (first + row >= sight.of(atQuery + kQueries - 1))
+    if (first + row >= causal.of(atQuery + kQueries - 1))
       continue;
     const std::int64_t rowOfMask =
         (atHead - firstHead) * all.positions.global + atQuery;
@@ -263,8 +265,8 @@ __global__ void __launch_bounds__(kCoreThreads)
     CoreSums<kStrips, kQueries> scores, above;
     dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
     dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
-    if (sight.of(atQuery) < first + row + kStrips * kStrip)
-      hideUnseen<true, kStrips, kQueries>(scores, sight, atQuery, first + row);
+    if (causal.of(atQuery) < first + row + kStrips * kStrip)
+      hideUnseen<true, kStrips, kQueries>(scores, causal, atQuery, first + row);
     CorePairs<kStrips, kQueries> shares, slopes;
 #pragma unroll
     for (int n = 0; n < kQueries / 8; ++n) {

@@ -56,10 +56,10 @@ struct CoreBlock {
 };
 
 /// Computes Heads::visible with 32-bit numbers; positions are below 2^31.
-struct Sight {
+struct CausalMask {
   int past, keys;
 
-  explicit __device__ Sight(const Heads &all)
+  explicit __device__ CausalMask(const Heads &all)
       : past(
             static_cast<int>(all.causal ? all.positions.offset + 1 : all.keys)),
         keys(static_cast<int>(all.keys)) {}
@@ -164,7 +164,7 @@ __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
 /// \param query, key the first query and key of the tile
 template <bool KeysAreRows, int Strips, int Columns>
 __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
-                           const Sight &sight, int query, int key) {
+                           const CausalMask &causal, int query, int key) {
   const int lane = laneOfWarp();
 #pragma unroll
   for (int s = 0; s < Strips; ++s)
@@ -175,7 +175,7 @@ __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
         const int row = s * kStrip + e / 2 * 8 + lane / 4,
                   column = n * 8 + lane % 4 * 2 + e % 2;
         if (key + (KeysAreRows ? row : column) >=
-            sight.of(query + (KeysAreRows ? column : row)))
+            causal.of(query + (KeysAreRows ? column : row)))
           scores[s][n][e] = -INFINITY;
       }
 }

@@ -28,8 +28,9 @@ struct Places {
 
 /// Inverts the slots: writes the index of each slot to its row of `slotOf`;
 /// other rows are not written. A thread processes a slot.
-static __global__ void tellPlaces(const std::int32_t *slots, Places places,
-                                  std::int64_t elements, std::int64_t *slotOf) {
+static __global__ void invertSlots(const std::int32_t *slots, Places places,
+                                   std::int64_t elements,
+                                   std::int64_t *slotOf) {
   const std::int64_t i = threadOfGrid();
   if (i >= elements)
     return;
@@ -129,7 +130,7 @@ inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
   auto *slotOf = static_cast<std::int64_t *>(scratch);
   // Bytes of 0xFF make an integer -1.
   MTPLAN_CUDA(cudaMemsetAsync(slotOf, 0xFF, placesScratch(places), stream));
-  launch(stream, gridOf(places.slots()), tellPlaces, slots, places,
+  launch(stream, gridOf(places.slots()), invertSlots, slots, places,
          places.slots(), slotOf);
   return slotOf;
 }

@@ -35,21 +35,42 @@ struct Process {
 };
 
 /// Returns the rank according to torchrun, Open MPI, MPICH or Slurm.
+/// SLURM_PROCID is also set in the script that calls srun, but
+/// SLURM_STEP_NUM_TASKS is set only in tasks of srun. A step with one task has
+/// no launcher.
 inline Process thisProcess() {
   const char *const launchers[][3] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
        "OMPI_COMM_WORLD_LOCAL_RANK"},
       {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}};
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
   for (const auto &[rank, ranks, device] : launchers)
     if (const char *own = std::getenv(rank), *all = std::getenv(ranks);
         own && all) {
+      if (rank == std::string("SLURM_PROCID") && std::atoi(all) == 1)
+        return {};
       const char *local = std::getenv(device);
       return {std::atoi(own), std::atoi(all), local ? std::atoi(local) : 0,
               false};
     }
   return {};
+}
+
+/// Returns the index of the process's device among the visible ones. A process
+/// to which CUDA_VISIBLE_DEVICES shows a single device uses it.
+/// \throws std::runtime_error if the host has fewer devices than processes
+inline int deviceOf(const Process &process, int devices) {
+  if (devices == 1 && std::getenv("CUDA_VISIBLE_DEVICES"))
+    return 0;
+  if (process.device >= devices)
+    throw std::runtime_error(
+        "rank " + std::to_string(process.rank) + " is number " +
+        std::to_string(process.device) + " on its host, from 0, but sees " +
+        std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs") +
+        ": start at most " + std::to_string(devices) +
+        " a host, or show each its own with CUDA_VISIBLE_DEVICES");
+  return process.device;
 }
 
 struct MeetingPlace {

@@ -81,10 +81,11 @@ inline void onEveryRank(int ranks,
                                " ranks, but " + std::to_string(process.ranks) +
                                " were started");
     ncclUniqueId id{};
+    const int device = deviceOf(process, devices);
     if (process.rank == 0)
       MTPLAN_NCCL(ncclGetUniqueId(&id));
     handOut(&id, sizeof(id), process, meetingPlace());
-    return run({process.device % devices, process.rank, id});
+    return run({device, process.rank, id});
   }
   if (devices < ranks)
     throw std::runtime_error(

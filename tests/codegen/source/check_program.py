@@ -5,16 +5,15 @@
     check_program.py trains FOLDER [DATA [TOLERANCE [STEPS [FLAG...]]]]
 
 `builds` checks that FOLDER/train.cu has at most 1,200 lines, one wait for each
-wait of the plan, no comment that breaks within a shape and no size as digits
-that has a name in FOLDER/dimensions.h; and that nvcc compiles and links it with
-warnings as errors: for H100, and with
-MTPLAN_TEST_ALL for the architectures given instead.
+wait of the plan, no comment with a line break inside a shape and no literal for
+a size that FOLDER/dimensions.h names. nvcc must compile and link it with
+warnings as errors: for H100, or with MTPLAN_TEST_ALL for each ARCH.
 
 `trains` compiles the program for the host and runs it on the emulator
-(tests/emulator), with streams in three orders. Its losses must be those of mtrun
-for the same plan, data, seed and flags, and it must skip the same steps.
+(tests/emulator), with streams in three orders. Its losses must equal those of
+mtrun for the same plan, data, seed and flags, and it must skip the same steps.
 
-The file that MTPLAN_PROGRAMS names (tests/CMakeLists.txt) has the compilers.
+MTPLAN_PROGRAMS names a file with the compiler commands (tests/CMakeLists.txt).
 """
 import json
 import os
@@ -22,10 +21,10 @@ import re
 import subprocess
 import sys
 
-STEPS = 3  # what a factor of gradients changes shows when two of them meet
+STEPS = 3  # Adam's first update hides a wrong gradient scale
 MOST_LINES = 1200  # of train.cu
-TOLERANCE = 1e-5  # of fp32: sums in another order
-PACES = ["first", "last", "asked"]  # tests/emulator/streams.h
+TOLERANCE = 1e-5  # relative; fp32 sums differ by their order
+PACES = ["first", "last", "asked"]  # enum StreamOrder in tests/emulator/streams.h
 
 
 def run(command, **more):
@@ -68,7 +67,7 @@ def builds(folder, archs):
 
 
 def reads(folder, step):
-    """The step is short, and sizes have their names."""
+    """Checks that the step is short and uses the names of sizes."""
     lines = step.splitlines()
     if len(lines) > MOST_LINES:
         sys.exit(f"train.cu has {len(lines)} lines, of {MOST_LINES}")
@@ -77,7 +76,7 @@ def reads(folder, step):
             sys.exit(f"a comment breaks within a shape: {line}")
     with open(f"{folder}/dimensions.h", encoding="utf-8") as file:
         sizes = dict(re.findall(r"int64_t (\w+) = (\d+);", file.read()))
-    # Smaller sizes are also counts of something else.
+    # Numbers below 64 are skipped: they also occur as other counts.
     digits = {value for name, value in sizes.items() if int(value) >= 64}
     for line in lines:
         code = line.split("//")[0]
@@ -119,11 +118,11 @@ def compare(said, expected, tolerance, pace):
     for (step, loss, norm, skipped), record in zip(own, expected):
         if bool(skipped) != record["skipped"]:
             sys.exit(f"step {step}: is {skipped or 'not skipped'}, unlike mtrun's")
-        if skipped:  # without a norm
+        if skipped:  # A skipped step has no norm.
             norm = record["gradient_norm"] = 0
         for name, mine, theirs in [("loss", loss, record["loss"]),
                                    ("norm", norm, record["gradient_norm"])]:
-            # No number is never near.
+            # Written so that NaN fails.
             if not abs(float(mine) - theirs) <= tolerance * abs(theirs):
                 sys.exit(f"step {step}: {name} {mine}, mtrun has {theirs} "
                          f"(streams: {pace})")

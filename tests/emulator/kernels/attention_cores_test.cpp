@@ -16,16 +16,16 @@ struct Attention {
   std::int64_t batch, queries, heads, keys, keyHeads, width;
   bool causal;
   double rate;
-  std::vector<Span> pieces; ///< of queries
-  double sharpness = 1.5;   ///< of shares
+  std::vector<Span> pieces; ///< of the query tensor
+  double sharpness = 1.5;   ///< factor of the scores
 
-  /// Forward of seeded numbers that 16 bits hold, as tensors of `type`.
+  /// Returns a forward case with random inputs rounded to `rounded`.
   Case forward(ElementType rounded, ElementType type) const {
     return filled("attention", 3, rounded, type)
         .out(query(type))
         .out(lse(type));
   }
-  /// Backward of what forward made of the same.
+  /// Returns the backward case for `made`, the results of forward().
   Case backward(ElementType rounded, ElementType type,
                 const std::vector<Doubles> &made) const {
     Case one = filled("attention_grad", 3, rounded, type);
@@ -66,8 +66,8 @@ private:
   }
 };
 
-/// What tiles may get wrong: their ends, what is seen of them, which head they
-/// are of, what is dropped, and scores far above those of tiles before.
+/// Returns cases that exercise the ends of tiles, causal masks, heads, dropout,
+/// and scores far above those of earlier tiles.
 std::vector<Attention> attentionsOf(std::int64_t width) {
   const std::int64_t half = 3 * width;
   return {
@@ -88,7 +88,8 @@ std::vector<Attention> attentionsOf(std::int64_t width) {
   };
 }
 
-/// Of the root mean square, or of larger numbers themselves.
+/// Expects errors below `tolerance` times the larger of the element and the
+/// root mean square.
 void expectNear(const Case &one, const std::vector<Doubles> &actual,
                 const std::vector<Doubles> &expected, double tolerance) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -108,9 +109,9 @@ void expectNear(const Case &one, const std::vector<Doubles> &actual,
 
 class AttentionOnCores : public ::testing::TestWithParam<ElementType> {};
 
-// Shares and slopes are rounded to 16 bits once, and results: worst of all
-// elements it makes some units of the last place.
-TEST_P(AttentionOnCores, IsThatOfDoubles) {
+// Probabilities, their gradients and results are each rounded to 16 bits once,
+// which costs the worst element a few units in the last place.
+TEST_P(AttentionOnCores, IsCloseToDoublePrecision) {
   const ElementType type = GetParam();
   const double tolerance = 8 * (type == ElementType::bf16 ? 0x1p-8 : 0x1p-11);
   const std::unique_ptr<Backend> cuda = makeCudaBackend(),
@@ -131,7 +132,7 @@ TEST_P(AttentionOnCores, IsThatOfDoubles) {
     }
 }
 
-// A missing barrier, or a copy that is not waited for, gives other numbers.
+// A missing barrier or an early read of a copy would change the results.
 TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
   const ElementType type = GetParam();
   const std::unique_ptr<Backend> cuda = makeCudaBackend();
@@ -153,7 +154,7 @@ TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
   }
 }
 
-/// As A10, L40 and their like are, while this lives.
+/// While an object exists, blocks have the shared memory of an A10 or L40.
 struct SmallDevice {
   SmallDevice() { emulator::setSharedOfDevice(99 << 10); }
   ~SmallDevice() { emulator::setSharedOfDevice(emulator::kMostSharedOfAny); }
@@ -161,7 +162,7 @@ struct SmallDevice {
   SmallDevice &operator=(const SmallDevice &) = delete;
 };
 
-// Fewer queries at once, of which each adds up as before.
+// A block has fewer queries, but each query sums in the same order.
 TEST_P(AttentionOnCores, GivesTheSameBitsOnASmallDevice) {
   const ElementType type = GetParam();
   const std::unique_ptr<Backend> cuda = makeCudaBackend();
@@ -180,8 +181,8 @@ INSTANTIATE_TEST_SUITE_P(Types, AttentionOnCores,
                            return std::string(nameOf(of.param));
                          });
 
-// Other types, widths, biases, scales and rates have no tiles there.
-TEST(CudaAttention, IsOnTensorCoresOnlyWhatSuitsThem) {
+// Other types, widths, scales and dropout rates use plain kernels.
+TEST(CudaAttention, UsesTensorCoresOnlyForSupportedShapes) {
   const std::unique_ptr<Backend> cuda = makeCudaBackend();
   const auto products = [&](ElementType type, std::int64_t width, double scale,
                             double rate = 0.0) {
@@ -197,7 +198,7 @@ TEST(CudaAttention, IsOnTensorCoresOnlyWhatSuitsThem) {
   EXPECT_EQ(products(ElementType::bf16, 20, 0.5), 0U);
   EXPECT_EQ(products(ElementType::bf16, 136, 0.5), 0U);
   EXPECT_EQ(products(ElementType::bf16, 24, -0.5), 0U);
-  // The last rate whose limit is a float is 31 / 32.
+  // 31/32 is the largest rate whose threshold is a 16-bit float.
   EXPECT_GT(products(ElementType::bf16, 24, 0.5, 0.96875), 0U);
   EXPECT_EQ(products(ElementType::bf16, 24, 0.5, 0.97), 0U);
 }

@@ -1,4 +1,4 @@
-//===- attention_test.cpp - Heads of any width on a GPU -------------------===//
+//===- attention_test.cpp - Head widths of attention and RoPE -------------===//
 
 #include <cmath>
 #include <stdexcept>
@@ -12,7 +12,7 @@
 namespace mtplan::runtime::testing {
 namespace {
 
-/// Forward and what backward makes of it, of one head of this width.
+/// Returns a forward case and its backward case, with one head of `width`.
 std::vector<Case> casesOf(std::int64_t width) {
   const TensorView query{ElementType::f32, {1, 5, width}, {}},
       key{ElementType::f32, {1, 37, width}, {}},
@@ -34,25 +34,20 @@ std::vector<Case> casesOf(std::int64_t width) {
   return {forward, backward};
 }
 
-// Accumulators are as wide as the head asks for: each of their widths, full and
-// not, against the reference.
-TEST(CudaAttention, TakesHeadsOfAnyWidthThereIsRoomFor) {
+// Kernels are compiled for several accumulator widths. Heads that fill one and
+// heads that do not are compared with the reference.
+TEST(CudaAttention, SupportsHeadsUpTo256Wide) {
   const std::unique_ptr<Backend> cuda = makeCudaBackend(),
                                  reference = makeReferenceBackend();
   for (const std::int64_t width : {33, 64, 80, 128, 136, 256})
     for (const Case &one : casesOf(width)) {
-      const std::vector<Doubles> actual = one.run(*cuda),
-                                 expected = one.run(*reference);
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        for (std::size_t e = 0; e < expected[i].size(); ++e)
-          EXPECT_NEAR(actual[i][e], expected[i][e], 1e-5)
-              << one.spec.kernel << " of width " << width << ", result " << i
-              << ", element " << e;
+      SCOPED_TRACE(width);
+      expectWithin(1e-5, one, one.run(*cuda), one.run(*reference));
     }
 }
 
-// More pairs than a block has angles for at once.
-TEST(CudaRope, TurnsHeadsOfAnyWidth) {
+// A head has more rotary pairs than a block keeps angles for at once.
+TEST(CudaRope, RotatesHeadsOfAnyWidth) {
   const TensorView x{ElementType::f32, {1, 3, 2 * 310}, {}};
   for (const std::int64_t interleaved : {0, 1}) {
     const Case one = Case("rope")
@@ -62,14 +57,12 @@ TEST(CudaRope, TurnsHeadsOfAnyWidth) {
                          .set("interleaved", interleaved)
                          .in(x)
                          .out(x);
-    const Doubles actual = one.run(*makeCudaBackend())[0],
-                  expected = one.run(*makeReferenceBackend())[0];
-    for (std::size_t e = 0; e < expected.size(); ++e)
-      EXPECT_NEAR(actual[e], expected[e], 1e-5) << "element " << e;
+    expectWithin(1e-5, one, one.run(*makeCudaBackend()),
+                 one.run(*makeReferenceBackend()));
   }
 }
 
-TEST(CudaAttention, SaysOfWiderHeadsThatTheyAre) {
+TEST(CudaAttention, RejectsHeadsWiderThan256) {
   try {
     makeCudaBackend()->prepare(casesOf(264)[0].spec);
     ADD_FAILURE() << "was prepared";

@@ -1,4 +1,4 @@
-//===- conformance_test.cpp - Kernels of GPUs, on the emulator ------------===//
+//===- conformance_test.cpp - GPU kernels on the emulator -----------------===//
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,12 @@
 
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/cuda_backend.h"
+#include "tests/base/test_helpers.h"
 #include "tests/emulator/cublaslt.h"
 #include "tests/emulator/device.h"
 #include "tests/emulator/races.h"
 #include "tests/runtime/backend/conformance.h"
-#include "tests/runtime/backend/followed_cases.h"
+#include "tests/runtime/backend/fused_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
@@ -22,17 +23,17 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Contender{"cuda", makeCudaBackend, {"einsum"}}),
     [](const auto &of) { return std::string(of.param.name); });
 
-TEST(CudaKernels, AreAllThereAre) {
+TEST(CudaKernels, ImplementEveryKernelName) {
   EXPECT_EQ(cudaKernelNames(), kernelNames());
 }
 
-// What a barrier is missing for gives other numbers, or would on a device.
+// A missing barrier would change the results or be reported as a race.
 TEST(CudaKernels, GiveTheSameBitsInTheOtherOrderOfThreads) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const std::uint64_t before = emulator::accessesWatched();
   for (ElementType type : kTypes)
     for (const Case &one : catalog(type, 5)) {
-      // Which is slow, and alike of all types.
+      // Checking accesses is slow, and one type covers all.
       std::optional<emulator::WatchedAccesses> watched;
       if (type == ElementType::f32)
         watched.emplace();
@@ -46,8 +47,8 @@ TEST(CudaKernels, GiveTheSameBitsInTheOtherOrderOfThreads) {
   EXPECT_GT(emulator::accessesWatched(), before);
 }
 
-// No device has been seen to refuse, nor promises that none does.
-TEST(CudaKernels, AddTheirBiasesWhereTheLibraryDoesNot) {
+// No device is known to refuse the bias epilogue, but the library may.
+TEST(CudaKernels, AddTheBiasIfTheLibraryRefuses) {
   const std::unique_ptr<Backend> asks = makeCudaBackend();
   for (ElementType type : kTypes)
     for (const Case &one : catalog(type, 3)) {
@@ -56,7 +57,7 @@ TEST(CudaKernels, AddTheirBiasesWhereTheLibraryDoesNot) {
       const std::vector<Doubles> expected = one.run(*asks);
       const emulator::RefusedBiases refused;
       const std::vector<Doubles> actual = one.run(*makeCudaBackend());
-      // Sums of either kind are rounded once.
+      // Both ways round each sum once.
       const double step = type == ElementType::f64    ? 1e-13
                           : type == ElementType::f32  ? 1e-5
                           : type == ElementType::bf16 ? 0x1p-7
@@ -68,15 +69,15 @@ TEST(CudaKernels, AddTheirBiasesWhereTheLibraryDoesNot) {
     }
 }
 
-// Nor that any sums an operand beside a product.
-TEST(CudaKernels, SumWhatIsAboveAfterAProductWhereTheLibraryDoesNot) {
+// The library may also refuse the epilogue that sums an operand.
+TEST(CudaKernels, SumTheBiasGradientIfTheLibraryRefuses) {
   const emulator::RefusedSums refused;
   const std::unique_ptr<Backend> backend = makeCudaBackend(),
                                  reference = makeReferenceBackend();
   for (ElementType type : {ElementType::f64, ElementType::f32})
     for (const Case &one : biasGradientCases(type, 1)) {
       const bool isAlone = one.spec.kernel == "sum";
-      EXPECT_EQ(backend->prepare(one.spec)->isInTurn(), !isAlone);
+      EXPECT_EQ(backend->prepare(one.spec)->isSequential(), !isAlone);
       const std::vector<Doubles> own = one.run(*backend),
                                  right = one.run(*reference);
       const bool accumulates = one.spec.find(kThen);
@@ -88,25 +89,24 @@ TEST(CudaKernels, SumWhatIsAboveAfterAProductWhereTheLibraryDoesNot) {
     }
 }
 
-/// Of bf16: gelus and sums that are one kernel with their product.
+/// Returns how many bf16 GELUs and bias gradients are fused if MTPLAN_EPILOGUES
+/// is `epilogues`, or unset (null).
 std::pair<int, int> joinedWith(const char *epilogues) {
-  if (epilogues)
-    setenv("MTPLAN_EPILOGUES", epilogues, 1);
+  const ScopedVariable variable("MTPLAN_EPILOGUES", epilogues);
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   std::pair<int, int> found;
   for (const Case &one : followedCases(ElementType::bf16, 1)) {
     const Setting *kind = one.spec.find("kind");
     if (kind && std::get<std::string>(kind->value) == "gelu_tanh")
-      found.first += !backend->prepare(one.spec)->isInTurn();
+      found.first += !backend->prepare(one.spec)->isSequential();
   }
   for (const Case &one : biasGradientCases(ElementType::bf16, 1))
     if (one.spec.kernel == "einsum")
-      found.second += !backend->prepare(one.spec)->isInTurn();
-  unsetenv("MTPLAN_EPILOGUES");
+      found.second += !backend->prepare(one.spec)->isSequential();
   return found;
 }
 
-TEST(CudaKernels, AreJoinedAsAPersonWants) {
+TEST(CudaKernels, FuseTheEpiloguesOfTheEnvironmentVariable) {
   const auto [gelus, sums] = joinedWith(nullptr);
   ASSERT_GT(gelus, 0);
   ASSERT_GT(sums, 0);
@@ -114,10 +114,8 @@ TEST(CudaKernels, AreJoinedAsAPersonWants) {
   EXPECT_EQ(joinedWith("gelu"), std::pair(gelus, 0));
   EXPECT_EQ(joinedWith("sums"), std::pair(0, sums));
   EXPECT_EQ(joinedWith("0"), std::pair(0, 0));
-  for (const char *wrong : {"", "gelus", "gelu,", "1"}) {
+  for (const char *wrong : {"", "gelus", "gelu,", "1"})
     EXPECT_THROW(joinedWith(wrong), std::runtime_error) << wrong;
-    unsetenv("MTPLAN_EPILOGUES");
-  }
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- device_test.cpp - The emulator itself ------------------------------===//
+//===- device_test.cpp - The emulated device ------------------------------===//
 
 #include <numeric>
 #include <stdexcept>
@@ -33,7 +33,7 @@ TEST(Emulator, RunsEveryThreadOnce) {
   EXPECT_THAT(runs, testing::Each(1));
 }
 
-TEST(Emulator, GridsAreOfADevice) {
+TEST(Emulator, RejectsGridsBeyondADevicesLimits) {
   EXPECT_TRUE(isOfDevice(dim3(0x7FFFFFFF, 65535), dim3(32, 32)));
   EXPECT_FALSE(isOfDevice(dim3(1, 65536), dim3(32)));
   EXPECT_FALSE(isOfDevice(dim3(1), dim3(1025)));
@@ -54,12 +54,12 @@ TEST(Emulator, BarriersKeepWritesBeforeReads) {
   setOrder(Order::ascending);
 }
 
-TEST(Emulator, BarriersOfAWarpAreItsOwn) {
+TEST(Emulator, WarpBarriersIgnoreOtherWarps) {
   for (const Order order : {Order::ascending, Order::descending}) {
     setOrder(order);
     std::vector<int> shared(64, 0), next(64);
     run(dim3(1), dim3(64), [&] {
-      // The other warp comes to none.
+      // Warp 0 reaches no barrier.
       if (threadIdx.x < 32)
         return;
       shared[threadIdx.x] = static_cast<int>(threadIdx.x);
@@ -72,7 +72,7 @@ TEST(Emulator, BarriersOfAWarpAreItsOwn) {
   setOrder(Order::ascending);
 }
 
-TEST(Emulator, AMissingBarrierShows) {
+TEST(Emulator, AMissingBarrierChangesResultsWithTheOrder) {
   std::vector<std::vector<int>> seen;
   for (const Order order : {Order::ascending, Order::descending}) {
     setOrder(order);
@@ -97,7 +97,7 @@ TEST(Emulator, ShufflesWithinWarps) {
     EXPECT_EQ(got[i], static_cast<float>(i ^ 16U) + 0.5F);
 }
 
-TEST(Emulator, WhoWaitsForNobodyIsFound) {
+TEST(Emulator, ReportsShufflesAndBarriersThatWouldHang) {
   EXPECT_THAT(faultOf(dim3(64),
                       [] {
                         if (threadIdx.x == 0)
@@ -116,7 +116,7 @@ TEST(Emulator, WhoWaitsForNobodyIsFound) {
               HasSubstr("that others of its"));
 }
 
-TEST(Emulator, MemoryOfTheLaunchHasAnEnd) {
+TEST(Emulator, ReportsWritesBeyondDynamicSharedMemory) {
   const auto write = [](std::size_t at) {
     run(
         dim3(1), dim3(1),
@@ -126,7 +126,7 @@ TEST(Emulator, MemoryOfTheLaunchHasAnEnd) {
   EXPECT_THROW(write(64), std::logic_error);
 }
 
-TEST(Emulator, AFaultOfAThreadIsThatOfTheKernel) {
+TEST(Emulator, RethrowsAThreadsException) {
   EXPECT_EQ(faultOf(dim3(32),
                     [] {
                       if (threadIdx.x == 5)

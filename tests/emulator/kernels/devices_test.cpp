@@ -1,4 +1,4 @@
-//===- devices_test.cpp - Threads and their devices -----------------------===//
+//===- devices_test.cpp - Devices of threads, and their memory ------------===//
 
 #include <cstdlib>
 #include <stdexcept>
@@ -14,7 +14,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Two devices, of which a thread of its own has the second.
+/// Emulates two devices; tests use the second from a new thread.
 class SecondDevice : public ::testing::Test {
 protected:
   SecondDevice() { emulator::setDevices(2); }
@@ -25,9 +25,9 @@ protected:
   }
 };
 
-// Of several devices CUDA takes the first for who has not said: then what is
-// asked would open a context in memory that is another rank's.
-TEST_F(SecondDevice, EveryThreadSaysWhichIsIts) {
+// CUDA uses device 0 by default. A thread that forgets to choose would create a
+// context on a GPU that belongs to another rank.
+TEST_F(SecondDevice, EveryThreadMustChooseItsDevice) {
   inNewThread([] {
     cudaStream_t stream = nullptr;
     EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
@@ -39,7 +39,7 @@ TEST_F(SecondDevice, EveryThreadSaysWhichIsIts) {
   });
 }
 
-TEST_F(SecondDevice, AStreamComputesForThreadsOfItsDevice) {
+TEST_F(SecondDevice, AStreamRejectsThreadsOfOtherDevices) {
   inNewThread([] {
     useCudaDevice(1);
     const std::unique_ptr<Backend> backend = makeCudaBackend();
@@ -54,8 +54,8 @@ TEST_F(SecondDevice, AStreamComputesForThreadsOfItsDevice) {
   });
 }
 
-// A checkpoint's thread is not the rank's.
-TEST_F(SecondDevice, IsFetchedFromByAnyThread) {
+// The checkpoint thread fetches, too.
+TEST_F(SecondDevice, AnyThreadMayFetch) {
   inNewThread([] {
     useCudaDevice(1);
     const std::unique_ptr<Backend> backend = makeCudaBackend();
@@ -69,9 +69,9 @@ TEST_F(SecondDevice, IsFetchedFromByAnyThread) {
   });
 }
 
-// A host that reads what kernels have made would find it here, and nothing on a
-// machine with devices.
-TEST(CudaDevices, HaveMemoryThatTheHostDoesNotReach) {
+// The emulator protects device memory. Else code that dereferences a device
+// pointer on the host would pass here and fail on a real device.
+TEST(CudaDevices, HostAccessToDeviceMemoryFaults) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const Allocation room(backend->memory(), 64);
   EXPECT_DEATH(room.get()[8] = std::byte{1}, "");
@@ -80,7 +80,7 @@ TEST(CudaDevices, HaveMemoryThatTheHostDoesNotReach) {
   EXPECT_EQ(fetched, std::byte{0});
 }
 
-TEST(CudaDevices, DoNotReachWhatTheHostHasNotPinned) {
+TEST(CudaDevices, KernelAccessToUnpinnedMemoryFails) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const TensorView rows{ElementType::f32, {2, 8}, {}};
   const std::unique_ptr<Kernel> softmax =
@@ -98,7 +98,7 @@ TEST(CudaDevices, DoNotReachWhatTheHostHasNotPinned) {
   EXPECT_THROW(backend->queue().finish(), std::logic_error);
 }
 
-// Else streams wait for each other that have nothing to do with each other.
+// Independent streams would wait for each other with too few connections.
 TEST(CudaDevices, HaveAConnectionForEveryStream) {
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
   cudaDevices();
@@ -109,11 +109,11 @@ TEST(CudaDevices, HaveAConnectionForEveryStream) {
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 }
 
-// Else ranks that load kernels wait for each other's devices.
-TEST(CudaDevices, HaveTheirKernelsBeforeRanksWaitForEachOther) {
+// Lazy loading may synchronise with a device that waits for another rank.
+TEST(CudaDevices, LoadKernelsEagerlyWithSeveralRanks) {
   unsetenv("CUDA_MODULE_LOADING");
   cudaDevices();
-  prepareCuda(1); // there is nobody to wait for
+  prepareCuda(1); // a single rank waits for no other
   EXPECT_EQ(std::getenv("CUDA_MODULE_LOADING"), nullptr);
   prepareCuda(2);
   EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");

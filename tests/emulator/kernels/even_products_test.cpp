@@ -1,9 +1,10 @@
-//===- even_products_test.cpp - Products that lie evenly apart ------------===//
+//===- even_products_test.cpp - Batched products of equal strides ---------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
+#include "tests/base/test_helpers.h"
 #include "tests/emulator/cublaslt.h"
 #include "tests/runtime/backend/conformance.h"
 #include "tests/runtime/backend/even_cases.h"
@@ -11,7 +12,7 @@
 namespace mtplan::runtime::testing {
 namespace {
 
-/// The first of the type with or without these.
+/// Returns the first case of this type with these properties.
 EvenCase caseOf(ElementType type, const char *then, bool sums,
                 std::size_t inputs) {
   for (EvenCase &even : evenCases(type))
@@ -24,7 +25,8 @@ EvenCase caseOf(ElementType type, const char *then, bool sums,
 
 EvenCase linear() { return caseOf(ElementType::bf16, "", false, 2); }
 
-// Which the emulator's loops leave to nothing but what they are told.
+// The emulated cuBLASLt computes each matrix of a batch with the same loop, so
+// that only wrong arguments can change bits.
 TEST(EvenProducts, GiveTheBitsOfEachAlone) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   std::size_t written = 0;
@@ -51,8 +53,9 @@ TEST(EvenProducts, GiveTheBitsOfEachAlone) {
   EXPECT_GT(written, 100U);
 }
 
-// What is added has the result's steps, and all are whole alignments.
-TEST(EvenProducts, AreAsTheLibraryTakesThem) {
+// Strides are non-negative multiples of the alignment, and the addend has the
+// stride of the result.
+TEST(EvenProducts, NeedStridesThatTheLibrarySupports) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const auto isOne = [&](const EvenCase &even, const EvenRuns &steps) {
     return backend->prepareEven(even.spec(), steps) != nullptr;
@@ -74,7 +77,7 @@ TEST(EvenProducts, AreAsTheLibraryTakesThem) {
   EXPECT_FALSE(isOne(sum, steps));
 }
 
-TEST(EvenProducts, AreNotThoseOfMoreThanOneCall) {
+TEST(EvenProducts, NeedAProductThatIsOneLibraryCall) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const auto isOne = [&](auto change) {
     EvenCase even = linear();
@@ -83,13 +86,14 @@ TEST(EvenProducts, AreNotThoseOfMoreThanOneCall) {
     return backend->prepareEven(even.spec(), steps) != nullptr;
   };
   EXPECT_TRUE(isOne([](KernelSpec &) {}));
-  // A gelu keeps what it is given.
+  // GELU also stores its input.
   EXPECT_FALSE(isOne([](KernelSpec &spec) {
     spec.settings.push_back({kThen, std::string("activation")});
     spec.settings.push_back({"kind", std::string("gelu_tanh")});
     spec.outputs.push_back(spec.outputs[0]);
   }));
-  // Of two types, rounded after it, several already, no einsum.
+  // Operands of two types, a result of another type, a product that is a batch
+  // already, and a kernel that is no einsum.
   EXPECT_FALSE(
       isOne([](KernelSpec &spec) { spec.inputs[1].type = ElementType::f32; }));
   EXPECT_FALSE(
@@ -109,10 +113,10 @@ TEST(EvenProducts, AreNotThoseOfMoreThanOneCall) {
                std::runtime_error);
 }
 
-TEST(EvenProducts, AreAsAPersonWants) {
+TEST(EvenProducts, AreSwitchedByTheEnvironmentVariable) {
   const EvenCase plain = linear();
   const auto isOne = [&](const char *wanted) {
-    setenv("MTPLAN_JOINT_PRODUCTS", wanted, 1);
+    const ScopedVariable variable("MTPLAN_JOINT_PRODUCTS", wanted);
     return makeCudaBackend()->prepareEven(plain.spec(), plain.steps()) !=
            nullptr;
   };
@@ -120,11 +124,10 @@ TEST(EvenProducts, AreAsAPersonWants) {
   EXPECT_FALSE(isOne("0"));
   EXPECT_THROW(isOne("no"), std::runtime_error);
   EXPECT_THROW(isOne(""), std::runtime_error);
-  unsetenv("MTPLAN_JOINT_PRODUCTS");
 }
 
-// No device promises to add vectors to several products.
-TEST(EvenProducts, AreNotOnesTheLibraryHasNot) {
+// The library may refuse the bias epilogue of a batch.
+TEST(EvenProducts, AreNotBatchedIfTheLibraryRefusesTheBias) {
   const EvenCase biased = caseOf(ElementType::bf16, "", false, 3),
                  plain = linear();
   const emulator::RefusedBiases refused;
@@ -132,8 +135,9 @@ TEST(EvenProducts, AreNotOnesTheLibraryHasNot) {
   EXPECT_TRUE(makeCudaBackend()->prepareEven(plain.spec(), plain.steps()));
 }
 
-// Nor to sum what is above them: that comes after all of them then.
-TEST(EvenProducts, AreSummedAfterwardsWhereTheLibraryDoesNot) {
+// If the library refuses operand sums, a kernel computes the bias gradients
+// after the batch.
+TEST(EvenProducts, SumBiasGradientsAfterwardsIfTheLibraryRefuses) {
   const emulator::RefusedSums refused;
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   int found = 0;

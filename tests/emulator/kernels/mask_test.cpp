@@ -1,8 +1,8 @@
-//===- mask_test.cpp - What a device draws is what the stream has ---------===//
+//===- mask_test.cpp - Dropout masks drawn on the device ------------------===//
 
 #include <gtest/gtest.h>
 
-// The device is emulated before its kernels are read.
+// device.h must come before the kernels that it emulates.
 // clang-format off
 #include "tests/emulator/device.h"
 #include "runtime/cuda/device/core_masks.cuh"
@@ -11,7 +11,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The mask of a moment, as a kernel gets it.
+/// A mask as a kernel receives it, with the step numbers it refers to.
 struct Masked {
   Masked(const Moment &moment, const char *name, double rate)
       : numbers{moment.seed, moment.step, moment.drops, {}, {}},
@@ -21,7 +21,7 @@ struct Masked {
   cuda::Mask mask;
 };
 
-TEST(CudaMask, DrawsTheWordsOfTheStream) {
+TEST(CudaMask, DrawsTheRandomWordsOfTheHost) {
   const Moment moment{(std::uint64_t{9} << 40) + 7, 3, 2, 5};
   const Stream stream = Stream::ofMask(moment, "h.*.attn.drop");
   const cuda::Mask mask = Masked(moment, "h.*.attn.drop", 0.3).mask;
@@ -34,7 +34,7 @@ TEST(CudaMask, DrawsTheWordsOfTheStream) {
   }
 }
 
-// Also where a pack does not begin with a draw.
+// Packs may begin in the middle of a draw.
 TEST(CudaMask, GivesEachElementItsFactor) {
   const Moment moment{11, 3, 2, 5};
   const Stream stream = Stream::ofMask(moment, "embed.drop");
@@ -53,8 +53,8 @@ TEST(CudaMask, GivesEachElementItsFactor) {
     }
 }
 
-// Compared as floats, among them those too small to be normal, infinity and
-// what is no number.
+// The kernel compares the bits as 16-bit floats, including subnormals, infinity
+// and NaN.
 TEST(CudaMask, ComparesTwoElementsAtOnce) {
   for (const std::uint32_t limit :
        {0U, 1U, 0x3FFU, 0x400U, 3277U, 0x4000U, 0x7BFFU, 0x7C00U}) {

@@ -1,8 +1,11 @@
-//===- meeting_test.cpp - Processes that stand alone find each other ------===//
+//===- meeting_test.cpp - Rendezvous of emitted programs ------------------===//
 
 #include <array>
+#include <cstdlib>
+#include <initializer_list>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-using Number = std::array<unsigned char, 128>; ///< as long as NCCL's
+using Number = std::array<unsigned char, 128>; ///< a ncclUniqueId
 
 Number theNumber() {
   Number number;
@@ -63,9 +66,67 @@ std::vector<Number> met(int ranks, const MeetingPlace &place) {
   return numbers;
 }
 
-// The hosts are an IPv4 and an IPv6 address, and a name that may stand for
+/// Sets environment variables, and removes them at the end.
+class Variables {
+public:
+  explicit Variables(
+      std::initializer_list<std::pair<const char *, const char *>> all) {
+    for (const auto &[name, value] : all) {
+      setenv(name, value, /*overwrite=*/1);
+      names.push_back(name);
+    }
+  }
+  ~Variables() {
+    for (const char *name : names)
+      unsetenv(name);
+  }
+  Variables(const Variables &) = delete;
+  Variables &operator=(const Variables &) = delete;
+
+private:
+  std::vector<const char *> names;
+};
+
+TEST(Process, IsATaskOfSrun) {
+  const Variables task({{"SLURM_PROCID", "3"},
+                        {"SLURM_NTASKS", "8"},
+                        {"SLURM_STEP_NUM_TASKS", "4"},
+                        {"SLURM_LOCALID", "1"}});
+  const Process own = thisProcess();
+  EXPECT_FALSE(own.isAlone);
+  EXPECT_EQ(own.rank, 3);
+  EXPECT_EQ(own.ranks, 4);
+  EXPECT_EQ(own.device, 1);
+}
+
+TEST(Process, IsAloneInABatchScript) {
+  const Variables script(
+      {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}});
+  EXPECT_TRUE(thisProcess().isAlone);
+  const Variables step({{"SLURM_STEP_NUM_TASKS", "1"}});
+  EXPECT_TRUE(thisProcess().isAlone);
+}
+
+TEST(Process, HasADeviceOfItsOwn) {
+  EXPECT_EQ(deviceOf({5, 8, 1, false}, 4), 1);
+  EXPECT_THAT(
+      [] {
+        deviceOf({5, 8, 4, false}, 4);
+      },
+      ThrowsMessage<std::runtime_error>(
+          "rank 5 is number 4 on its host, from 0, but sees 4 GPUs: "
+          "start at most 4 a host, or show each its own with "
+          "CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(Process, UsesTheOnlyDeviceThatItIsShown) {
+  const Variables shown({{"CUDA_VISIBLE_DEVICES", "3"}});
+  EXPECT_EQ(deviceOf({5, 8, 3, false}, 1), 0);
+}
+
+// The hosts are an IPv4 and an IPv6 address, and a name that may resolve to
 // both.
-TEST(Meeting, HandsOutRankZerosNumber) {
+TEST(Meeting, SendsRankZerosIdToAllRanks) {
   std::vector<std::string> hosts = {"127.0.0.1", "localhost"};
   if (hasIpv6())
     hosts.emplace_back("::1");
@@ -75,7 +136,7 @@ TEST(Meeting, HandsOutRankZerosNumber) {
           << host << ", " << ranks << " ranks";
 }
 
-TEST(Meeting, SendsStrangersAway) {
+TEST(Meeting, IgnoresConnectionsOfOtherPrograms) {
   const MeetingPlace place{"127.0.0.1", freePort()};
   std::thread stranger([&] {
     const Addresses all(place);
@@ -97,7 +158,7 @@ TEST(Meeting, SendsStrangersAway) {
 }
 
 // 3 s are long enough for one rank to arrive on a busy machine.
-TEST(Meeting, SaysHowManyCame) {
+TEST(Meeting, ErrorNamesHowManyRanksCame) {
   const MeetingPlace place{"127.0.0.1", freePort()};
   std::thread other([&] {
     Number number{};
@@ -114,7 +175,7 @@ TEST(Meeting, SaysHowManyCame) {
   other.join();
 }
 
-TEST(Meeting, SaysWhereRankZeroIsNot) {
+TEST(Meeting, ErrorNamesTheUnreachableAddress) {
   const MeetingPlace place{"127.0.0.1", freePort()};
   Number number{};
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-//===- memory_watch_test.cpp - Memory beside what waits for others --------===//
+//===- memory_watch_test.cpp - Memory calls that may deadlock -------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,11 +31,11 @@ protected:
     setDevices(1);
   }
 
-  /// Work as a collective is, but that nobody has to come for.
+  /// Queues work that may wait for other devices, like a collective.
   static void meet(cudaStream_t on) {
     enqueuePolled(on, [] { return [] { return true; }; });
   }
-  /// Of the other device's thread.
+  /// Returns whether device 1 can allocate.
   static bool isGiven() {
     cudaSetDevice(1);
     void *data = nullptr;
@@ -50,7 +50,7 @@ protected:
   cudaEvent_t event = nullptr;
 };
 
-TEST_F(MemoryWatch, ForbidsItUntilTheHostHasWaited) {
+TEST_F(MemoryWatch, ForbidsAllocationUntilTheHostHasWaited) {
   EXPECT_TRUE(isGiven());
   enqueue(stream, [] {});
   EXPECT_TRUE(isGiven());
@@ -65,13 +65,13 @@ TEST_F(MemoryWatch, ForbidsItUntilTheHostHasWaited) {
                             "for others"));
 }
 
-TEST_F(MemoryWatch, KnowsWhatComesAfterWhat) {
+TEST_F(MemoryWatch, FollowsEventsAcrossStreams) {
   meet(stream);
   cudaEventRecord(event, stream);
   cudaStreamWaitEvent(other, event, 0);
   meet(stream);
   cudaStreamSynchronize(other);
-  EXPECT_FALSE(isGiven()); // the second
+  EXPECT_FALSE(isGiven()); // the second meet() may still wait
   cudaEventRecord(event, stream);
   cudaEventSynchronize(event);
   EXPECT_TRUE(isGiven());
@@ -81,8 +81,8 @@ TEST_F(MemoryWatch, KnowsWhatComesAfterWhat) {
   takeMemoryFaults();
 }
 
-// What is captured is not done, and done whenever its graph is launched.
-TEST_F(MemoryWatch, SeesIntoGraphs) {
+// Captured work counts only when its graph is launched.
+TEST_F(MemoryWatch, CountsWorkOfLaunchedGraphs) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t launched = nullptr;
   cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
@@ -100,7 +100,7 @@ TEST_F(MemoryWatch, SeesIntoGraphs) {
   takeMemoryFaults();
 }
 
-TEST_F(MemoryWatch, IsOfProcessesWithSeveralDevices) {
+TEST_F(MemoryWatch, AllowsAllocationWithASingleDevice) {
   setDevices(1);
   meet(stream);
   void *data = nullptr;

@@ -12,17 +12,17 @@
 namespace mtplan::runtime {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 
-/// Numbers on two streams of a backend: `grow` adds what `by` holds to `sum`.
-class DeviceQueue : public ::testing::TestWithParam<Pace> {
+/// Runs kernels on two streams of a backend. grow() adds `by` to `sum`.
+class DeviceQueue : public ::testing::TestWithParam<StreamOrder> {
 protected:
   DeviceQueue() {
-    emulator::setPace(GetParam());
+    emulator::setStreamOrder(GetParam());
     queue.open(2, 2);
     put(by, 1.0F);
   }
-  ~DeviceQueue() override { emulator::setPace(Pace::first); }
+  ~DeviceQueue() override { emulator::setStreamOrder(StreamOrder::first); }
 
   void put(const Allocation &place, float value) {
     memory.upload(place.get(), &value, sizeof(value));
@@ -42,7 +42,7 @@ protected:
     void *out = to.get();
     copies->run({&in, &out});
   }
-  /// Stream 1 between two halves of stream 0.
+  /// Runs work of stream 1 between two halves of stream 0.
   void forkAndJoin() {
     queue.select(0);
     grow(first);
@@ -71,7 +71,7 @@ protected:
 
 TEST_P(DeviceQueue, MemoryBeginsWithZeros) { EXPECT_EQ(at(first), 0.0F); }
 
-TEST_P(DeviceQueue, WhatIsQueuedWaitsForWhoeverAsks) {
+TEST_P(DeviceQueue, FinishRunsAllQueuedWork) {
   forkAndJoin();
   queue.finish();
   float fetched = 0;
@@ -79,7 +79,7 @@ TEST_P(DeviceQueue, WhatIsQueuedWaitsForWhoeverAsks) {
   EXPECT_EQ(fetched, 2.0F);
 }
 
-// The host's turn is between two of the device's, on its own memory.
+// The host updates pinned memory between a download and an upload.
 TEST_P(DeviceQueue, TheHostWaitsForOneEvent) {
   Allocation hosts(memory.staging(), sizeof(float));
   grow(first);
@@ -109,7 +109,7 @@ TEST_P(DeviceQueue, ARecordingDoesNothingUntilItIsReplayed) {
     recording->replay();
     EXPECT_EQ(at(first), 2.0F * static_cast<float>(times));
   }
-  // It reads what is there when it is replayed.
+  // A replay reads the present contents of memory.
   put(by, 10.0F);
   recording->replay();
   EXPECT_EQ(at(first), 26.0F);
@@ -122,12 +122,12 @@ TEST_P(DeviceQueue, ARecordingMayNotWaitForTheDevice) {
   }),
                DeviceError);
   EXPECT_THROW(queue.recorded([&] { Allocation(memory, 16); }), DeviceError);
-  // And what came of it is no hindrance.
+  // The failed recordings leave the queue usable.
   forkAndJoin();
   EXPECT_EQ(at(first), 2.0F);
 }
 
-// Watchdogs ask for events, NCCL's own threads allocate.
+// Watchdog threads query events, and NCCL's threads allocate.
 TEST_P(DeviceQueue, ARecordingForbidsOtherThreadsNothing) {
   const auto recording = queue.recorded([&] {
     grow(first);
@@ -141,7 +141,7 @@ TEST_P(DeviceQueue, ARecordingForbidsOtherThreadsNothing) {
   EXPECT_EQ(at(first), 1.0F);
 }
 
-TEST_P(DeviceQueue, ARecordingJoinsItsStreams) {
+TEST_P(DeviceQueue, ARecordingMustJoinItsStreams) {
   EXPECT_THROW(queue.recorded([&] {
     queue.select(0);
     queue.record(0);
@@ -153,7 +153,7 @@ TEST_P(DeviceQueue, ARecordingJoinsItsStreams) {
                DeviceError);
 }
 
-TEST_P(DeviceQueue, ARecordingKnowsNoEventFromOutside) {
+TEST_P(DeviceQueue, ARecordingRejectsEventsFromOutside) {
   queue.select(1);
   queue.record(1);
   queue.select(0);
@@ -165,8 +165,9 @@ TEST_P(DeviceQueue, ARecordingKnowsNoEventFromOutside) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, DeviceQueue,
-                         ::testing::Values(Pace::first, Pace::last,
-                                           Pace::asked));
+                         ::testing::Values(StreamOrder::first,
+                                           StreamOrder::last,
+                                           StreamOrder::asked));
 
 } // namespace
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- races_test.cpp - What the emulator says of accesses ----------------===//
+//===- races_test.cpp - Data races of kernels -----------------------------===//
 
 #include <stdexcept>
 #include <vector>
@@ -29,7 +29,7 @@ protected:
   }
 };
 
-/// Every thread says its number, and hears the next one's.
+/// Each thread writes its number and then reads the next thread's.
 void tellNext(float *numbers, bool waits) {
   const unsigned thread = threadIdx.x;
   numbers[thread] = static_cast<float>(thread);
@@ -53,7 +53,7 @@ TEST_F(Races, AMissingBarrierIsFoundInEitherOrder) {
   setOrder(Order::ascending);
 }
 
-// Values come, but memory need not be as another lane left it.
+// A shuffle transfers values but does not order memory accesses.
 TEST_F(Races, AShuffleIsNoBarrier) {
   std::vector<float> numbers(32);
   EXPECT_THAT(faultOf(1, 32,
@@ -65,14 +65,14 @@ TEST_F(Races, AShuffleIsNoBarrier) {
               HasSubstr("without a barrier between them"));
 }
 
-TEST_F(Races, BlocksDoNotWaitForEachOther) {
+TEST_F(Races, BlocksMayNotShareWrittenMemory) {
   std::vector<float> numbers(4);
   EXPECT_EQ(faultOf(4, 1, [&] { numbers[blockIdx.x] += 1.0F; }), "nothing");
   EXPECT_EQ(faultOf(2, 1, [&] { numbers[0] += 1.0F; }),
             "block 1: blocks 1 and 0 touch the same memory, which 0 writes");
 }
 
-TEST_F(Races, WhatABlockSharesIsNotWhatTheLastOneLeft) {
+TEST_F(Races, SharedMemoryIsUndefinedInEachBlock) {
   EXPECT_THAT(faultOf(2, 2,
                       [] {
                         __shared__ float left;
@@ -85,7 +85,7 @@ TEST_F(Races, WhatABlockSharesIsNotWhatTheLastOneLeft) {
               HasSubstr("reads shared memory that nobody has written"));
 }
 
-TEST_F(Races, AddressesAreMultiples) {
+TEST_F(Races, ReportsMisalignedAddresses) {
   alignas(16) float numbers[12] = {};
   uint2 pair{};
   EXPECT_THAT(faultOf(1, 1,

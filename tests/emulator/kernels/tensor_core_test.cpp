@@ -1,4 +1,4 @@
-//===- tensor_core_test.cpp - Tensor cores of the emulator ----------------===//
+//===- tensor_core_test.cpp - Emulated tensor cores -----------------------===//
 
 #include <random>
 #include <vector>
@@ -24,8 +24,8 @@ template <typename T> std::uint32_t pairAt(const T &low, const T &high) {
          std::uint32_t{std::bit_cast<std::uint16_t>(high)} << 16;
 }
 
-// Rows and columns of fragments' elements are as the PTX ISA counts them: a0
-// ... a7 two to a register, b0 ... b3, c0 ... c3.
+// The rows and columns of fragment elements a0 ... a7 (two per register),
+// b0 ... b3 and c0 ... c3 are those of the PTX ISA.
 template <typename T> void expectProductOfFragments() {
   const std::vector<T> a = numbers<T>(16 * 16, 1), b = numbers<T>(16 * 8, 2);
   std::vector<float> c(16 * 8, 0.5F);
@@ -66,7 +66,7 @@ TEST(TensorCores, MultiplyFragmentsAsPtxLaysThemOut) {
   expectProductOfFragments<__half>();
 }
 
-TEST(TensorCores, MatricesComeByRowsAndTransposed) {
+TEST(TensorCores, LoadMatricesByRowsAndTransposed) {
   alignas(16) std::uint16_t data[32][8];
   for (int row = 0; row < 32; ++row)
     for (int column = 0; column < 8; ++column)
@@ -85,8 +85,8 @@ TEST(TensorCores, MatricesComeByRowsAndTransposed) {
   });
 }
 
-// So that a kernel that does not wait, or begins too early, is found.
-TEST(TensorCores, CopiesLandWhenTheyAreWaitedFor) {
+// The destination is NaN until then, so that reads that come too early show.
+TEST(TensorCores, CopiesCompleteWhenTheyAreWaitedFor) {
   alignas(16) float from[4] = {1, 2, 3, 4}, to[8] = {};
   emulator::run(dim3(1), dim3(1), [&] {
     beginCopy<16>(to, from, true);

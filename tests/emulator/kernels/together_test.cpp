@@ -1,4 +1,4 @@
-//===- together_test.cpp - One kernel over many tensors -------------------===//
+//===- together_test.cpp - One kernel for many tensors --------------------===//
 
 #include <array>
 #include <random>
@@ -14,7 +14,7 @@
 namespace mtplan::runtime {
 namespace {
 
-// Of one pack and less, of a piece (16384) and about it, of several.
+// Sizes in elements: up to a pack (8), around a piece (16384), and of several.
 constexpr std::array<std::int64_t, 8> kSizes{1,     7,     8,     768,
                                              16384, 16385, 16391, 40000};
 
@@ -22,13 +22,13 @@ TensorView viewOf(ElementType type, std::int64_t elements) {
   return {type, {elements}, {}};
 }
 
-/// Tensors in one block of a device's memory, with numbers around each.
+/// Tensors in one allocation, with a pattern between them that must not change.
 class Together : public ::testing::TestWithParam<emulator::Order> {
 protected:
   Together() { emulator::setOrder(GetParam()); }
   ~Together() override { emulator::setOrder(emulator::Order::ascending); }
 
-  /// Room for a tensor. \param astray  bytes off the alignment
+  /// Allocates a tensor with random numbers, `astray` bytes off the alignment.
   void *place(const TensorView &view, std::int64_t astray = 0) {
     used = (used + 255) / 256 * 256 + astray;
     void *there = room.get() + used;
@@ -137,7 +137,7 @@ TEST_P(Together, ParametersAreUpdatedToTheBitsOfEachAlone) {
   EXPECT_EQ(together(runs), oneByOne(runs));
 }
 
-// What was recorded reads the step's numbers when it is replayed.
+// A replay reads the present numbers of the step.
 TEST_P(Together, AnUpdateIsRecorded) {
   using enum ElementType;
   const std::vector<FixedRun> runs{update(20000, f32, bf16, f32, true),
@@ -159,8 +159,8 @@ TEST_P(Together, AnUpdateIsRecorded) {
   }
 }
 
-// Exactly, to what was there before.
-TEST_P(Together, SquaresAreAddedUp) {
+// The sum is exact and includes the previous contents.
+TEST_P(Together, SquaresAreAddedUpExactly) {
   using enum ElementType;
   void *const sum = place(viewOf(f64, 2));
   put(sum, 1e16);
@@ -188,14 +188,14 @@ TEST_P(Together, SquaresAreAddedUp) {
   EXPECT_EQ(sumIn(together(runs)), sumIn(oneByOne(runs)));
 }
 
-TEST_P(Together, NotAllKernelsAre) {
+TEST_P(Together, OtherKernelsAndMixedTypesAreNotBatched) {
   using enum ElementType;
   const TensorView some = viewOf(f32, 8);
   EXPECT_FALSE(backend->prepareTogether({}));
   const FixedRun copy{
       {"copy", "x", {}, {some}, {some}}, {place(some)}, {place(some)}};
   EXPECT_FALSE(backend->prepareTogether({copy, copy}));
-  // Of one precision, to one sum.
+  // A batch has one precision and one sum.
   EXPECT_FALSE(backend->prepareTogether(
       {update(8, f32, f32, f32, true), update(8, f64, f64, f64, true)}));
   void *const sum = place(viewOf(f64, 2)), *const other = place(viewOf(f64, 2));
@@ -205,7 +205,7 @@ TEST_P(Together, NotAllKernelsAre) {
       {squares(some, sum), squares(viewOf(f64, 8), sum)}));
 }
 
-TEST_P(Together, WhatNoKernelTakesIsRefused) {
+TEST_P(Together, AMismatchedShapeIsRejected) {
   FixedRun wrong =
       update(8, ElementType::f32, ElementType::f32, ElementType::f32, true);
   wrong.spec.inputs[0].shape = {9};

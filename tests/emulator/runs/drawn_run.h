@@ -1,4 +1,4 @@
-//===- drawn_run.h - A drawn plan for emulated GPUs -------------*- C++ -*-===//
+//===- drawn_run.h - A random plan for emulated GPUs ------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
 #define MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
@@ -6,12 +6,14 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
 #include <gtest/gtest.h>
 
-#include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/executable/run_plan.h"
@@ -19,7 +21,7 @@
 
 namespace mtplan::passes {
 
-/// A random plan of a family of two layers, in double precision.
+/// A random plan of a model family with two layers, in double precision.
 struct DrawnRun {
   DrawnRun(Family theFamily, std::uint64_t salt)
       : family(shortened(theFamily)), drawn(drawnOf(family, salt)),
@@ -31,7 +33,7 @@ struct DrawnRun {
       setElementType(step, mlir::Float64Type::get(step->getContext()));
     options.seed = drawn.seed;
     options.microBatches = drawn.microBatches;
-    options.adam.epsilon = 1e-3; // else near zero it magnifies what is rounding
+    options.adam.epsilon = 1e-3; // Keeps rounding small.
   }
 
   const Family family;
@@ -47,16 +49,25 @@ private:
     return family;
   }
   static Drawn drawnOf(const Family &family, std::uint64_t salt) {
-    Dice dice = diceOf(family, salt);
-    return draw(dice, family.splits.contains("expert"),
+    Random random = randomOf(family, salt);
+    return draw(random, family.splits.contains("expert"),
                 planner::layersOf(Step(family, 1, 1).graph));
   }
 };
 
-/// Set to 0 before a run whose ranks makeOnOwnDevice.
+/// Returns the families of these examples.
+inline std::vector<Family> familiesOf(const std::set<std::string> &examples) {
+  std::vector<Family> some = families();
+  std::erase_if(some, [&](const Family &family) {
+    return !examples.contains(family.example);
+  });
+  return some;
+}
+
+/// The next device for makeOnOwnDevice(). Tests set it to 0 before a run.
 inline std::atomic<int> ranksOnDevices{0};
 
-/// For the rank of this thread, on a device that no other has.
+/// Makes the backend of this thread's rank, on a device of its own.
 inline std::unique_ptr<runtime::Backend> makeOnOwnDevice() {
   cudaSetDevice(ranksOnDevices++);
   return runtime::makeCudaBackend();

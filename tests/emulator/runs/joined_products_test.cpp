@@ -1,7 +1,7 @@
-//===- joined_products_test.cpp - Products that are one, on a GPU ---------===//
+//===- joined_products_test.cpp - Plans with batched products -------------===//
 //
-// Plans on the CUDA backend over the emulator, whose cuBLASLt gives of several
-// matrices the bits of each alone.
+// Runs plans with batched products on the CUDA backend over the emulator, whose
+// cuBLASLt computes the same bits for a product in a batch and alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@ namespace mtplan {
 namespace {
 
 using namespace runtime;
-using emulator::Pace;
+using emulator::StreamOrder;
 
 std::atomic<int> joined{0};
 bool mayJoin = true; // set between runs
 
-/// A GPU's, but for who decides what is joined.
+/// A CUDA backend that counts batched products, or refuses them.
 class Watched : public Backend {
 public:
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
@@ -56,10 +56,10 @@ private:
 
 std::unique_ptr<Backend> makeWatched() { return std::make_unique<Watched>(); }
 
-/// Products joined of a model of these members, which trains to the same bits
-/// with and without. The first step is queued, the second recorded, the third
-/// replayed.
-int joinedOf(const std::string &members, Pace pace) {
+/// Returns the number of batched products of a model with these JSON members,
+/// and expects the same bits without batching. The first step is queued, the
+/// second recorded, the third replayed.
+int joinedOf(const std::string &members, StreamOrder pace) {
   TestFolder folder;
   const std::string model = folder / "model.json";
   std::ofstream(model) << "{" << members << "}";
@@ -72,24 +72,24 @@ int joinedOf(const std::string &members, Pace pace) {
   const Gathered expected = runPlan(plan, options, makeWatched, 0.0, 3);
   mayJoin = true;
   joined = 0;
-  emulator::setPace(pace);
+  emulator::setStreamOrder(pace);
   const Gathered ran = runPlan(plan, options, makeWatched, 0.0, 3);
-  emulator::setPace(Pace::first);
+  emulator::setStreamOrder(StreamOrder::first);
   std::string worst;
   EXPECT_EQ(worstDifference(ran, expected, worst), 0.0) << worst;
   EXPECT_EQ(ran.gradientNorm, expected.gradientNorm);
   return joined;
 }
 
-// Queries, keys and values, and the gradients of their weights and biases.
+// The query, key and value projections and their weight and bias gradients.
 TEST(JoinedProducts, OfGpt2GiveTheSameBits) {
   EXPECT_EQ(joinedOf(R"("model_type": "gpt2", "n_layer": 2, "n_embd": 16,
                         "n_head": 2, "n_positions": 8, "vocab_size": 64)",
-                     Pace::last),
+                     StreamOrder::last),
             6);
 }
 
-// Keys and values are narrower: gradients of theirs, and both of a gated MLP.
+// Key and value projections, narrower than the query's, and a gated MLP.
 TEST(JoinedProducts, OfLlamaGiveTheSameBits) {
   EXPECT_EQ(joinedOf(R"("model_type": "llama", "num_hidden_layers": 2,
                   "hidden_size": 16, "num_attention_heads": 4,
@@ -97,7 +97,7 @@ TEST(JoinedProducts, OfLlamaGiveTheSameBits) {
                   "max_position_embeddings": 8, "vocab_size": 64,
                   "hidden_act": "silu", "rms_norm_eps": 1e-05,
                   "rope_theta": 10000.0, "tie_word_embeddings": false)",
-                     Pace::asked),
+                     StreamOrder::asked),
             6);
 }
 

@@ -1,8 +1,8 @@
 //===- offload_test.cpp - Optimizers offloaded from emulated GPUs ---------===//
 //
-// Gradients go to the host and weights come back on streams of their own, and
-// the host updates between them: what it does not wait for goes wrong here.
-// What comes of it is what the same plan computes without a host.
+// Gradients are copied to the host and weights back on separate streams, with
+// the host's update in between. A missing wait changes the results, which must
+// equal those of the same plan without offload.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +18,14 @@
 namespace mtplan::passes {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 using runtime::Backend;
 using runtime::Plan;
 using testing::HasSubstr;
 
 std::atomic<int> ranksMade{0}, hostsMade{0};
 
-/// Ranks take devices by turns.
+/// Makes a rank's backend. Ranks are assigned to devices in turn.
 std::unique_ptr<Backend> makeBesideHost() {
   int devices = 0;
   cudaGetDeviceCount(&devices);
@@ -36,17 +36,18 @@ std::unique_ptr<Backend> makeBesideHost() {
   });
 }
 
-class EmulatedOffload : public ::testing::TestWithParam<Pace> {
+class EmulatedOffload : public ::testing::TestWithParam<StreamOrder> {
 protected:
-  EmulatedOffload() { emulator::setPace(GetParam()); }
-  ~EmulatedOffload() override { emulator::setPace(Pace::first); }
+  EmulatedOffload() { emulator::setStreamOrder(GetParam()); }
+  ~EmulatedOffload() override { emulator::setStreamOrder(StreamOrder::first); }
 };
 
-// As it was drawn, on one device that ranks share or on one each, and on one
-// rank; the second step is recorded, but for the update, the third a replay.
-TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
+// Runs a random plan on a shared device or on one per rank, and the same model
+// on one rank. The second step is recorded, except its update, and the third
+// replayed.
+TEST_P(EmulatedOffload, ComputesWhatThePlanWithoutOffloadDoes) {
   constexpr int kSteps = 3;
-  // Two replicas of two stages, with ZeRO 1 and with ZeRO 3.
+  // Both plans have two replicas and two stages; one has ZeRO 1, one ZeRO 3.
   for (const auto &[example, salt] :
        {std::pair("tiny-llama", 48), {"tiny-gpt2", 33}}) {
     const DrawnRun run(Family{example}, static_cast<std::uint64_t>(salt));
@@ -73,7 +74,7 @@ TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
   }
 }
 
-TEST(EmulatedHost, IsNeededForWhatIsOffloaded) {
+TEST(EmulatedHost, IsRequiredForOffload) {
   const DrawnRun run(Family{"tiny-gpt2"}, 13);
   const Plan plan = compiled(*run.pair->partitioned, run.drawn.config.schedule,
                              run.drawn.microBatches, true);
@@ -85,8 +86,8 @@ TEST(EmulatedHost, IsNeededForWhatIsOffloaded) {
   }
 }
 
-// It has threads: where nothing is offloaded there are none.
-TEST(EmulatedHost, IsMadeOnlyForWhatIsOffloaded) {
+// The host backend starts threads, so it is made only if needed.
+TEST(EmulatedHost, IsMadeOnlyForOffload) {
   const DrawnRun run(Family{"tiny-gpt2"}, 13);
   for (bool offloads : {false, true}) {
     hostsMade = 0;
@@ -97,7 +98,8 @@ TEST(EmulatedHost, IsMadeOnlyForWhatIsOffloaded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, EmulatedOffload,
-                         testing::Values(Pace::first, Pace::last, Pace::asked));
+                         testing::Values(StreamOrder::first, StreamOrder::last,
+                                         StreamOrder::asked));
 
 } // namespace
 } // namespace mtplan::passes

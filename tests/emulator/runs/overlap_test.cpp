@@ -1,8 +1,8 @@
-//===- overlap_test.cpp - What runs beside later runs, on emulated GPUs ---===//
+//===- overlap_test.cpp - Overlapped reductions on emulated GPUs ----------===//
 //
-// Two replicas whose only sum over both is overlapped: nothing but the end of
-// the schedule joins its stream. Then models of several layers, whose sums run
-// beside the layer before.
+// Overlapped reductions give the bits of reductions after backward, in a
+// hand-made plan whose only reduction is joined at the end of the schedule, and
+// in compiled plans that reduce a layer while the previous one runs backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,23 +20,24 @@
 namespace mtplan::passes {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 
-constexpr int kSteps = 4; // what is recorded in the second is replayed
+constexpr int kSteps = 4; // The second step is recorded, later ones replayed.
 
-Gathered ranAt(Pace pace, const runtime::Plan &plan) {
-  emulator::setPace(pace);
+Gathered ranAt(StreamOrder pace, const runtime::Plan &plan) {
+  emulator::setStreamOrder(pace);
   emulator::setDevices(plan.ranks);
   ranksOnDevices = 0;
   ir::RunOptions options;
   Gathered ran = runPlan(plan, options, makeOnOwnDevice, 0.0, kSteps);
   emulator::setDevices(1);
-  emulator::setPace(Pace::first);
+  emulator::setStreamOrder(StreamOrder::first);
   return ran;
 }
 
 void expectAtAnyPace(const runtime::Plan &plan, const Gathered &expected) {
-  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
+  for (const StreamOrder pace :
+       {StreamOrder::first, StreamOrder::last, StreamOrder::asked}) {
     SCOPED_TRACE(static_cast<int>(pace));
     const Gathered ran = ranAt(pace, plan);
     EXPECT_EQ(ran.faults, std::vector<std::string>());
@@ -46,7 +47,7 @@ void expectAtAnyPace(const runtime::Plan &plan, const Gathered &expected) {
   }
 }
 
-/// Of two layers and, on two replicas, two micro-batches.
+/// Compiles tiny-gpt2 with two layers; two replicas have two micro-batches.
 runtime::Plan compiledPlan(std::vector<std::string> flags) {
   const TestFolder folder;
   const std::string plan = folder / "plan";
@@ -60,7 +61,7 @@ class EmulatedOverlaps
 
 TEST_P(EmulatedOverlaps, ChangeNoBit) {
   std::vector<std::string> flags = GetParam();
-  const Gathered expected = ranAt(Pace::first, compiledPlan(flags));
+  const Gathered expected = ranAt(StreamOrder::first, compiledPlan(flags));
   flags.insert(flags.end(), {"--overlap", "on"});
   const runtime::Plan plan = compiledPlan(flags);
   EXPECT_TRUE(std::ranges::any_of(
@@ -88,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(EmulatedOverlap, ChangesNoBit) {
   runtime::Plan plan = runtime::twoReplicas();
-  const Gathered expected = ranAt(Pace::first, plan);
+  const Gathered expected = ranAt(StreamOrder::first, plan);
   overlapByHand(plan.stages[0], "reduce", "fc.backward");
   writeStreamsAndWaits(plan);
   ASSERT_TRUE(plan.stages[0].reduce.empty());

@@ -1,8 +1,8 @@
-//===- parity_test.cpp - Plans on emulated GPUs ---------------------------===//
+//===- parity_test.cpp - Random plans on one emulated GPU -----------------===//
 //
-// Random plans of every family (drawn_plan.h) on the CUDA backend over the
-// emulator: streams, events, the graph of a step and what the host waits for
-// are those of a device, and what they leave open goes three ways.
+// Runs random plans of every family (drawn_plan.h) on the CUDA backend over the
+// emulator, with streams, events and graphs, in three of the orders that they
+// allow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@
 namespace mtplan::passes {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 using runtime::Plan;
 
-// The first is queued, the second recorded, the others replayed.
+// The first step is queued, the second recorded, the others replayed.
 constexpr int kSteps = 4;
 
 class EmulatedPlan : public ::testing::TestWithParam<Family> {};
@@ -31,13 +31,14 @@ TEST_P(EmulatedPlan, ComputesWhatPlainKernelsDo) {
   const Plan plan = alone(*run.pair->logical, run.drawn.microBatches);
   const Gathered expected =
       runPlan(plan, run.options, runtime::makeReferenceBackend, 0.0, kSteps);
-  // Each family one way: all of them see all three.
-  const Pace pace = std::array{Pace::first, Pace::last,
-                               Pace::asked}[run.family.example.size() % 3];
-  emulator::setPace(pace);
+  // Each family runs in one order; the families together cover all three.
+  const StreamOrder pace =
+      std::array{StreamOrder::first, StreamOrder::last,
+                 StreamOrder::asked}[run.family.example.size() % 3];
+  emulator::setStreamOrder(pace);
   expectSame(runPlan(plan, run.options, runtime::makeCudaBackend, 0.0, kSteps),
              expected);
-  emulator::setPace(Pace::first);
+  emulator::setStreamOrder(StreamOrder::first);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedPlan,

@@ -1,4 +1,4 @@
-//===- ranks_test.cpp - Plans of several ranks on emulated GPUs -----------===//
+//===- ranks_test.cpp - Random plans on several emulated GPUs -------------===//
 //
 // Runs random plans of every family on all their ranks, which share one device
 // or have one each, connected by NCCL. The results equal those of plain kernels

@@ -1,4 +1,4 @@
-//===- small_plan.h - A plan that is soon trained ---------------*- C++ -*-===//
+//===- small_plan.h - A plan that trains quickly ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EMULATOR_RUNS_SMALL_PLAN_H
 #define MTPLAN_TESTS_EMULATOR_RUNS_SMALL_PLAN_H
@@ -13,9 +13,8 @@
 
 namespace mtplan {
 
-/// A GPT-2 of one layer, compiled for two replicas into `folder`, where the
-/// plan is then.
-/// \param flags  of mtplan, beside those
+/// Compiles a GPT-2 with one layer for two replicas. Returns the plan's folder.
+/// \param flags  more flags of mtplan
 inline std::string compileTwoReplicas(const TestFolder &folder,
                                       const std::vector<std::string> &flags) {
   const std::string model = folder / "model.json";

@@ -23,7 +23,7 @@
 namespace mtplan {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -40,7 +40,7 @@ std::vector<double> numbersIn(const std::string &file,
 }
 
 struct Way {
-  Pace pace;
+  StreamOrder pace;
   bool offloads;
 };
 
@@ -62,9 +62,9 @@ protected:
       flags.insert(flags.end(),
                    {"--hardware", "dgx-h100", "--offload", "optimizer"});
     EXPECT_EQ(compileExample(model, plan, flags), "");
-    emulator::setPace(GetParam().pace);
+    emulator::setStreamOrder(GetParam().pace);
   }
-  ~EmulatedTraining() override { emulator::setPace(Pace::first); }
+  ~EmulatedTraining() override { emulator::setStreamOrder(StreamOrder::first); }
 
   Ran train(const std::string &backend, const std::string &metrics,
             const std::vector<std::string> &more = {}) {
@@ -94,7 +94,7 @@ protected:
 };
 
 // Dropout is on. Its masks are drawn on the device from the seed and the step.
-TEST_P(EmulatedTraining, LosesAsOnTheCpu) {
+TEST_P(EmulatedTraining, HasTheLossesOfTheCpu) {
   unsetenv("CUDA_MODULE_LOADING");
   const Ran cpu = train("cpu", "cpu"), gpu = train("cuda", "gpu");
   ASSERT_EQ(cpu.code, 0) << cpu.err;
@@ -114,7 +114,7 @@ TEST_P(EmulatedTraining, LosesAsOnTheCpu) {
 }
 
 // A run that resumes from a checkpoint gives the bits of the uninterrupted run.
-TEST_P(EmulatedTraining, GoesOnToTheBit) {
+TEST_P(EmulatedTraining, ResumesToTheBit) {
   ASSERT_EQ(train("cuda", "whole").code, 0);
   const std::vector<std::string> kept{"--checkpoint", folder / "kept",
                                       "--save-every", "2"};
@@ -133,14 +133,14 @@ TEST_P(EmulatedTraining, GoesOnToTheBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
-                         testing::Values(Way{Pace::last, false},
-                                         Way{Pace::asked, true}));
+                         testing::Values(Way{StreamOrder::last, false},
+                                         Way{StreamOrder::asked, true}));
 
 // The loss scale overflows at first. The device skips the updates that the host
 // skips, at every ZeRO stage.
 class EmulatedScale : public testing::TestWithParam<int> {};
 
-TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
+TEST_P(EmulatedScale, SkipsTheStepsOfTheCpu) {
   const TestFolder folder;
   const std::string plan = compileTwoReplicas(
       folder, {"--zero", std::to_string(GetParam()), "--precision", "fp16"});
@@ -195,11 +195,11 @@ TEST(EmulatedTimes, AreOfOneInstructionAtATime) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return runHere(arguments);
   };
-  emulator::setPace(Pace::last);
+  emulator::setStreamOrder(StreamOrder::last);
   const Ran plain = train("plain", {});
   const Ran ran =
       train("traced", {"--trace", folder / "trace.json", "--trace-step", "4"});
-  emulator::setPace(Pace::first);
+  emulator::setStreamOrder(StreamOrder::first);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(numbersIn(folder / "traced", "loss"),
             numbersIn(folder / "plain", "loss"));

@@ -30,8 +30,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr int kKilled = 128 + SIGKILL;
-
 /// The processes that die, and how they die.
 struct Death {
   const char *plan;
@@ -39,16 +37,14 @@ struct Death {
   int rank;      ///< the rank whose calls count; -1: all ranks
   /// "all die" kills launcher and ranks at once; "die" kills only that rank,
   /// and the launcher then kills the others.
-  const char *deed;
+  const char *action;
   int share; ///< tests one call in this many, or each with MTPLAN_TEST_ALL
 };
 
 void PrintTo(const Death &death, std::ostream *out) {
   *out << death.plan << ", processes " << death.processes << ", rank "
-       << death.rank << ": " << death.deed;
+       << death.rank << ": " << death.action;
 }
-
-std::string folderOf(int step) { return fmt::format("/step-{:08}", step); }
 
 class CheckpointCrash : public FaultRuns,
                         public testing::WithParamInterface<Death> {
@@ -85,15 +81,15 @@ protected:
   void findCalls() {
     const std::string lines = place("calls");
     const FaultOrders orders{
-        .under = to, .deed = "", .log = lines, .rank = death.rank};
+        .under = to, .action = "", .log = lines, .rank = death.rank};
     const Ended ended = RunProcess(withFaults(orders, command(4))).end();
     ASSERT_EQ(ended.code, 0) << ended.out;
     calls = linesOf(lines);
-    calls.erase(calls.begin() + firstOf(calls, folderOf(4)), calls.end());
-    calls.erase(calls.begin(), calls.begin() + firstOf(calls, folderOf(3)));
+    calls.erase(calls.begin() + firstOf(calls, stepFolder(4)), calls.end());
+    calls.erase(calls.begin(), calls.begin() + firstOf(calls, stepFolder(3)));
     // A save and a start both look for remains of an earlier save; this call is
     // not counted.
-    std::erase(calls, "list " + to + folderOf(3) + ".partial");
+    std::erase(calls, "list " + to + stepFolder(3) + ".partial");
     ASSERT_GT(calls.size(), death.rank == 1 ? 8U : 30U);
     fs::remove_all(to);
     fs::remove(log);
@@ -114,7 +110,8 @@ protected:
 
   fs::file_time_type writtenAt(int step) const {
     std::error_code ignored;
-    return fs::last_write_time(to + folderOf(step) + "/manifest.json", ignored);
+    return fs::last_write_time(to + stepFolder(step) + "/manifest.json",
+                               ignored);
   }
 
   // Expects that the run resumed from step `from`. Output of a killed launcher
@@ -151,11 +148,12 @@ TEST_P(CheckpointCrash, DeathAtAnyCallOfASaveLosesNoBit) {
        at = at < after ? std::min(at + share, after) : after + 1) {
     const int step = std::max(newest + 1, 3);
     std::string first = calls[0];
-    first.replace(first.find(folderOf(3)), folderOf(3).size(), folderOf(step));
+    first.replace(first.find(stepFolder(3)), stepFolder(3).size(),
+                  stepFolder(step));
     SCOPED_TRACE(fmt::format("step {}, call {} of {}: {}", step, at, after - 1,
                              at < after ? calls[at - 1] : "none"));
     const FaultOrders orders{.under = to,
-                             .deed = death.deed,
+                             .action = death.action,
                              .at = at,
                              .since = first,
                              .rank = death.rank};
@@ -164,7 +162,7 @@ TEST_P(CheckpointCrash, DeathAtAnyCallOfASaveLosesNoBit) {
         death.processes > 0
             ? endOfAll(withFaults(orders, command(steps)))
             : RunProcess(withFaults(orders, command(steps))).end();
-    if (death.processes == 0 || std::string(death.deed) == "all die")
+    if (death.processes == 0 || std::string(death.action) == "all die")
       EXPECT_EQ(dead.code, kKilled) << dead.out;
     else
       EXPECT_NE(dead.code, 0) << dead.out;
@@ -179,8 +177,8 @@ TEST_P(CheckpointCrash, DeathAtAnyCallOfASaveLosesNoBit) {
     isThere = newest == step;
     // If the previous run died before it set `latest`, this run repairs it.
     EXPECT_THAT(contentOf(to + "/latest"),
-                AnyOf(folderOf(step - 1).substr(1) + "\n",
-                      folderOf(newest).substr(1) + "\n"));
+                AnyOf(stepFolder(step - 1).substr(1) + "\n",
+                      stepFolder(newest).substr(1) + "\n"));
   }
   EXPECT_TRUE(isThere);
   EXPECT_LT(newest - 2, deaths); // some saves needed several runs
@@ -191,7 +189,7 @@ TEST_P(CheckpointCrash, DeathAtAnyCallOfASaveLosesNoBit) {
   // No partial checkpoint remains, and the newest two checkpoints are kept.
   EXPECT_THAT(kept(), ElementsAre(steps - 1, steps));
   EXPECT_THAT(namesIn(to), SizeIs(4));
-  EXPECT_EQ(contentOf(to + "/latest"), folderOf(steps).substr(1) + "\n");
+  EXPECT_EQ(contentOf(to + "/latest"), stepFolder(steps).substr(1) + "\n");
 }
 
 class CheckpointStart : public FaultRuns {
@@ -223,7 +221,7 @@ TEST_F(CheckpointStart, DeathAtAnyCallOfAStartIsRecovered) {
       RunProcess(withFaults({to, "", 0, log}, threads("one", to))).end();
   ASSERT_EQ(whole.code, 0) << whole.out;
   const std::vector<std::string> calls = linesOf(log);
-  const std::size_t start = firstOf(calls, folderOf(8));
+  const std::size_t start = firstOf(calls, stepFolder(8));
   ASSERT_GT(start, 20U);
   for (std::size_t at = 1; at <= start; ++at) {
     SCOPED_TRACE(calls[at - 1]);
@@ -238,8 +236,9 @@ TEST_F(CheckpointStart, DeathAtAnyCallOfAStartIsRecovered) {
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
     EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000006",
                                          "step-00000008"));
-    EXPECT_THAT(differing(to + folderOf(8), undisturbed("one") + folderOf(8)),
-                IsEmpty());
+    EXPECT_THAT(
+        differing(to + stepFolder(8), undisturbed("one") + stepFolder(8)),
+        IsEmpty());
   }
 }
 
@@ -257,8 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
           death.rank < 0
               ? ""
               : fmt::format("{}{}", death.rank,
-                            std::string(death.deed) == "die" ? "Alone"
-                                                             : "AndAll"));
+                            std::string(death.action) == "die" ? "Alone"
+                                                               : "AndAll"));
     });
 
 } // namespace

@@ -160,8 +160,8 @@ TEST_F(CheckpointDamage, DamagedCheckpointIsSkipped) {
     one.damage(to + "/step-00000008");
     const Ran ran = goOn(to);
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.err, HasSubstr("warning: passed over: rank 0: " + to +
-                                   "/step-00000008/" + one.words));
+    EXPECT_THAT(ran.err, HasSubstr("warning: skipped a checkpoint: rank 0: " +
+                                   to + "/step-00000008/" + one.words));
     EXPECT_THAT(ran.out, HasSubstr("goes on from step 6\n"));
     EXPECT_THAT(
         differing(to + "/step-00000008", undisturbed("one") + "/step-00000008"),
@@ -218,7 +218,7 @@ TEST_F(CheckpointDamage, OtherVersionIsRejected) {
   const Ran ran = goOn(place("new"), {"--load", from});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err,
-              AllOf(HasSubstr("passed over: "),
+              AllOf(HasSubstr("skipped a checkpoint: "),
                     HasSubstr("is 2, but this mtrun reads version 1\n")));
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 6\n"));
 }
@@ -232,7 +232,7 @@ TEST_F(CheckpointDamage, OtherModelIsRejected) {
                                        "/step-00000008: is of another "
                                        "model (small, the plan's is "
                                        "tiny-gptj): it has "),
-                             testing::Not(HasSubstr("passed over"))));
+                             testing::Not(HasSubstr("skipped a checkpoint"))));
   for (const char *step :
        {"/step-00000004", "/step-00000006", "/step-00000008"})
     EXPECT_THAT(differing(to + step, undisturbed("one") + step),

@@ -102,8 +102,8 @@ protected:
     EXPECT_THAT(errors, SizeIs(runs.first.code));
     EXPECT_THAT(errors, Each(StartsWith("no checkpoint of step 8: ")));
     const auto lost = runs.first.lines("warning: no checkpoint of step ");
-    const auto untold = runs.first.lines("warning: the checkpoint of step ");
-    EXPECT_THAT(warnings, SizeIs(lost.size() + untold.size()));
+    const auto unmarked = runs.first.lines("warning: the checkpoint of step ");
+    EXPECT_THAT(warnings, SizeIs(lost.size() + unmarked.size()));
     for (const auto &words : {warnings, errors})
       EXPECT_THAT(words, Each(HasSubstr("No space left on device")));
     // The run saves four times and keeps two checkpoints.
@@ -111,11 +111,11 @@ protected:
     const std::vector<int> steps = kept("first");
     EXPECT_THAT(steps, SizeIs(std::min<std::size_t>(saved, 2)));
     const std::string latest = contentOf(place("first/kept/latest"));
-    const bool isTold = std::ranges::none_of(untold, [&](const auto &line) {
+    const bool isMarked = std::ranges::none_of(unmarked, [&](const auto &line) {
       return line.starts_with(std::to_string(steps.back()) + " is whole, but " +
                               disk + "/kept/latest.new: ");
     });
-    if (!steps.empty() && isTold) {
+    if (!steps.empty() && isMarked) {
       EXPECT_EQ(latest, "step-0000000" + std::to_string(steps.back()) + "\n");
     } else if (!latest.empty()) {
       EXPECT_EQ(latest, "step-0000000" + std::to_string(steps.front()) + "\n");

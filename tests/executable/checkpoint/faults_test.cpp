@@ -170,17 +170,17 @@ TEST_F(CheckpointFaults, FaultsOfTheLastSaveAreErrors) {
 
 // Interrupts each call once, and shortens each write.
 TEST_F(CheckpointFaults, InterruptedCallsAreRetried) {
-  for (const auto &[plan, deed] :
+  for (const auto &[plan, action] :
        std::vector<std::pair<std::string, std::string>>{
            {"one", std::to_string(EINTR)},
            {"two", std::to_string(EINTR)},
            {"one", "half"},
            {"two", "half"}}) {
-    const std::string name = fmt::format("{}-{}", plan, deed);
+    const std::string name = fmt::format("{}-{}", plan, action);
     SCOPED_TRACE(name);
     const std::string to = place(name), log = to + ".log";
     const Ended ended =
-        RunProcess(withFaults({to, deed, 0, log}, threads(plan, to))).end();
+        RunProcess(withFaults({to, action, 0, log}, threads(plan, to))).end();
     EXPECT_EQ(ended.code, 0) << ended.out;
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
     EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000006",
@@ -205,7 +205,7 @@ TEST_F(CheckpointFaults, FaultOfOneRankIsAWarning) {
   for (const int rank : {0, 1})
     for (const bool reads : {false, true}) {
       fs::remove(log);
-      FaultOrders orders{.under = to, .deed = "", .log = log};
+      FaultOrders orders{.under = to, .action = "", .log = log};
       orders.rank = rank;
       orders.reads = reads;
       EXPECT_EQ(run(orders).code, 0);
@@ -219,7 +219,7 @@ TEST_F(CheckpointFaults, FaultOfOneRankIsAWarning) {
         const std::string call = calls[i].substr(0, calls[i].find(' '));
         if (!calls[i].ends_with(".safetensors") || !known.insert(call).second)
           continue;
-        orders.deed = std::to_string(EIO);
+        orders.action = std::to_string(EIO);
         orders.at = static_cast<long>(i) + 1;
         SCOPED_TRACE(fmt::format("rank {}: {}", rank, calls[i]));
         const Ended ended = run(orders);

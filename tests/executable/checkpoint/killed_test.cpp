@@ -24,7 +24,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int kSteps = 20;
-constexpr int kKilled = 128 + SIGKILL;
 
 struct Ranks {
   const char *plan;
@@ -33,11 +32,6 @@ struct Ranks {
 
 void PrintTo(const Ranks &ranks, std::ostream *out) {
   *out << ranks.plan << ", processes " << ranks.processes;
-}
-
-std::string folderOf(int step) {
-  const std::string digits = std::to_string(step);
-  return "/step-" + std::string(8 - digits.size(), '0') + digits;
 }
 
 class CheckpointKilled : public FaultRuns,
@@ -82,8 +76,9 @@ protected:
     EXPECT_EQ(ended.code, 0) << ended.out;
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
     EXPECT_EQ(numbersOf(log), numbersOf(wholeLog()));
-    EXPECT_THAT(differing(to + folderOf(kSteps), whole() + folderOf(kSteps)),
-                IsEmpty());
+    EXPECT_THAT(
+        differing(to + stepFolder(kSteps), whole() + stepFolder(kSteps)),
+        IsEmpty());
     return ended;
   }
 };
@@ -97,12 +92,12 @@ TEST_P(CheckpointKilled, DeathAfterAnySaveLosesNoBit) {
     fs::remove_all(to);
     fs::remove(log);
     const FaultOrders orders{.under = to,
-                             .deed = "all die",
+                             .action = "all die",
                              .at = 2,
-                             .since = "rename " + to + folderOf(step)};
+                             .since = "rename " + to + stepFolder(step)};
     const Ended dead = endOfAll(withFaults(orders, command(to, log)));
     EXPECT_EQ(dead.code, kKilled) << dead.out;
-    EXPECT_THAT(differing(to + folderOf(step), whole() + folderOf(step)),
+    EXPECT_THAT(differing(to + stepFolder(step), whole() + stepFolder(step)),
                 IsEmpty());
     const Ended ended = goesOn(command(to, log), to, log);
     EXPECT_THAT(ended.lines("goes on from step "),
@@ -126,8 +121,8 @@ TEST_P(CheckpointKilled, DeathWithinALogLineLosesNoBit) {
     EXPECT_NE(dead.code, 0) << dead.out;
     // The other ranks end by SIGTERM and start no save that never completes.
     for (int rank = 1; rank < GetParam().processes; ++rank)
-      EXPECT_THAT(dead.said(rank), HasSubstr("told to end by SIGTERM: rank 0 "
-                                             "did not come to "))
+      EXPECT_THAT(dead.lastMessage(rank), HasSubstr("received SIGTERM: rank 0 "
+                                                    "did not reach "))
           << dead.out;
     EXPECT_FALSE(contentOf(log).ends_with('\n'));
     const Ended ended = goesOn(command(to, log, "2"), to, log);

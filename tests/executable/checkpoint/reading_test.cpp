@@ -47,7 +47,7 @@ protected:
       GTEST_SKIP() << why;
     keep();
     const FaultOrders orders{
-        .under = to, .deed = "", .log = place("calls"), .reads = true};
+        .under = to, .action = "", .log = place("calls"), .reads = true};
     const Ended ended = RunProcess(withFaults(orders, command())).end();
     ASSERT_EQ(ended.code, 0) << ended.out;
     calls = linesOf(place("calls"));
@@ -68,10 +68,10 @@ protected:
 
   std::vector<std::string> command() const { return threads(plan, to); }
 
-  Ended runWith(const std::string &deed, std::size_t at) const {
+  Ended runWith(const std::string &action, std::size_t at) const {
     keep();
     Ended ended = RunProcess(withFaults({.under = to,
-                                         .deed = deed,
+                                         .action = action,
                                          .at = static_cast<long>(at),
                                          .reads = true},
                                         command()))
@@ -83,16 +83,16 @@ protected:
     return ended;
   }
 
-  /// Makes each call in turn fail by `deed`, and expects `words` in warnings.
-  void failEach(const std::string &deed, const std::string &words) {
+  /// Makes each call in turn fail by `action`, and expects `words` in warnings.
+  void failEach(const std::string &action, const std::string &words) {
     std::set<std::string> tensors;
     int passedOver = 0;
     for (std::size_t at = 1; at <= calls.size() && !HasFailure(); at += share) {
       const std::string &call = calls[at - 1];
       SCOPED_TRACE(std::to_string(at) + ": " + call);
       const std::string file = call.substr(call.find(' ') + 1);
-      const Ended ended = runWith(deed, at);
-      const auto warnings = ended.lines("warning: passed over: rank ");
+      const Ended ended = runWith(action, at);
+      const auto warnings = ended.lines("warning: skipped a checkpoint: rank ");
       EXPECT_THAT(ended.lines("warning: "), SizeIs(warnings.size()));
       EXPECT_THAT(ended.lines("goes on from step "),
                   ElementsAre(warnings.empty() ? "6" : "4"));
@@ -133,8 +133,9 @@ TEST_P(CheckpointReading, TruncatedCheckpointIsSkipped) {
 }
 
 TEST_P(CheckpointReading, InterruptedReadsAreRetried) {
-  for (const std::string &deed : {std::to_string(EINTR), std::string("half")}) {
-    const Ended ended = runWith(deed, 0);
+  for (const std::string &action :
+       {std::to_string(EINTR), std::string("half")}) {
+    const Ended ended = runWith(action, 0);
     EXPECT_THAT(ended.lines("warning: "), IsEmpty());
     EXPECT_THAT(ended.lines("goes on from step "), ElementsAre("6"));
   }
@@ -149,14 +150,14 @@ TEST_P(CheckpointReading, TouchesNoMappedPage) {
 TEST_P(CheckpointReading, RunFailsIfNoneIsReadable) {
   keep();
   const Ended ended = RunProcess(withFaults({.under = to,
-                                             .deed = std::to_string(EIO),
+                                             .action = std::to_string(EIO),
                                              .at = 0,
                                              .reads = true},
                                             command()))
                           .end();
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.out, HasSubstr("no checkpoint there can be gone on from"));
-  EXPECT_THAT(ended.lines("warning: passed over: "), SizeIs(2));
+  EXPECT_THAT(ended.lines("warning: skipped a checkpoint: "), SizeIs(2));
   EXPECT_THAT(namesIn(to),
               ElementsAre("latest", "lock", "step-00000004", "step-00000006"));
 }
@@ -181,17 +182,17 @@ TEST_F(TextReading, UnreadableTextFailsWithAMessage) {
     return RunProcess(withFaults(orders, threads("two", to, {"--data", text})))
         .end();
   };
-  EXPECT_EQ(run({.under = text, .deed = "", .log = log, .reads = true}).code,
+  EXPECT_EQ(run({.under = text, .action = "", .log = log, .reads = true}).code,
             0);
   const auto calls = static_cast<long>(linesOf(log).size());
   EXPECT_GT(calls, 32); // at least one per sample
-  for (const auto &[deed, words] :
+  for (const auto &[action, words] :
        {std::pair(std::to_string(EIO), "Input/output error"),
         std::pair(std::string("shrink"), "ends here|has 0 now")})
     for (long at = calls; at > 0; at -= 11) {
-      SCOPED_TRACE(deed + " at " + std::to_string(at));
+      SCOPED_TRACE(action + " at " + std::to_string(at));
       const Ended ended =
-          run({.under = text, .deed = deed, .at = at, .reads = true});
+          run({.under = text, .action = action, .at = at, .reads = true});
       EXPECT_EQ(ended.code, 2);
       const auto errors = ended.lines("error: ");
       ASSERT_THAT(errors, SizeIs(1)) << ended.out;

@@ -17,12 +17,12 @@
 #include "planner/machine/software_json.h"
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/calibration/link_runs.h"
-#include "runtime/plan/instruction_class.h"
+#include "runtime/plan/plan_queries.h"
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
 #include "tools/exchange/prediction.h"
-#include "tools/run/calibrated.h"
+#include "tools/run/calibrate.h"
 #include "tools/text/text_file.h"
 
 namespace mtplan::tools {
@@ -115,7 +115,7 @@ CalibratedOn place(int ranks) {
 TEST(Calibrate, RecoversAKnownMachine) {
   const planner::Machine known = truth();
   const Calibrated made = calibratedMachine(place(4), runsOf(known, 4));
-  EXPECT_THAT(made.untold, testing::IsEmpty());
+  EXPECT_THAT(made.undetermined, testing::IsEmpty());
   const planner::Machine found = planner::parseMachine(made.machineText);
   const planner::Device &device = found.device;
   const auto near = [](double value, double wanted) {
@@ -200,13 +200,13 @@ TEST(Calibrate, UnmeasuredFiguresAreReported) {
     return run.as == MeasuredAs::product && (run.m < 256 || run.batch > 1);
   });
   const Calibrated made = calibratedMachine(place(1), runs);
-  EXPECT_THAT(made.untold, testing::Contains(HasSubstr("batched_rate")));
+  EXPECT_THAT(made.undetermined, testing::Contains(HasSubstr("batched_rate")));
   const planner::Machine found = planner::parseMachine(made.machineText);
   EXPECT_LT(found.device.tiles.size(), 3U);
   EXPECT_EQ(found.device.products.batched, 1.0);
   EXPECT_EQ(found.levels[0].bandwidth,
             planner::loadMachine("cpu").levels[0].bandwidth);
-  EXPECT_THAT(made.machineText, HasSubstr("not measured, of one rank"));
+  EXPECT_THAT(made.machineText, HasSubstr("not measured with one rank"));
 }
 
 TEST(Calibrate, PresetDeviceKeepsItsPeaks) {

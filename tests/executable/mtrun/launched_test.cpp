@@ -55,8 +55,8 @@ TEST_F(Launched, KilledRankIsNamedByAllOthers) {
   const Ended ended = endOfKilled(run, 1);
   EXPECT_EQ(ended.code, 1);
   for (const int rank : {0, 2, 3})
-    EXPECT_THAT(ended.said(rank),
-                AllOf(HasSubstr("rank 1 did not come to "),
+    EXPECT_THAT(ended.lastMessage(rank),
+                AllOf(HasSubstr("rank 1 did not reach "),
                       HasSubstr("its process has closed the connection")))
         << ended.out;
 }

@@ -49,7 +49,7 @@ TEST_F(OwnProcesses, KilledRankIsNamedByAllOthers) {
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.out, HasSubstr("rank 1 was ended by signal 9 (Killed)"));
   for (const int rank : {0, 2, 3})
-    EXPECT_THAT(ended.said(rank), HasSubstr("rank 1 did not come to "))
+    EXPECT_THAT(ended.lastMessage(rank), HasSubstr("rank 1 did not reach "))
         << ended.out;
 }
 

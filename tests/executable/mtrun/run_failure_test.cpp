@@ -60,11 +60,8 @@ protected:
     return all;
   }
 
-  static void expectNobodyLeft(const RunProcess &run) {
-    // A killed process may take a moment to disappear.
-    for (int i = 0; i < 1000 && !run.left().empty(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_THAT(run.left(), IsEmpty());
+  static void expectNoProcessLeft(const RunProcess &run) {
+    EXPECT_TRUE(run.isEmptied()) << testing::PrintToString(run.left());
   }
 
   static TestFolder *folder;
@@ -97,19 +94,19 @@ protected:
                    std::to_string(took.count()));
     EXPECT_NE(ended.code, 0) << ended.out;
     EXPECT_THAT(ended.out, Not(HasSubstr("had to be killed")));
-    expectNobodyLeft(run);
+    expectNoProcessLeft(run);
     return ended;
   }
 
   // Matches the message about rank 1, with the collective and its group.
   static constexpr const char *kRank1 =
-      "rank 1 did not come to (all-|reduce-).*in group ";
+      "rank 1 did not reach (all-|reduce-).*in group ";
 };
 
 TEST_F(RunFailureMpi, KilledRankIsNamedByAllOthers) {
   const Ended ended = runUntil("dp2tp2", 4, SIGKILL, 1);
   for (const int rank : {0, 2, 3})
-    EXPECT_THAT(ended.said(rank), ContainsRegex(kRank1)) << ended.out;
+    EXPECT_THAT(ended.lastMessage(rank), ContainsRegex(kRank1)) << ended.out;
 }
 
 // The patience is longer than the default, because other tests may occupy the
@@ -121,16 +118,17 @@ TEST_F(RunFailureMpi, StoppedRankIsNamedByAllOthers) {
   });
   const Ended ended = runUntil("dp2tp2", 4, SIGSTOP, 1, patient);
   for (const int rank : {0, 2, 3})
-    EXPECT_THAT(ended.said(rank), ContainsRegex(kRank1)) << ended.out;
+    EXPECT_THAT(ended.lastMessage(rank), ContainsRegex(kRank1)) << ended.out;
   const Ended staged = stage.get();
-  EXPECT_THAT(staged.said(1),
-              ContainsRegex("rank 0 did not come to (receive|all-.*) \""))
+  EXPECT_THAT(staged.lastMessage(1),
+              ContainsRegex("rank 0 did not reach (receive|all-.*) \""))
       << staged.out;
 }
 
 TEST_F(RunFailureMpi, KilledStageIsNamed) {
   const Ended ended = runUntil("pp2", 2, SIGKILL, 1);
-  EXPECT_THAT(ended.said(0), HasSubstr("rank 1 did not come to")) << ended.out;
+  EXPECT_THAT(ended.lastMessage(0), HasSubstr("rank 1 did not reach"))
+      << ended.out;
 }
 
 TEST_F(RunFailureMpi, KilledLauncherLeavesNoProcess) {
@@ -140,14 +138,14 @@ TEST_F(RunFailureMpi, KilledLauncherLeavesNoProcess) {
   EXPECT_EQ(run.left().size(), 5U);
   run.signal(SIGKILL);
   EXPECT_EQ(run.end().code, 128 + SIGKILL);
-  expectNobodyLeft(run);
+  expectNoProcessLeft(run);
 }
 
 TEST_F(RunFailureMpi, SigtermToOneRankEndsAll) {
   const Ended ended = runUntil("dp2tp2", 4, SIGTERM, 2);
-  EXPECT_THAT(ended.said(2), HasSubstr("told to end by SIGTERM")) << ended.out;
+  EXPECT_THAT(ended.lastMessage(2), HasSubstr("received SIGTERM")) << ended.out;
   for (const int rank : {0, 1, 3})
-    EXPECT_THAT(ended.said(rank), HasSubstr("SIGTERM")) << ended.out;
+    EXPECT_THAT(ended.lastMessage(rank), HasSubstr("SIGTERM")) << ended.out;
 }
 
 TEST_F(RunFailureMpi, SlowRankWithinTheTimeoutIsAwaited) {
@@ -173,15 +171,15 @@ TEST_F(RunFailureMpi, SlowRankBeyondTheTimeoutFails) {
   const pid_t process = run.processOf(3);
   ASSERT_GT(process, 0);
   kill(process, SIGSTOP);
-  ASSERT_TRUE(run.writes("rank 3 did not come to")) << run.end().out;
+  ASSERT_TRUE(run.writes("rank 3 did not reach")) << run.end().out;
   kill(process, SIGCONT);
   const Ended ended = run.end();
   EXPECT_NE(ended.code, 0);
   for (const int rank : {0, 1, 2})
-    EXPECT_THAT(ended.said(rank), ContainsRegex("rank 3 did not come to "
-                                                ".*within 5 s"))
+    EXPECT_THAT(ended.lastMessage(rank), ContainsRegex("rank 3 did not reach "
+                                                       ".*within 5 s"))
         << ended.out;
-  expectNobodyLeft(run);
+  expectNoProcessLeft(run);
 }
 
 TEST_F(RunFailureMpi, RankWithOtherOptionsIsNamed) {
@@ -230,10 +228,10 @@ TEST_F(RunFailureMpi, RankWithOtherOptionsIsNamed) {
     const Ended ended = run.end();
     EXPECT_NE(ended.code, 0);
     for (const int rank : {0, 1, 3})
-      EXPECT_THAT(ended.said(rank), HasSubstr(one.words)) << ended.out;
-    EXPECT_NE(ended.said(2), "") << ended.out;
+      EXPECT_THAT(ended.lastMessage(rank), HasSubstr(one.words)) << ended.out;
+    EXPECT_NE(ended.lastMessage(2), "") << ended.out;
     EXPECT_THAT(ended.out, Not(HasSubstr("step")));
-    expectNobodyLeft(run);
+    expectNoProcessLeft(run);
   }
 }
 
@@ -264,14 +262,6 @@ TEST_F(RunFailureMpi, ThreadsAndProcessesTrainTheSameBits) {
                   .end()
                   .code,
               0);
-    // Returns the numbers of each line up to the learning rate; times follow.
-    const auto numbersOf = [](const std::string &file) {
-      std::vector<std::string> lines;
-      std::ifstream log(file);
-      for (std::string line; std::getline(log, line);)
-        lines.push_back(line.substr(0, line.find(", \"skipped\"")));
-      return lines;
-    };
     EXPECT_EQ(numbersOf(one).size(), 5U);
     EXPECT_THAT(numbersOf(one)[4], HasSubstr("\"loss\": 5."));
     EXPECT_EQ(numbersOf(one), numbersOf(other));
@@ -308,7 +298,7 @@ TEST_F(RunFailure, NanStopsTheRunOrIsSkipped) {
   EXPECT_EQ(stopped.code, 1);
   EXPECT_THAT(stopped.lines("error: "),
               testing::ElementsAre("step 2: the gradients' norm is nan"));
-  expectNobodyLeft(stops);
+  expectNoProcessLeft(stops);
 
   const Ended skipped =
       RunProcess(threads("dp2tp2", {"--steps", "20", "--lr", "1e30", "--on-nan",
@@ -332,10 +322,10 @@ TEST_F(RunFailureMpi, NanIsReportedByAllRanks) {
   const Ended ended = run.end();
   EXPECT_NE(ended.code, 0);
   for (int rank = 0; rank < 4; ++rank)
-    EXPECT_THAT(ended.said(rank),
+    EXPECT_THAT(ended.lastMessage(rank),
                 HasSubstr("step 2: the gradients' norm is nan"))
         << ended.out;
-  expectNobodyLeft(run);
+  expectNoProcessLeft(run);
 }
 
 TEST_F(RunFailure, AFullDiskDoesNotEndTheRun) {
@@ -394,7 +384,7 @@ TEST_F(RunFailure, InvalidTokenEndsTheRun) {
   const Ended ended = run.end();
   EXPECT_EQ(ended.code, 2) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("tokens.bin"), HasSubstr("65000")));
-  expectNobodyLeft(run);
+  expectNoProcessLeft(run);
 }
 
 } // namespace

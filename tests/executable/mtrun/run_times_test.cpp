@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/plan/instruction_class.h"
 #include "runtime/plan/plan_json.h"
+#include "runtime/plan/plan_queries.h"
 #include "tests/executable/run_process.h"
 #include "tools/exchange/prediction.h"
 #include "tools/run/run_command.h"

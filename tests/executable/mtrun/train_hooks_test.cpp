@@ -26,7 +26,7 @@ std::string stateOf(const RankExecutor &rank) {
     std::int64_t size = bytesOf(tensor.type);
     for (const std::int64_t extent : tensor.shape)
       size *= extent;
-    rank.look(tensor, copy, [&](const std::byte *data) {
+    rank.read(tensor, copy, [&](const std::byte *data) {
       bytes.append(reinterpret_cast<const char *>(data),
                    static_cast<std::size_t>(size));
     });

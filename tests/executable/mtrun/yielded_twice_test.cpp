@@ -10,27 +10,16 @@
 namespace mtplan {
 namespace {
 
-std::string replaced(std::string text, const std::string &from,
-                     const std::string &to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
-// Trains three steps and returns loss and gradient norm of each.
-std::vector<std::string> numbersOf(const std::string &model,
-                                   const std::string &plan,
-                                   std::vector<std::string> flags) {
+// Trains three steps and returns the numbers of each.
+std::vector<std::string> trained(const std::string &model,
+                                 const std::string &plan,
+                                 std::vector<std::string> flags) {
   flags.insert(flags.end(), {"--precision", "fp32"});
   EXPECT_EQ(compileExample(model, plan, flags), "");
   const Ran ran = runHere({plan, "--data", "synthetic", "--steps", "3",
                            "--metrics", plan + ".jsonl"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  std::vector<std::string> numbers;
-  std::ifstream log(plan + ".jsonl");
-  for (std::string line; std::getline(log, line);)
-    numbers.push_back(line.substr(0, line.find(", \"learning_rate\"")));
-  return numbers;
+  return numbersOf(plan + ".jsonl");
 }
 
 // Backward sums the gradients of both uses: the loss and the norm are those of
@@ -57,12 +46,12 @@ TEST(YieldedTwice, TrainsLikeOnceOnOneRankAndOnSeveral) {
   std::ofstream(folder / "once.json") << once;
 
   const std::vector<std::string> expected =
-      numbersOf(folder / "once.json", folder / "once", {"--gpus", "1"});
+      trained(folder / "once.json", folder / "once", {"--gpus", "1"});
   ASSERT_EQ(expected.size(), 3U);
-  EXPECT_EQ(numbersOf(folder / "twice.json", folder / "one", {"--gpus", "1"}),
+  EXPECT_EQ(trained(folder / "twice.json", folder / "one", {"--gpus", "1"}),
             expected);
-  EXPECT_EQ(numbersOf(folder / "twice.json", folder / "stages",
-                      {"--gpus", "2", "--pp", "2"}),
+  EXPECT_EQ(trained(folder / "twice.json", folder / "stages",
+                    {"--gpus", "2", "--pp", "2"}),
             expected);
 }
 

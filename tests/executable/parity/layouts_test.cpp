@@ -74,7 +74,7 @@ TEST_P(Layouts, ComputeWhatOneRankDoes) {
     rows = coveringRows(kValues, isLegal);
   }
   EXPECT_GE(rows.size(), 16U); // pairs of ZeRO and schedule
-  std::uint64_t seed = diceOf(family, 11).word();
+  std::uint64_t seed = randomOf(family, 11).word();
   for (const Row &row : rows) {
     Drawn drawn = drawnOf(row, seed++);
     SCOPED_TRACE(textOf(drawn));

@@ -13,8 +13,7 @@
 
 #include "runtime/backend/element.h"
 #include "runtime/data/step_samples.h"
-#include "runtime/executor/index_walk.h"
-#include "runtime/executor/sample_data.h"
+#include "runtime/executor/step_data.h"
 
 namespace mtplan {
 

@@ -2,25 +2,78 @@
 
 #include "tests/executable/parity/parity.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
-#include "passes/memory/element_type.h"
 #include "passes/schedule/stage_contents.h"
 #include "passes/verify/prove.h"
-#include "tests/executable/parity/routing_margin.h"
+#include "runtime/backend/element.h"
+#include "runtime/backend/followed.h"
 #include "tests/executable/run_plan.h"
 
 namespace mtplan {
 
 namespace {
 
+using namespace runtime;
 using passes::Drawn;
-using runtime::CollectiveCount;
 
 constexpr int kSteps = 5;
 // The rounding error of a router's logits in fp32 after five steps is some
 // 3e-7.
 constexpr double kTie = 1e-6;
+
+class ObservedGate : public Kernel {
+public:
+  ObservedGate(const KernelSpec &spec, MadeKernel theKernel, double &theMargin)
+      : logits(spec.inputs.front()), topK(spec.integer("top_k", 1)),
+        kernel(std::move(theKernel)), margin(theMargin) {}
+
+  void run(const Invocation &call) override {
+    const std::int64_t experts = logits.shape.back();
+    std::vector<double> token(static_cast<std::size_t>(experts));
+    for (std::int64_t first = 0; first < logits.elements(); first += experts) {
+      for (std::int64_t e = 0; e < experts; ++e)
+        token[static_cast<std::size_t>(e)] =
+            readElement(logits.type, call.inputs[0], first + e);
+      std::ranges::sort(token, std::greater());
+      for (std::int64_t k = 1; k <= std::min(topK, experts - 1); ++k)
+        margin = std::min(margin, token[static_cast<std::size_t>(k - 1)] -
+                                      token[static_cast<std::size_t>(k)]);
+    }
+    kernel->run(call);
+  }
+
+private:
+  const TensorView logits; ///< [batch, sequence, experts]
+  const std::int64_t topK;
+  MadeKernel kernel;
+  double &margin;
+};
+
+/// A reference backend that lowers `margin` to the smallest difference
+/// between two router logits of one token whose order decides which experts the
+/// token goes to. A difference below the rounding error of a precision is a tie
+/// there: rounding picks the expert, and the runs of two precisions diverge.
+/// The backend must run on one thread.
+class RoutingObserver : public Backend {
+public:
+  explicit RoutingObserver(double &theMargin) : margin(theMargin) {}
+
+  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
+    if (isOfTwo(spec))
+      return makeSequential(*this, spec);
+    MadeKernel kernel = reference->prepare(spec);
+    if (spec.kernel != "moe_gate")
+      return kernel;
+    return std::make_unique<ObservedGate>(spec, std::move(kernel), margin);
+  }
+
+private:
+  std::unique_ptr<Backend> reference = makeReferenceBackend();
+  double &margin;
+};
 
 std::unique_ptr<runtime::Backend> makeOneThread() {
   return runtime::makeCpuBackend(1);
@@ -75,9 +128,9 @@ void expectParity(const passes::Family &family, const Drawn &drawn) {
   const planner::ScheduleKind schedule = drawn.config.schedule;
   mlir::OwningOpRef<mlir::ModuleOp> narrow(pair->partitioned->clone());
   mlir::MLIRContext *context = narrow->getContext();
-  passes::setElementType(*narrow, mlir::Float32Type::get(context));
+  setElementType(*narrow, mlir::Float32Type::get(context));
   for (mlir::ModuleOp step : {*pair->partitioned, *pair->logical})
-    passes::setElementType(step, mlir::Float64Type::get(context));
+    setElementType(step, mlir::Float64Type::get(context));
 
   ir::RunOptions options;
   options.seed = drawn.seed;
@@ -98,7 +151,8 @@ void expectParity(const passes::Family &family, const Drawn &drawn) {
     options.seed = drawn.seed + static_cast<std::uint64_t>(seeds);
     margin = HUGE_VAL;
     whole = run(
-        model, [&] { return makeRoutingObserver(margin); }, 0.0, kSteps);
+        model, [&] { return std::make_unique<RoutingObserver>(margin); }, 0.0,
+        kSteps);
   }
 
   auto expected = ir::interpret(*pair->logical, options);
@@ -120,7 +174,7 @@ void expectParity(const passes::Family &family, const Drawn &drawn) {
                "fp64, five steps");
 
   mlir::OwningOpRef<mlir::ModuleOp> narrowModel(pair->logical->clone());
-  passes::setElementType(*narrowModel, mlir::Float32Type::get(context));
+  setElementType(*narrowModel, mlir::Float32Type::get(context));
   const runtime::Plan single = alone(*narrowModel, drawn.microBatches);
   const runtime::Plan fast = compiled(*narrow, schedule, drawn.microBatches);
   auto expectRounding = [&](const auto &exact, int steps, double tolerance,

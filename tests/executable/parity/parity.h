@@ -22,7 +22,7 @@ namespace mtplan {
 ///                             the bound
 ///
 /// A plan of one rank must itself stay within twenty times the fp32 bound. If
-/// two experts tie (routing_margin.h), the next seed is used, for which they do
+/// two experts tie (RoutingObserver), the next seed is used, for which they do
 /// not.
 void expectParity(const passes::Family &family, const passes::Drawn &drawn);
 

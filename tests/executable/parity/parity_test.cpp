@@ -23,9 +23,9 @@ TEST_P(ExecutablePlan, ComputesWhatTheModelDoes) {
     family.layers = 4;
   const bool hasExperts = family.splits.contains("expert");
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
-  Dice dice = diceOf(family, 7);
+  Random random = randomOf(family, 7);
   for (int i = 0; i < runs; ++i) {
-    Drawn drawn = draw(dice, hasExperts, layers);
+    Drawn drawn = draw(random, hasExperts, layers);
     SCOPED_TRACE(textOf(drawn));
     expectParity(family, drawn);
   }

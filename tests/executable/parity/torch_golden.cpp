@@ -11,10 +11,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "passes/memory/element_type.h"
 #include "runtime/backend/element.h"
-#include "runtime/executor/index_walk.h"
-#include "runtime/executor/sample_data.h"
+#include "runtime/executor/step_data.h"
+#include "tests/executable/run_plan.h"
 #include "tools/command/command.h"
 #include "tools/driver/pipeline.h"
 #include "tools/driver/read_flags.h"
@@ -150,8 +149,8 @@ void keep(const runtime::RankExecutor &rank, const std::string &what,
   for (const runtime::Parameter &parameter : rank.stage().parameters)
     for (int copy = 0; copy < parameter.copies; ++copy) {
       std::string name = what + nameOf(parameter, copy);
-      gather(rank, parameter.*tensor, copy, name, shared.tolerance,
-             shared.wholes[name], shared.run.faults);
+      collect(rank, parameter.*tensor, copy, name, shared.tolerance,
+              shared.wholes[name], shared.run.faults);
     }
 }
 
@@ -242,9 +241,9 @@ std::optional<runtime::Plan> planned(const Golden &golden,
   if (!module)
     return std::nullopt;
   mlir::Builder builder(problem.context.get());
-  passes::setElementType(*module, precision == runtime::ElementType::f64
-                                      ? mlir::FloatType(builder.getF64Type())
-                                      : mlir::FloatType(builder.getF32Type()));
+  setElementType(*module, precision == runtime::ElementType::f64
+                              ? mlir::FloatType(builder.getF64Type())
+                              : mlir::FloatType(builder.getF32Type()));
   return compiled(*module, how.schedule, static_cast<int>(how.microBatches()));
 }
 

@@ -180,7 +180,7 @@ TEST_P(Weights, CoverEveryParameterOnce) {
   const Example &example = GetParam();
   std::string text = ir::Loading::example("tiny-" + example.name);
   if (!example.changed.empty())
-    text = ir::replaced(text, example.changed, example.to);
+    text = replaced(text, example.changed, example.to);
   ir::Loading loading(text);
   ASSERT_TRUE(loading.model) << loading.allErrors();
   Parameters parameters(loading.model->module.get());
@@ -274,7 +274,7 @@ TEST(WeightsOfLlmc, CoverEveryParameterOnce) {
 // model.
 TEST(WeightsOfBert, OtherOrderOfNormsIsRejected) {
   ir::Loading loading(
-      ir::replaced(ir::Loading::example("tiny-bert"), "\"post\"", "\"pre\""));
+      replaced(ir::Loading::example("tiny-bert"), "\"post\"", "\"pre\""));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   Parameters parameters(loading.model->module.get());
   EXPECT_THROW((void)runtime::weightTable(runtime::usualNames("bert", 2),

@@ -1,8 +1,9 @@
-//===- attention_test.cpp - Attention and rotary positions ------===//
+//===- attention_test.cpp - Attention and rotary positions ----------------===//
 
 #include <cmath>
 
-#include "runtime/reference/relative_position.h"
+#include "runtime/backend/relative_position.h"
+#include "runtime/reference/kernels.h"
 
 #include "interpret_testing.h"
 
@@ -38,7 +39,7 @@ std::string attributes(int headDim, bool causal, double rate = 0.0) {
 const double kLog3 = std::log(3.0);
 
 TEST_F(InterpretAttention, WeighsValuesByTheSoftmaxOfScores) {
-  // Scores 0 and log 3: weights 1/4 and 3/4.
+  // Scores of 0 and log 3 give weights of 1/4 and 3/4.
   auto result = evaluate(
       attention(attributes(1, false), "1x1x1xf64", "1x2x1xf64", "1x1x1xf64"),
       {tensor({1, 1, 1}, {kLog3}), tensor({1, 2, 1}, {0, 1}),
@@ -47,7 +48,7 @@ TEST_F(InterpretAttention, WeighsValuesByTheSoftmaxOfScores) {
   expectNear(result[1], {std::log(4.0)});
 }
 
-// Distances of T5 with 32 rows and 128 positions, after Hugging Face's
+// Rows by distance, with 32 rows and 128 positions, computed by Hugging Face's
 // _relative_position_bucket.
 TEST(RelativePosition, RowsAreThoseOfT5) {
   const std::pair<int, int> both[] = {
@@ -63,8 +64,20 @@ TEST(RelativePosition, RowsAreThoseOfT5) {
     EXPECT_EQ(relativeBucket(distance, 32, 128, false), row) << distance;
 }
 
+// The runtime has its own copy, because backends share no code with the
+// reference kernels that judge them.
+TEST(RelativePosition, IsTheSameInTheRuntime) {
+  for (int rows : {4, 8, 32})
+    for (int farthest : {2, 16, 128})
+      for (bool both : {false, true})
+        for (int distance = -300; distance <= 300; ++distance)
+          ASSERT_EQ(runtime::relativeBucket(distance, rows, farthest, both),
+                    relativeBucket(distance, rows, farthest, both))
+              << distance << " of " << farthest << " in " << rows;
+}
+
 TEST_F(InterpretAttention, BiasesAreAddedByDistance) {
-  // Query 2 of 4; four rows of the past: distances 0, 1, 2 and more.
+  // The rank has position 2 of 4. Rows are for distances 0, 1, 2 and more.
   auto result = evaluate(
       "%r:2 = mtp.attention \"l\" (%a, %b, %c, %d) {max_distance = 3 : i64, " +
           attributes(1, true) +
@@ -76,13 +89,13 @@ TEST_F(InterpretAttention, BiasesAreAddedByDistance) {
       [](KernelCall &call) {
         call.inShapes[0].pieces[1] = {2, 4};
       });
-  // Weights 4/8 of the first, 3/8 and 1/8.
+  // The weights are 4/8, 3/8 and 1/8.
   expectNear(result[0], {0.5 + 3.75 + 12.5});
   expectNear(result[1], {std::log(8.0)});
 }
 
 TEST_F(InterpretAttention, CausalRowsSeeThePast) {
-  // Equal scores: plain means.
+  // Equal scores give plain means.
   const auto text =
       attention(attributes(1, true), "1x2x1xf64", "1x4x1xf64", "1x2x1xf64");
   const std::vector<HostTensor> operands = {tensor({1, 2, 1}, {0, 0}),
@@ -91,7 +104,7 @@ TEST_F(InterpretAttention, CausalRowsSeeThePast) {
   auto result = evaluate(text, operands);
   expectNear(result[0], {1, 2});
   expectNear(result[1], {0, std::log(2.0)});
-  // Queries 2 and 3 of 4.
+  // The rank has queries 2 and 3 of 4.
   result = evaluate(text, operands, [](KernelCall &call) {
     call.inShapes[0].pieces[1] = {2, 4};
   });
@@ -99,7 +112,7 @@ TEST_F(InterpretAttention, CausalRowsSeeThePast) {
 }
 
 TEST_F(InterpretAttention, ConsecutiveHeadsShareKeysAndValues) {
-  // Four heads, two key/value heads, one key: each head gives its value.
+  // There is one key, so each of four heads returns its key/value head's value.
   auto result = evaluate(
       attention(attributes(1, false), "1x1x4xf64", "1x1x2xf64", "1x1x4xf64"),
       {tensor({1, 1, 4}, {1, 2, 3, 4}), tensor({1, 1, 2}, {1, 10}),
@@ -109,7 +122,7 @@ TEST_F(InterpretAttention, ConsecutiveHeadsShareKeysAndValues) {
 }
 
 TEST_F(InterpretAttention, Gradients) {
-  // Probabilities 1/4, 3/4; output 7; score gradients -3/4, 3/4.
+  // Probabilities are 1/4 and 3/4, the output 7, score gradients -3/4 and 3/4.
   auto grads =
       evaluate(attentionGrad(attributes(1, false), "1x1x1xf64", "1x2x1xf64",
                              "1x1x1xf64"),
@@ -121,8 +134,8 @@ TEST_F(InterpretAttention, Gradients) {
   expectNear(grads[2], {0.25, 0.75});
 }
 
-// Everything at once against difference quotients: two samples, two heads on
-// one key/value head, causal, dropped out.
+// The case has two samples, two heads on one key/value head, a causal mask and
+// dropout.
 TEST_F(InterpretAttention, GradientsAgreeWithDifferenceQuotients) {
   const std::string q = "2x3x4xf64", k = "2x3x2xf64", lse = "2x3x2xf64";
   const std::string how = attributes(2, true, 0.4);
@@ -184,7 +197,7 @@ TEST_F(InterpretAttention, RopeRotatesTheFirstFeaturesOfAHead) {
 }
 
 TEST_F(InterpretAttention, RopeCountsPositionsBeforeHeads) {
-  // Two positions of two heads: only the second position is turned.
+  // Two heads have two positions, of which only the second is rotated.
   auto result = evaluate(
       R"(%r = mtp.rope "l" (%a) {head_dim = 2 : i64, rotary_dim = 2 : i64,
            theta = 1.0 : f64} : tensor<1x2x4xf64>)",

@@ -1,7 +1,8 @@
-//===- collectives_test.cpp - What ranks pass to each other -----===//
+//===- collectives_test.cpp - Interpreted collectives ---------------------===//
 //
-// Ranks 0 to 3 of a mesh of 2 by 2 hold 1, 10, 100 and 1000, or multiples: a
-// sum shows who took part. Ranks 0 and 1 differ along "b", 0 and 2 along "a".
+// Ranks 0 to 3 of a 2 x 2 mesh hold 1, 10, 100 and 1000, or multiples, so that
+// a sum shows which ranks took part. Ranks 0 and 1 are neighbours along axis
+// "b", 0 and 2 along "a".
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@ protected:
                             mlir::StringAttr::get(&context, "b")},
                            {2, 2})) {}
 
-  /// `text` on ranks that hold `own` times 1, 10, 100 and 1000.
+  /// Runs `text` on ranks that hold `own` times 1, 10, 100 and 1000.
   std::vector<HostTensor> exchange(const std::string &text,
                                    const HostTensor &own) {
     auto module = parseOp(text, {own});
@@ -79,7 +80,7 @@ TEST_F(InterpretCollectives, AllGather) {
                             : (tensor<1xf64>) -> tensor<2xf64>)",
                        tensor({1}, {1})),
               {{1, 10}, {1, 10}, {100, 1000}, {100, 1000}});
-  // Along the inner dimension the pieces interleave.
+  // Shards of the inner dimension interleave in memory.
   expectRanks(exchange(R"(%r = mtp.all_gather %a over "a" dim 1 cause "t"
                             : (tensor<2x1xf64>) -> tensor<2x2xf64>)",
                        tensor({2, 1}, {1, 2})),
@@ -121,14 +122,14 @@ TEST_F(InterpretCollectives, SliceAndMaskSendNothing) {
               {{1}, {0}, {100}, {0}});
 }
 
-TEST_F(InterpretCollectives, PiecesCountTheMajorAxisFirst) {
+TEST_F(InterpretCollectives, PiecesAreNumberedByTheMajorAxisFirst) {
   const auto axis = [&](const char *name) -> mlir::Attribute {
     return mlir::StringAttr::get(&context, name);
   };
   const auto layout = LayoutAttr::get(
       &context, {mlir::ArrayAttr::get(&context, {axis("b"), axis("a")})}, {},
       false);
-  // Rank 1 is at a = 0, b = 1: piece 2 of 4.
+  // Rank 1 has coordinates a = 0 and b = 1, hence piece 2 of 4.
   const Span span = mesh.piecesOf(layout, 1, {3})[0];
   EXPECT_EQ(span.offset, 6);
   EXPECT_EQ(span.global, 12);

@@ -1,7 +1,7 @@
-//===- interpret_testing.h - Kernels and programs from text -----*- C++ -*-===//
+//===- interpret_testing.h - Runs programs given as text --------*- C++ -*-===//
 //
-// What the interpreter's tests share: a context, programs written as text and
-// single operators run on given tensors, called %a, %b, ... in the text.
+// Helpers of the interpreter's tests. They run programs given as text, and
+// single operators on given tensors, which are %a, %b, ... in the text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,7 @@
 
 #include "ir/interpret/interpret.h"
 #include "ir/interpret/placement.h"
+#include "tests/base/test_helpers.h"
 
 namespace mtplan::ir {
 
@@ -44,7 +45,8 @@ protected:
     return module;
   }
 
-  /// A module whose only segment holds `op` and takes what it needs.
+  /// Returns a module whose only segment has the operands as arguments and
+  /// `op`.
   mlir::OwningOpRef<mlir::ModuleOp>
   parseOp(const std::string &op, const std::vector<HostTensor> &operands) {
     std::string arguments;
@@ -63,7 +65,7 @@ protected:
     return &llvm::cast<SegmentOp>(module.getBody()->front()).getBlock().front();
   }
 
-  /// Runs the kernel of one operator; `edit` may move it in the global tensor.
+  /// Runs the kernel of one operator. `edit` may shift its shards.
   std::vector<HostTensor>
   evaluate(const std::string &text, const std::vector<HostTensor> &operands,
            const std::function<void(KernelCall &)> &edit = nullptr) {
@@ -86,7 +88,7 @@ protected:
     return takeResults(call);
   }
 
-  /// Runs a whole program; fails the test if it does not run.
+  /// Runs a program, or fails the test.
   RunResult run(const std::string &text, const RunOptions &options = {}) {
     auto module = parse(text);
     auto result = interpret(*module, options);
@@ -94,7 +96,7 @@ protected:
     return mlir::succeeded(result) ? *result : RunResult();
   }
 
-  /// The diagnostic of a program that must not run.
+  /// Returns the diagnostic of a program that must fail.
   std::string errorOf(const std::string &text, bool verify = true,
                       const RunOptions &options = {}) {
     std::string message;

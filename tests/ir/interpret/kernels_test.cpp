@@ -1,4 +1,4 @@
-//===- kernels_test.cpp - Linear, pointwise, norms --------------===//
+//===- kernels_test.cpp - Linear, pointwise and norm kernels --------------===//
 
 #include <cmath>
 
@@ -27,7 +27,7 @@ TEST_F(InterpretKernels, EinsumFollowsLettersNotPositions) {
 }
 
 TEST_F(InterpretKernels, EinsumSumsOverSeveralLetters) {
-  // A weight's gradient: over samples and positions.
+  // A weight's gradient sums over samples and positions.
   auto result = evaluate(
       R"(%r = mtp.einsum "l" "bsi,bso->io" (%a, %b) : (tensor<2x2x1xf64>,
            tensor<2x2x2xf64>) -> tensor<1x2xf64>)",
@@ -47,7 +47,7 @@ TEST_F(InterpretKernels, SumKeepsTrailingDimensions) {
 }
 
 TEST_F(InterpretKernels, EmbeddingGivesZerosOutsideItsRows) {
-  // Rows 2 to 4 of a table of 6.
+  // The rank has rows 2 to 4 of a table of 6.
   auto result = evaluate(
       R"(%r = mtp.embedding "l" (%a, %b) : (tensor<1x4xf64>, tensor<3x2xf64>)
            -> tensor<1x4x2xf64>)",
@@ -69,7 +69,7 @@ TEST_F(InterpretKernels, EmbeddingGradAddsEqualIdsUp) {
   expectNear(result[0], {101, 0, 10});
 }
 
-TEST_F(InterpretKernels, PositionsOfAPieceMeetTheirRows) {
+TEST_F(InterpretKernels, ShardedPositionsReadTheirRows) {
   const std::string text =
       R"(%r = mtp.position_embedding "l" (%a, %b) : (tensor<1x2x1xf64>,
            tensor<ROWSx1xf64>) -> tensor<1x2x1xf64>)";
@@ -78,16 +78,16 @@ TEST_F(InterpretKernels, PositionsOfAPieceMeetTheirRows) {
     return copy.replace(copy.find("ROWS"), 4, rows);
   };
   const HostTensor input = tensor({1, 2, 1}, {10, 20});
-  // A longer table: positions begin at its first row.
+  // In a longer table, positions begin at the first row.
   expectNear(evaluate(of("4"), {input, tensor({4, 1}, {1, 2, 3, 4})})[0],
              {11, 22});
-  // Positions 2 and 3, the table whole.
+  // The rank has positions 2 and 3; the table is replicated.
   expectNear(evaluate(of("4"), {input, tensor({4, 1}, {1, 2, 3, 4})},
                       [](KernelCall &call) {
                         call.inShapes[0].pieces[1] = {2, 4};
                       })[0],
              {13, 24});
-  // Positions 2 and 3, the table split along.
+  // The rank has positions 2 and 3; the table is sharded alike.
   expectNear(evaluate(of("2"), {input, tensor({2, 1}, {3, 4})},
                       [](KernelCall &call) {
                         call.inShapes[0].pieces[1] = {2, 4};
@@ -104,7 +104,7 @@ TEST_F(InterpretKernels, PositionGradSumsSamplesAndLeavesLaterRowsZero) {
   expectNear(result[0], {101, 1010, 0});
 }
 
-// Value and slope at 1, from tables.
+// An activation's value and slope at 1, from tables.
 struct ActivationCase {
   const char *kind;
   double value, slope;
@@ -166,7 +166,7 @@ TEST_F(InterpretKernels, Arithmetic) {
       {3, 6});
 }
 
-TEST_F(InterpretKernels, DropoutOfAPieceIsThePieceOfTheDropout) {
+TEST_F(InterpretKernels, DropoutOfAShardIsTheShardOfTheDropout) {
   const auto text = [](const char *type) {
     return std::string(R"(%r = mtp.dropout "l" (%a)
         {rate = 0.5 : f64, mask = "m"} : )") +
@@ -175,7 +175,7 @@ TEST_F(InterpretKernels, DropoutOfAPieceIsThePieceOfTheDropout) {
   const auto whole =
       evaluate(text("tensor<4x8xf64>"),
                {tensor({4, 8}, std::vector<double>(32, 1.0))})[0];
-  // Rows 2 and 3, columns 4 to 7.
+  // The shard has rows 2 and 3 and columns 4 to 7.
   const auto piece = evaluate(text("tensor<2x4xf64>"),
                               {tensor({2, 4}, std::vector<double>(8, 1.0))},
                               [](KernelCall &call) {
@@ -193,14 +193,14 @@ TEST_F(InterpretKernels, DropoutOfAPieceIsThePieceOfTheDropout) {
 }
 
 TEST_F(InterpretKernels, LayerNorm) {
-  // Mean 2, variance 1: with an epsilon of 3 the row is divided by 2.
+  // The row has mean 2 and variance 1; an epsilon of 3 makes the divisor 2.
   const HostTensor row = tensor({1, 2}, {1, 3}), gamma = tensor({2}, {2, 3});
   expectNear(evaluate(R"(%r = mtp.layer_norm "l" (%a, %b, %c)
       {epsilon = 3.0 : f64} : (tensor<1x2xf64>, tensor<2xf64>, tensor<2xf64>)
       -> tensor<1x2xf64>)",
                       {row, gamma, tensor({2}, {10, 20})})[0],
              {9, 21.5});
-  // With t half the difference, the first element is -2 t / sqrt(t^2 + 3).
+  // The first element is -2 t / sqrt(t^2 + 3), where t is half the difference.
   auto grads = evaluate(R"(%r:3 = mtp.layer_norm_grad "l" (%a, %b, %c)
       {epsilon = 3.0 : f64} : (tensor<1x2xf64>, tensor<2xf64>, tensor<1x2xf64>)
       -> (tensor<1x2xf64>, tensor<2xf64>, tensor<2xf64>))",
@@ -211,7 +211,7 @@ TEST_F(InterpretKernels, LayerNorm) {
 }
 
 TEST_F(InterpretKernels, RmsNorm) {
-  // Root mean square 5.
+  // The root mean square is 5.
   const HostTensor row = tensor({1, 2}, {1, 7}), gamma = tensor({2}, {10, 100});
   expectNear(evaluate(R"(%r = mtp.rms_norm "l" (%a, %b)
       {epsilon = 0.0 : f64} : (tensor<1x2xf64>, tensor<2xf64>)

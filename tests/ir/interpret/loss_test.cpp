@@ -1,4 +1,4 @@
-//===- loss_test.cpp - Cross entropy in pieces ------------------===//
+//===- loss_test.cpp - Cross entropy of a sharded vocabulary --------------===//
 
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ using InterpretLoss = InterpretTest;
 const double kLog3 = std::log(3.0);
 const double kInfinity = std::numeric_limits<double>::infinity();
 
-// Two classes and one of padding, whose logit must not count.
+// Logits of two classes and one of padding, which must not count.
 const HostTensor kLogits = tensor({1, 2, 3}, {0, kLog3, 100, 0, 0, 100});
 
 TEST_F(InterpretLoss, ReductionsLeavePaddingOut) {
@@ -32,8 +32,8 @@ TEST_F(InterpretLoss, ReductionsLeavePaddingOut) {
              {kLog3, 0});
 }
 
-TEST_F(InterpretLoss, APieceOfPaddingIsNeutral) {
-  // Classes 2 and 3 of 4, of which 2 are real; target 1 lies elsewhere.
+TEST_F(InterpretLoss, AShardOfPaddingIsNeutral) {
+  // The rank has classes 2 and 3 of 4, both padding; another has target 1.
   const HostTensor logits = tensor({1, 2}, {50, 60});
   const auto move = [](KernelCall &call) {
     call.inShapes[0].pieces[1] = {2, 4};

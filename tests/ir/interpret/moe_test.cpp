@@ -1,4 +1,4 @@
-//===- moe_test.cpp - Mixtures of experts -----------------------===//
+//===- moe_test.cpp - Mixtures of experts ---------------------------------===//
 
 #include <cmath>
 
@@ -12,14 +12,14 @@ namespace {
 using InterpretMoe = InterpretTest;
 
 //===----------------------------------------------------------------------===//
-// Values, worked by hand
+// Values worked out by hand
 //===----------------------------------------------------------------------===//
 
-// Shares 1/8, 2/8 and 5/8.
+// Logits with the softmax values 1/8, 2/8 and 5/8.
 const HostTensor kEighths =
     tensor({1, 1, 3}, {std::log(1), std::log(2), std::log(5)});
 
-TEST_F(InterpretMoe, GatesAreSharesOfTheChosen) {
+TEST_F(InterpretMoe, GatesAreSoftmaxValuesOfTheChosenExperts) {
   auto result = evaluate(
       R"(%r = mtp.moe_gate "l" (%a) {top_k = 2 : i64} : tensor<1x1x3xf64>)",
       {kEighths});
@@ -31,8 +31,8 @@ TEST_F(InterpretMoe, GatesAreSharesOfTheChosen) {
 }
 
 TEST_F(InterpretMoe, GateGradientsFollowTheSoftmaxThatWasUsed) {
-  // As they are: p = (1, 2, 5) / 8, g = (0, 10, 1), for what comes for an
-  // expert that was not chosen goes nowhere; p.g = 25/8.
+  // Not normalised: p = (1, 2, 5) / 8. g = (0, 10, 1), because the gradient of
+  // an expert that was not chosen is ignored. p.g = 25/8.
   const HostTensor gradient = tensor({1, 1, 3}, {1000, 10, 1});
   auto result = evaluate(R"(%r = mtp.moe_gate_grad "l" (%a, %b)
                               {top_k = 2 : i64} : tensor<1x1x3xf64>)",
@@ -45,18 +45,18 @@ TEST_F(InterpretMoe, GateGradientsFollowTheSoftmaxThatWasUsed) {
   expectNear(result[0], {0, 2 * 45. / 49, -5 * 18. / 49});
 }
 
-// Four tokens choose two of three experts each; the last has a tie.
+// Logits by which four tokens choose two of three experts; the last has a tie.
 const HostTensor kLogits = tensor({1, 4, 3}, {3, 2, 1, //
                                               3, 1, 2, //
                                               1, 3, 2, //
                                               5, 5, 0});
-// First choices queue before second ones.
+// Positions in the experts' queues, where first choices precede second ones.
 const std::vector<double> kSlots = {0,  1,  -1, //
                                     1,  -1, 0,  //
                                     -1, 0,  1,  //
                                     2,  2,  -1};
 
-TEST_F(InterpretMoe, FirstChoicesComeFirstAndSamplesApart) {
+TEST_F(InterpretMoe, QueuesAreSeparateBySampleWithFirstChoicesFirst) {
   HostTensor two({2, 4, 3});
   two.data = kLogits.data;
   two.data.insert(two.data.end(), kLogits.data.begin(), kLogits.data.end());
@@ -68,8 +68,8 @@ TEST_F(InterpretMoe, FirstChoicesComeFirstAndSamplesApart) {
   expectNear(result[0], expected);
 }
 
-// Two places an expert: the last token finds none.
-TEST_F(InterpretMoe, DispatchDropsWhoComesLate) {
+// The capacity is two tokens per expert, so that the last token is dropped.
+TEST_F(InterpretMoe, DispatchDropsTokensBeyondTheCapacity) {
   auto result = evaluate(R"(%r = mtp.moe_dispatch "l" (%a, %b)
       : (tensor<1x4x2xf64>, tensor<1x4x3xf64>) -> tensor<3x1x2x2xf64>)",
                          {tensor({1, 4, 2}, {1, 10, 2, 20, 3, 30, 4, 40}),
@@ -79,7 +79,7 @@ TEST_F(InterpretMoe, DispatchDropsWhoComesLate) {
                          2, 20, 3, 30});
 }
 
-TEST_F(InterpretMoe, DispatchLeavesFreePlacesAtZero) {
+TEST_F(InterpretMoe, DispatchLeavesUnusedSlotsAtZero) {
   auto result = evaluate(R"(%r = mtp.moe_dispatch "l" (%a, %b)
       : (tensor<1x1x1xf64>, tensor<1x1x2xf64>) -> tensor<2x1x2x1xf64>)",
                          {tensor({1, 1, 1}, {7}), tensor({1, 1, 2}, {-1, 0})});
@@ -89,7 +89,7 @@ TEST_F(InterpretMoe, DispatchLeavesFreePlacesAtZero) {
 const HostTensor kPlaces =
     tensor({3, 1, 2, 1}, {1, 2, /**/ 10, 20, /**/ 100, 200});
 
-TEST_F(InterpretMoe, WhatPlacesHoldGoesBackToTokens) {
+TEST_F(InterpretMoe, DispatchGradientsReturnToTokens) {
   auto result = evaluate(R"(%r = mtp.moe_dispatch_grad "l" (%a, %b)
       : (tensor<1x4x3xf64>, tensor<3x1x2x1xf64>) -> tensor<1x4x1xf64>)",
                          {tensor({1, 4, 3}, kSlots), kPlaces});
@@ -107,7 +107,7 @@ TEST_F(InterpretMoe, CombineWeighsByGates) {
   expectNear(result[0], {.5 + .25 * 20, 1 + 50, 10 + 400, 0});
 }
 
-TEST_F(InterpretMoe, CombineGradientsReachPlacesAndGates) {
+TEST_F(InterpretMoe, CombineGradientsReachExpertsAndGates) {
   auto result = evaluate(R"(%r:2 = mtp.moe_combine_grad "l" (%a, %b, %c, %d)
       : (tensor<3x1x2x1xf64>, tensor<1x4x3xf64>, tensor<1x4x3xf64>,
          tensor<1x4x1xf64>) -> (tensor<3x1x2x1xf64>, tensor<1x4x3xf64>))",
@@ -122,8 +122,8 @@ const std::string kBalance = R"(%r = mtp.balance_loss "l" (%a, %b)
     {top_k = 1 : i64, coefficient = 0.5 : f64}
     : (tensor<1x4x2xf64>, tensor<f64>) -> tensor<f64>)";
 
-// Fedus et al. 2021: 1 if choices and probabilities are even, the number of
-// experts if one has all.
+// The loss of Fedus et al. 2021 is 1 for an even load, and the number of
+// experts if one has all tokens; the coefficient is 0.5.
 TEST_F(InterpretMoe, BalanceIsOneAtBestAndTheNumberOfExpertsAtWorst) {
   auto result =
       evaluate(kBalance, {tensor({1, 4, 2}, {1, -1, -1, 1, 1, -1, -1, 1}),
@@ -132,15 +132,16 @@ TEST_F(InterpretMoe, BalanceIsOneAtBestAndTheNumberOfExpertsAtWorst) {
   result = evaluate(kBalance, {tensor({1, 4, 2}, {99, 0, 99, 0, 99, 0, 99, 0}),
                                tensor({}, {4})});
   expectNear(result[0], {0.5 * 2});
-  // Half of the step's tokens: half of its mean.
+  // Half of the step's tokens contribute half of its mean.
   result = evaluate(kBalance, {tensor({1, 4, 2}, {99, 0, 99, 0, 99, 0, 99, 0}),
                                tensor({}, {8})});
   expectNear(result[0], {0.5});
 }
 
-TEST_F(InterpretMoe, BalanceGradientPushesAwayFromTheCrowd) {
-  // Both choose the first of two: n = (2, 0), slopes 0.5 * 2 / (2 * 2) n =
-  // (0.5, 0); p = (3/4, 1/4), p (g - 3/8) = (3/32, -3/32).
+TEST_F(InterpretMoe, BalanceGradientLowersTheLoadedExpert) {
+  // Both tokens choose the first of two experts: n = (2, 0), so that the slopes
+  // are g = 0.5 * 2 / (2 * 2) n = (0.5, 0). The gradient is p (g - p.g) =
+  // p (g - 3/8) = (3/32, -3/32), for p = (3/4, 1/4).
   auto result = evaluate(
       R"(%r = mtp.balance_loss_grad "l" (%a, %b)
            {top_k = 1 : i64, coefficient = 0.5 : f64}
@@ -150,12 +151,12 @@ TEST_F(InterpretMoe, BalanceGradientPushesAwayFromTheCrowd) {
 }
 
 //===----------------------------------------------------------------------===//
-// What the factor rules promise
+// Properties that the factor rules promise
 //===----------------------------------------------------------------------===//
 
 struct Promise {
   const char *name, *text;
-  std::vector<std::string> splits; ///< factors that may be split
+  std::vector<std::string> splits; ///< factors that may be sharded
   std::vector<std::vector<std::int64_t>> operands;
 };
 
@@ -166,8 +167,8 @@ void PrintTo(const Promise &promise, std::ostream *out) {
 class MoePromises : public InterpretTest,
                     public ::testing::WithParamInterface<Promise> {
 protected:
-  /// One piece of `tensor` cut in two along the dimensions of `factor`, or all
-  /// of it if it has none.
+  /// Returns a half of `tensor` along the dimension of `factor`, or the tensor
+  /// if it has no such dimension.
   static HostTensor piece(const HostTensor &tensor, const TensorFactors &dims,
                           int factor, std::int64_t half) {
     for (std::size_t d = 0; d < dims.size(); ++d)
@@ -184,8 +185,8 @@ protected:
     return tensor;
   }
 
-  /// Operands that look like what they are: slots as the operator makes them,
-  /// numbers without a pattern elsewhere.
+  /// Returns valid operands: slots as mtp.moe_slots makes them, and random
+  /// numbers otherwise.
   std::vector<HostTensor> draw(mlir::Operation *op, int seed) {
     std::vector<HostTensor> operands;
     const Stream stream = Stream::ofParameter(seed, "operands", 0);
@@ -235,7 +236,7 @@ protected:
   }
 };
 
-TEST_P(MoePromises, SplitsAreTheseAndAddUp) {
+TEST_P(MoePromises, FactorsMayBeShardedAsDeclared) {
   std::vector<HostTensor> shapes;
   for (const auto &shape : GetParam().operands)
     shapes.emplace_back(shape);
@@ -302,8 +303,8 @@ TEST_P(MoePromises, LinearGroupsAreLinear) {
   }
 }
 
-// Two samples of six tokens of width 4, two of four experts each, with two
-// places: of 12 choices at most 8 are served.
+// Two samples have six tokens of width 4, which choose two of four experts. The
+// capacity is two tokens, so that at most 8 of 12 choices are served.
 INSTANTIATE_TEST_SUITE_P(
     Operators, MoePromises,
     ::testing::Values(

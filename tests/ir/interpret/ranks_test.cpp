@@ -1,4 +1,4 @@
-//===- ranks_test.cpp - Partitioned programs against whole ones -===//
+//===- ranks_test.cpp - Partitioned against logical programs --------------===//
 
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace {
 
 class InterpretRanks : public InterpretTest {
 protected:
-  /// The error between a program and its partitioned form.
+  /// Returns the error of a partitioned program against the logical one.
   Comparison compare(const std::string &logical, const std::string &mesh,
                      const std::string &partitioned) {
     const RunResult whole = run(logical);
@@ -30,15 +30,8 @@ void expectEqual(const Comparison &comparison) {
   EXPECT_GT(comparison.tensors, 0);
 }
 
-std::string replaced(std::string text, const std::string &from,
-                     const std::string &to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 //===----------------------------------------------------------------------===//
-// A product: samples over dp, features over tp, the weight stored over both
+// A product with samples over dp, features over tp, and the weight over both
 //===----------------------------------------------------------------------===//
 
 const char *const kLogical = R"(
@@ -130,11 +123,11 @@ const char *const kPartitionedUpdate = R"(
 )";
 const char *const kMesh = R"("dp" = 2, "tp" = 2)";
 
-TEST_F(InterpretRanks, SplitsOfAProductAgreeAndTheirCollectivesAreCounted) {
+TEST_F(InterpretRanks, AShardedProductAgreesAndItsCollectivesAreCounted) {
   const Comparison comparison =
       compare(kLogical, kMesh, std::string(kPartitioned) + kPartitionedUpdate);
   expectEqual(comparison);
-  // These are the loss, and gradient and value of two parameters of two copies.
+  // The loss, and gradients and values of two parameters of two layers.
   EXPECT_EQ(comparison.tensors, 1 + 4 + 4);
   const std::map<CollectiveKey, std::int64_t> counts = {
       {{Phase::forward, "all_gather", "dp"}, 4},
@@ -144,7 +137,7 @@ TEST_F(InterpretRanks, SplitsOfAProductAgreeAndTheirCollectivesAreCounted) {
   EXPECT_EQ(split.collectives, counts);
 }
 
-// With ZeRO 1 the weight is replicated over dp. Each rank of dp reduces and
+// ZeRO 1: the weight is replicated over dp. Each rank of dp reduces and
 // updates its own row, and all ranks gather the rows.
 const char *const kOwnedWeight = R"({layout = #mtp.layout<[[], ["tp"]]>}
         : tensor<2x2xf64>)";
@@ -171,7 +164,7 @@ std::string withOwnedState() {
                   kOwnedUpdate);
 }
 
-TEST_F(InterpretRanks, WhoOwnsAPieceOfTheStateUpdatesThatPiece) {
+TEST_F(InterpretRanks, Zero1UpdatesTheOwnShard) {
   const Comparison comparison = compare(kLogical, kMesh, withOwnedState());
   expectEqual(comparison);
   EXPECT_EQ(comparison.tensors, 1 + 4 + 4);
@@ -211,7 +204,7 @@ TEST_F(InterpretRanks, AForgottenSumIsFoundAndNamed) {
   EXPECT_EQ(comparison.name, "loss");
 }
 
-TEST_F(InterpretRanks, WhatDoesNotFitTheMeshIsAnError) {
+TEST_F(InterpretRanks, ShapesThatDoNotFitTheMeshAreErrors) {
   const auto errorWith = [&](const std::string &from, const std::string &to) {
     return errorOf("module attributes {mtp.partitioned, mtp.mesh = #mtp.mesh<" +
                        std::string(kMesh) + ">} {" +
@@ -238,7 +231,8 @@ TEST_F(InterpretRanks, DropoutMasksDoNotDependOnTheLayout) {
       %y = mtp.dropout "d" (%x) {rate = 0.5 : f64, mask = "d"} : tensor<4x8xf64>
       mtp.accumulate "y", %y : tensor<4x8xf64>
       mtp.yield })";
-  // Columns over two axes, the second mesh axis major.
+  // Columns are sharded over two axes, with the later mesh axis as the major
+  // one.
   const std::string partitioned = R"(mtp.segment @m () {
       %x = mtp.input "x" dims ["batch", "other"]
           {layout = #mtp.layout<[["b"], ["c", "a"]]>} : tensor<2x2xf64>
@@ -319,7 +313,7 @@ TEST_F(InterpretRanks, AttentionSplitOverSamplesHeadsAndQueries) {
 }
 
 TEST_F(InterpretRanks, AVocabularyWithARankOfPaddingOnly) {
-  // Eight classes over four ranks, five of them real.
+  // Four ranks share eight classes, of which five are real.
   const char *const logical = R"(mtp.segment @m () {
       %z = mtp.input "z" dims ["batch", "sequence", "other"]
           : tensor<2x3x8xf64>
@@ -440,7 +434,8 @@ TEST(InterpretCompare, ErrorsAreRelativeToTheLargestElement) {
 }
 
 TEST(InterpretCompare, RoundingOfAZeroIsNotAnError) {
-  // 1e-17 and -1e-17 differ by 200 percent, but only by 5e-12 of the bound.
+  // 1e-17 and -1e-17 differ by 200 %, but little relative to the largest
+  // gradient.
   EXPECT_LT(compareRuns(holding(4, 1e-17), holding(4, -1e-17)).worst, 1e-11);
 }
 

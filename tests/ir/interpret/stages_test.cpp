@@ -1,4 +1,4 @@
-//===- stages_test.cpp - Stages that run apart ------------------===//
+//===- stages_test.cpp - Interpreted pipeline stages ----------------------===//
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// x = w, y = 3 x + w; w is used on both sides of the cut, c only passes by.
+// x = w and y = 3 x + w. Both stages use w; c passes through unused.
 const char *const kLogical = R"(
   mtp.segment @a () {
     %w = mtp.parameter "w" : tensor<4xf64>
@@ -47,8 +47,8 @@ const char *const kLogical = R"(
   }
 )";
 
-// The same on two stages of two ranks, which have half of everything each. What
-// is in <> is replaced by tests.
+// The same program on two stages of two ranks, with all tensors sharded over
+// tp. Tests replace the parts in <>.
 const char *const kFirst = R"(
   mtp.segment @a chunk 0 () {
     %w = mtp.parameter "w" {layout = #mtp.layout<[["tp"]]>} : tensor<2xf64>
@@ -119,13 +119,7 @@ protected:
            body + "\n}";
   }
   static std::string both() { return std::string(kFirst) + kSecond + kUpdates; }
-  static std::string replaced(std::string text, const std::string &from,
-                              const std::string &to) {
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
-  }
-  // What is wrong with the program once `from` has become `to`.
+  // Returns the error of the program after replacing `from` by `to`.
   std::string errorWith(const std::string &from, const std::string &to,
                         const RunOptions &options = {}) {
     return errorOf(staged(replaced(both(), from, to)), true, options);
@@ -134,12 +128,12 @@ protected:
 
 constexpr Phase kForward = Phase::forward, kBackward = Phase::backward;
 
-TEST_F(InterpretStages, ComputeTogetherWhatOneRankDoes) {
+TEST_F(InterpretStages, ComputeWhatOneRankDoes) {
   const RunResult whole = run(kLogical), split = run(staged(both()));
   const Comparison comparison = compareRuns(whole, split);
   EXPECT_LT(comparison.worst, 1e-14) << comparison.kind << comparison.name;
   EXPECT_EQ(comparison.tensors, 1 + 2 + 2);
-  // Ranks 0 and 1 are stage 0, which knows nothing of v and of the loss.
+  // Ranks 0 and 1 are stage 0, which has neither v nor the loss.
   const auto holders = [](const DistributedTensor &tensor) {
     std::vector<bool> holds;
     for (std::int64_t rank = 0; rank < 4; ++rank)
@@ -152,7 +146,7 @@ TEST_F(InterpretStages, ComputeTogetherWhatOneRankDoes) {
               ElementsAre(false, false, true, true));
   EXPECT_THAT(holders(split.results.at({"loss", 0})),
               ElementsAre(false, false, true, true));
-  // Two micro-batches; both stages of the group are counted.
+  // There are two micro-batches, and both stages of a group count.
   const std::map<CollectiveKey, std::int64_t> counts = {
       {{Phase::forward, "send", "pp"}, 2},
       {{Phase::forward, "receive", "pp"}, 2},
@@ -163,8 +157,8 @@ TEST_F(InterpretStages, ComputeTogetherWhatOneRankDoes) {
   EXPECT_EQ(split.collectives, counts);
 }
 
-TEST_F(InterpretStages, ACopyThatIsNotSummedDiffers) {
-  // Stage 1 still sums over both; stage 0 takes part and ignores the sum.
+TEST_F(InterpretStages, ATiedWeightWithoutItsSumDiffers) {
+  // Stage 0 takes part in the sum of both stages but does not use the result.
   const RunResult whole = run(kLogical);
   const RunResult split = run(
       staged(replaced(both(), R"(mtp.adamw "w", %s)", R"(mtp.adamw "w", %g)")));
@@ -174,7 +168,7 @@ TEST_F(InterpretStages, ACopyThatIsNotSummedDiffers) {
   EXPECT_LT(comparison.rank, 2);
 }
 
-TEST_F(InterpretStages, TakeTheirTasksInAnyOrderThatSuits) {
+TEST_F(InterpretStages, RunTasksInAnyValidOrder) {
   RunOptions options;
   const double whole = run(kLogical).results.at({"loss", 0}).ranks[0].data[0];
   const auto loss = [&] {
@@ -183,7 +177,7 @@ TEST_F(InterpretStages, TakeTheirTasksInAnyOrderThatSuits) {
         .ranks[2]
         .data[0];
   };
-  // All forward, then all backward; and one forward, one backward.
+  // Stage 0 runs all forward tasks first; stage 1 alternates (1F1B).
   options.order = {{{kForward, 0, 0},
                     {kForward, 0, 1},
                     {kBackward, 0, 0},
@@ -195,10 +189,10 @@ TEST_F(InterpretStages, TakeTheirTasksInAnyOrderThatSuits) {
   EXPECT_NEAR(loss(), whole, 1e-12);
 }
 
-TEST_F(InterpretStages, OrdersThatDoNotSuitAreRefused) {
+TEST_F(InterpretStages, RejectInvalidOrders) {
   const std::string text = staged(both());
   RunOptions options;
-  // Stage 1 would send its second gradient first.
+  // Stage 1 sends the gradient of its second micro-batch first.
   options.order = {{{kForward, 0, 0},
                     {kForward, 0, 1},
                     {kBackward, 0, 0},
@@ -209,13 +203,13 @@ TEST_F(InterpretStages, OrdersThatDoNotSuitAreRefused) {
                     {kBackward, 1, 0}}};
   EXPECT_THAT(errorOf(text, true, options),
               HasSubstr("expects \"dx\" of micro-batch 0 from stage 1"));
-  // Stage 0 waits for a gradient before it hands on what it is of.
+  // Stage 0 waits for a gradient before stage 1 can compute it.
   options.order[1] = {
       {kForward, 1, 0}, {kForward, 1, 1}, {kBackward, 1, 0}, {kBackward, 1, 1}};
   options.order[0] = {
       {kForward, 0, 0}, {kBackward, 0, 0}, {kForward, 0, 1}, {kBackward, 0, 1}};
   EXPECT_THAT(errorOf(text, true, options),
-              HasSubstr("waits for ever: stage 0 waits for \"dx\" of "
+              HasSubstr("deadlocks: stage 0 waits for \"dx\" of "
                         "micro-batch 0 from stage 1"));
   std::swap(options.order[0][0], options.order[0][1]);
   EXPECT_THAT(errorOf(text, true, options),
@@ -229,11 +223,10 @@ TEST_F(InterpretStages, OrdersThatDoNotSuitAreRefused) {
               HasSubstr("has 2 stages, but tasks are ordered for 1"));
 }
 
-TEST_F(InterpretStages, MessagesThatNeverComeAreNamed) {
-  EXPECT_THAT(
-      errorWith(R"(mtp.send "x", %x to 1 : tensor<2xf64>)", ""),
-      HasSubstr("waits for ever: stage 0 waits for \"dx\" of micro-batch 0 "
-                "from stage 1"));
+TEST_F(InterpretStages, ErrorsNameMissingMessages) {
+  EXPECT_THAT(errorWith(R"(mtp.send "x", %x to 1 : tensor<2xf64>)", ""),
+              HasSubstr("deadlocks: stage 0 waits for \"dx\" of micro-batch 0 "
+                        "from stage 1"));
   EXPECT_THAT(errorWith(R"(mtp.send "dx", %dx to 0 : tensor<2xf64>)", ""),
               HasSubstr("stage 0 waits for \"dx\""));
   EXPECT_THAT(errorWith(R"(mtp.receive "x" from)", R"(mtp.receive "y" from)"),
@@ -246,18 +239,18 @@ TEST_F(InterpretStages, MessagesThatNeverComeAreNamed) {
                 "receives it"));
 }
 
-TEST_F(InterpretStages, SumsThatDoNotMatchAreNamed) {
+TEST_F(InterpretStages, ErrorsNameMismatchedSums) {
   const std::string sum =
       R"(mtp.all_reduce %g over "pp" among [0, 1] cause "w")";
   EXPECT_THAT(errorWith("%s = " + sum + " : tensor<2xf64>\n", R"(%s =
         mtp.scale "same" (%g) by 1.0 {mtp.strategy = #mtp.strategy<"tp" = "d0">}
         : tensor<2xf64>
       )"),
-              HasSubstr("waits for ever: stage 1 waits for stage 0 to sum"));
+              HasSubstr("deadlocks: stage 1 waits for stage 0 to sum"));
   EXPECT_THAT(
       errorWith(sum, R"(mtp.all_reduce %g over "pp" among [0, 1] cause "u")"),
-      HasSubstr("is the next of stage 0, for \"u\", but another stage of "
-                "its group is at one for \"w\""));
+      HasSubstr("is the next all-reduce of stage 0, for \"u\", but that of "
+                "another stage in its group is for \"w\""));
   EXPECT_THAT(errorOf(replaced(staged(both() + R"(
         mtp.update on 2 {
           %g = mtp.accumulated "w" : tensor<2xf64>
@@ -265,12 +258,12 @@ TEST_F(InterpretStages, SumsThatDoNotMatchAreNamed) {
         })"),
                                "\"pp\" = 2", "\"pp\" = 3")),
               HasSubstr("reads what nothing was added to"));
-  // Without names, a group is all stages.
+  // A collective without coordinates is over all stages.
   run(staged(
       replaced(both(), sum, R"(mtp.all_reduce %g over "pp" cause "w")")));
 }
 
-TEST_F(InterpretStages, WhatIsOfNoStageIsRefused) {
+TEST_F(InterpretStages, RejectSegmentsWithoutAStage) {
   EXPECT_THAT(errorWith("@b chunk 1", "@b"),
               HasSubstr("has no chunk, unlike others of its module"));
   EXPECT_THAT(errorOf(staged(std::string(kFirst) + kSecond + R"(

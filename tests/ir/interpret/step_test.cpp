@@ -1,4 +1,4 @@
-//===- step_test.cpp - Whole steps on one rank ------------------===//
+//===- step_test.cpp - Training steps on one rank -------------------------===//
 
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace {
 
 using InterpretStep = InterpretTest;
 
-// loss = sum of (x w)^2, with its backward half and update.
+// The loss is the sum of (x w)^2. The program includes backward and update.
 const char *const kSquares = R"(
   mtp.segment @m () {
     %x = mtp.input "x" dims ["batch", "other"] : tensor<4x2xf64>
@@ -56,7 +56,7 @@ TEST_F(InterpretStep, PerturbationsGiveTheGradientAsADifferenceQuotient) {
   }
 }
 
-TEST_F(InterpretStep, WithoutUpdateWhatAccumulatedIsReported) {
+TEST_F(InterpretStep, GradientsAreReportedWithoutAnUpdate) {
   const RunResult bare = run(kSquares);
   const RunResult full = run(std::string(kSquares) + kUpdate);
   EXPECT_EQ(lossOf(bare), lossOf(full));
@@ -88,8 +88,8 @@ TEST_F(InterpretStep, MicroBatchesAddUpAndRunsRepeat) {
   EXPECT_NE(both, lossOf(run(kSquares, other)));
 }
 
-TEST_F(InterpretStep, CopiesFollowEachOtherWithTheirOwnParameters) {
-  // x + w3 + w4 + w5, and back: every gradient is that of the last sum.
+TEST_F(InterpretStep, RepeatedLayersHaveTheirOwnParameters) {
+  // The program computes x + w3 + w4 + w5 and its gradients.
   const RunResult result = run(R"(
     mtp.segment @in () {
       %x = mtp.parameter "x" : tensor<2xf64>
@@ -137,7 +137,7 @@ TEST_F(InterpretStep, CopiesFollowEachOtherWithTheirOwnParameters) {
   };
   EXPECT_NE(parameter({w, 3}, 0), parameter({w, 4}, 0));
   for (std::size_t i = 0; i < 2; ++i) {
-    // Two micro-batches; backwards through copies 5, 4, 3.
+    // Two micro-batches run backward through layers 5, 4 and 3.
     const double c = 2 * parameter({"c", 0}, i);
     const auto gradient = [&](const TensorKey &key) {
       return result.gradients.at(key).ranks[0].data[i];
@@ -146,7 +146,7 @@ TEST_F(InterpretStep, CopiesFollowEachOtherWithTheirOwnParameters) {
     EXPECT_DOUBLE_EQ(gradient({w, 4}), 6 * c);
     EXPECT_DOUBLE_EQ(gradient({w, 3}), 12 * c);
     EXPECT_DOUBLE_EQ(gradient({"x", 0}), 8 * c);
-    // Each parameter went down by the learning rate.
+    // The update moved each parameter by the learning rate.
     const double sum = parameter({"x", 0}, i) + parameter({w, 3}, i) +
                        parameter({w, 4}, i) + parameter({w, 5}, i);
     const double moved = parameter({"c", 0}, i) > 0 ? 4e-3 : -4e-3;
@@ -155,7 +155,7 @@ TEST_F(InterpretStep, CopiesFollowEachOtherWithTheirOwnParameters) {
   }
 }
 
-TEST_F(InterpretStep, TheCountIsOfTargetsOfAllMicroBatches) {
+TEST_F(InterpretStep, CountIncludesTargetsOfAllMicroBatches) {
   const std::string text = R"(
     mtp.segment @m () {
       %t = mtp.input "targets" dims ["batch", "sequence"] below 1
@@ -169,7 +169,7 @@ TEST_F(InterpretStep, TheCountIsOfTargetsOfAllMicroBatches) {
   RunOptions options;
   options.microBatches = 3;
   const RunResult result = run(text, options);
-  // Below 1 all targets are 0, or -1 for none.
+  // A bound of 1 makes all targets 0, or -1 for none.
   const auto &targets = result.results.at({"targets", 0}).ranks[0].data;
   const double absent = -std::accumulate(targets.begin(), targets.end(), 0.0);
   EXPECT_GT(absent, 0);
@@ -194,7 +194,7 @@ TEST_F(InterpretStep, ReshardIsTheIdentityOnOneRank) {
              {2 * w[0].data[0], 2 * w[0].data[1]});
 }
 
-TEST_F(InterpretStep, WhatCannotRunIsAnErrorWithAName) {
+TEST_F(InterpretStep, ErrorsNameTheOperation) {
   const auto contains = [](const std::string &text, const char *part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
@@ -226,7 +226,8 @@ TEST_F(InterpretStep, WhatCannotRunIsAnErrorWithAName) {
   contains(errorOf(kSquares, true, options), "to perturb");
 }
 
-// The interpreter verifies before it runs: nothing malformed reaches a kernel.
+// The interpreter verifies first, so that no malformed operation reaches a
+// kernel.
 TEST_F(InterpretStep, BadShapesAreErrors) {
   EXPECT_FALSE(errorOf(R"(mtp.segment @m () {
       %w = mtp.parameter "w" : tensor<2x3xf64>

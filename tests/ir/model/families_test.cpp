@@ -1,4 +1,4 @@
-//===- families_test.cpp - Hugging Face families ----------*- C++ -*-===//
+//===- families_test.cpp - Hugging Face model families --------------------===//
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@ namespace {
 
 struct Count {
   const char *example;
-  std::int64_t parameters; ///< without padding, unless `padded`
+  std::int64_t parameters; ///< without padding unless `padded`
   bool padded = false;
 };
 
 class ParameterCounts : public testing::TestWithParam<Count> {};
 
-TEST_P(ParameterCounts, MatchWhatIsPublished) {
+TEST_P(ParameterCounts, MatchThePublishedCounts) {
   Loading loading(Loading::example(GetParam().example));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   const LoadedModel &model = *loading.model;
@@ -24,9 +24,9 @@ TEST_P(ParameterCounts, MatchWhatIsPublished) {
             GetParam().parameters);
 }
 
-// GPT-2: L(12 h^2 + 13 h) + (51200 + 1024) h + 2 h, the padded vocabulary
-// counted as the paper does. The others: the tensors of the released weights,
-// summed by hand in the comments.
+// GPT-2 has L (12 h^2 + 13 h) + (51200 + 1024) h + 2 h parameters, with the
+// padded vocabulary, as in the paper. Comments on the others sum the tensors of
+// the released weights.
 INSTANTIATE_TEST_SUITE_P(
     Examples, ParameterCounts,
     testing::Values(
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
         // 256000 * 3584 + 42 (2 * 3584 * 4096 + 2 * 3584 * 2048
         //   + 3 * 3584 * 14336 + 4 * 3584) + 3584
         Count{"gemma-2-9b", 9'241'705'984},
-        // biases on q, k, v: 28 (3584 + 2 * 512) more
+        // Biases of q, k and v add 28 (3584 + 2 * 512).
         Count{"qwen2-7b", 7'615'616'512},
         // 32 (2 * 4096^2 + 2 * 4096 * 1024 + 8 * 3 * 4096 * 14336 + 8 * 4096
         //   + 2 * 4096) + 2 * 32000 * 4096 + 4096
@@ -72,9 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// The core of BERT is embeddings, blocks and one norm of the width (the
-// embedding's, or the final one that takes its place), without the head for
-// masked tokens: a square matrix with bias, a norm and a bias per token.
+// The core of BERT is embeddings, blocks and one norm (after the embeddings or
+// at the end). It excludes the masked-token head: a square matrix with bias, a
+// norm and a bias per token.
 TEST(Bert, CoreHasTheParametersOfThePaper) {
   struct Size {
     const char *example;
@@ -113,9 +113,9 @@ TEST(Bert, PlacementMovesTheNorms) {
   EXPECT_EQ(pre.labels("head").front(), "ln_f");
 }
 
-// Of the released weights: t5-small, -base, -large, and of v1.1 small, base and
-// large, whose logits have a matrix of their own.
-TEST(T5, SizesAreThoseReleased) {
+// The sizes are t5-small, -base and -large, and those of v1.1, whose logits are
+// not tied to the embedding.
+TEST(T5, HasTheParametersOfTheReleasedWeights) {
   struct Size {
     int width, inner, heads, layers;
     const char *form;
@@ -145,7 +145,7 @@ TEST(T5, SizesAreThoseReleased) {
   }
 }
 
-TEST(T5, DecoderLayersReadTheEncoderAndHandItOn) {
+TEST(T5, DecoderLayersPassTheEncoderOutputOn) {
   Loading loading(Loading::example("tiny-t5"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(
@@ -170,7 +170,7 @@ TEST(T5, DecoderLayersReadTheEncoderAndHandItOn) {
       EXPECT_EQ(shapeOfArgument(segment, 0)[1], 16);
       EXPECT_EQ(shapeOfArgument(segment, 1)[1], 32);
     }
-  // 1 / sqrt(64), of tied logits alone.
+  // Only tied logits are scaled, by 1 / sqrt(64).
   EXPECT_NE(loading.print().find("by 1.250000e-01"), std::string::npos);
   Loading untied(Loading::example("tiny-t5_v1_1"));
   ASSERT_TRUE(untied.model) << untied.allErrors();
@@ -178,14 +178,14 @@ TEST(T5, DecoderLayersReadTheEncoderAndHandItOn) {
   EXPECT_NE(untied.print().find("gelu_tanh"), std::string::npos);
 }
 
-TEST(Vit, ClassesComeFromTheirNames) {
+TEST(Vit, ClassesAreCountedByTheirNames) {
   std::string named =
       replaced(Loading::example("tiny-vit"), R"("num_labels": 250)",
                R"("id2label": {"0": "a", "1": "b", "2": "c"})");
   Loading loading(named);
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(loading.model->vocabulary, 3);
-  // 3 rows of 5 pieces, and the class token.
+  // The sequence is 3 rows of 5 patches, and the class token.
   EXPECT_EQ(loading.model->sequence, 16);
   EXPECT_EQ(
       loading.labels("embed"),
@@ -195,7 +195,7 @@ TEST(Vit, ClassesComeFromTheirNames) {
                                       "loss.sum_exp", "loss.pick", "loss"}));
 }
 
-TEST(Vit, ImagesThatAreNotWholePiecesAreRefused) {
+TEST(Vit, ImagesOfPartialPatchesAreRejected) {
   Loading loading(replaced(Loading::example("vit-base"), "\"image_size\": 224",
                            "\"image_size\": 230"));
   EXPECT_FALSE(loading.model);
@@ -216,7 +216,7 @@ TEST(Examples, AllLoadAndVerify) {
   for (const std::string &path : jsonFiles("examples")) {
     Loading loading(readText(path), {}, path);
     ASSERT_TRUE(loading.model) << path << '\n' << loading.allErrors();
-    // What we print we can read.
+    // The printed module can be read again.
     Loading again(loading.print(), {}, "m.mlir");
     ASSERT_TRUE(again.model) << path << '\n' << again.allErrors();
     EXPECT_EQ(again.model->parameters, loading.model->parameters) << path;
@@ -241,8 +241,9 @@ TEST(Gpt2, BlockIsInOrder) {
                                       "loss.sum_exp", "loss.pick", "loss"}));
 }
 
-// 2 blocks of width 64, inner 256; vocabulary 500, stored as 512; 32 positions.
-TEST(Gpt2, PaddingIsCountedApart) {
+// The model has 2 blocks of width 64 and inner width 256, 32 positions, and a
+// vocabulary of 500 padded to 512.
+TEST(Gpt2, PaddingIsCountedSeparately) {
   Loading loading(Loading::example("tiny-gpt2"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(loading.model->vocabulary, 500);
@@ -253,7 +254,7 @@ TEST(Gpt2, PaddingIsCountedApart) {
   EXPECT_NE(loading.print().find("classes = 500"), std::string::npos);
 }
 
-TEST(Gptj, BranchesShareANormAndMeetBeforeTheResidual) {
+TEST(Gptj, BranchesShareANormAndAreAddedBeforeTheResidual) {
   Loading loading(Loading::example("tiny-gptj"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   std::vector<std::string> labels = loading.labels("h");
@@ -266,7 +267,7 @@ TEST(Gptj, BranchesShareANormAndMeetBeforeTheResidual) {
   EXPECT_EQ(text.find("h.*.attn.q.bias"), std::string::npos);
   EXPECT_NE(text.find("h.*.mlp.fc1.bias"), std::string::npos);
   EXPECT_NE(text.find("lm_head.bias"), std::string::npos);
-  // 12 rows twice, and 12 biases.
+  // The table and the head have 12 padding rows each, and the head 12 biases.
   EXPECT_EQ(loading.model->paddingParameters, 2 * 12 * 64 + 12);
 }
 
@@ -276,7 +277,7 @@ TEST(GptNeox, ResidualIsParallelOrNot) {
   ASSERT_TRUE(parallel.model && sequential.model);
   EXPECT_EQ(parallel.labels("h")[1], "h.*.ln_2");
   EXPECT_EQ(sequential.labels("h")[1], "h.*.attn.q");
-  // A quarter of a head of 8.
+  // A quarter of a head of width 8 is rotated.
   EXPECT_NE(parallel.print().find("rotary_dim = 2"), std::string::npos);
 }
 
@@ -301,7 +302,7 @@ TEST(Llama, BiasesAndTyingFollowTheConfig) {
   Loading tied(replaced(text, "\"tie_word_embeddings\": false",
                         "\"tie_word_embeddings\": true"));
   ASSERT_TRUE(plain.model && biased.model && tied.model);
-  // 4 biases of 64, and 192 + 192 + 64, in 2 layers.
+  // Each of 2 layers has 4 biases of 64, and biases of 192, 192 and 64.
   EXPECT_EQ(biased.model->parameters - plain.model->parameters,
             2 * (4 * 64 + 448));
   EXPECT_EQ(plain.model->parameters - tied.model->parameters, 512 * 64);
@@ -322,7 +323,7 @@ TEST(Gemma2, NormalisesBeforeAndAfterEachBranchAndCaps) {
   EXPECT_NE(text.find("{cap = 3.000000e+01 : f64}"), std::string::npos);
   EXPECT_NE(text.find("scale = 2.500000e-01"), std::string::npos);
   EXPECT_NE(text.find("by 8.000000e+00"), std::string::npos);
-  // The window of 32 is half of the positions.
+  // The sequence is limited to the sliding window, half of the positions.
   EXPECT_EQ(loading.model->sequence, 32);
 }
 
@@ -335,7 +336,7 @@ TEST(Gemma2, ANullCapIsLeftOut) {
   EXPECT_EQ(loading.print().find("cap = "), std::string::npos);
 }
 
-TEST(Mixtral, ExpertsTakeThePlaceOfTheMlp) {
+TEST(Mixtral, ExpertsReplaceTheMlp) {
   Loading loading(Loading::example("tiny-mixtral"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   std::vector<std::string> labels = loading.labels("h");
@@ -353,7 +354,8 @@ TEST(Mixtral, ExpertsTakeThePlaceOfTheMlp) {
   EXPECT_EQ(loading.model->inner, 96);
 }
 
-// 2 of 8 experts for each of 32 tokens: 8 apiece, and a quarter more.
+// 32 tokens choose 2 of 8 experts: the mean load is 8, the capacity a quarter
+// more.
 TEST(Mixtral, CapacityFollowsFactorAndSequence) {
   std::string text = Loading::example("tiny-mixtral");
   auto places = [](const Loading &loading) -> std::int64_t {
@@ -372,7 +374,7 @@ TEST(Mixtral, CapacityFollowsFactorAndSequence) {
                 "capacity_factor to change it"});
   EXPECT_EQ(places(Loading(replaced(text, "{", "{\"capacity_factor\": 1.0, "))),
             8);
-  // No token comes twice.
+  // The capacity is at most the number of tokens.
   EXPECT_EQ(places(Loading(replaced(text, "{", "{\"capacity_factor\": 9.0, "))),
             32);
   ShapeOverrides overrides;
@@ -388,7 +390,7 @@ TEST(Mixtral, BalanceIsLeftOutAtZero) {
   EXPECT_EQ(loading.print().find("balance_loss"), std::string::npos);
 }
 
-TEST(Qwen2Moe, ASharedExpertServesAllTokens) {
+TEST(Qwen2Moe, ASharedExpertProcessesAllTokens) {
   Loading loading(Loading::example("tiny-qwen2_moe"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   std::vector<std::string> labels = loading.labels("h");
@@ -402,7 +404,7 @@ TEST(Qwen2Moe, ASharedExpertServesAllTokens) {
   EXPECT_NE(text.find("\"h.*.shared.router.weight\" : tensor<64xbf16>"),
             std::string::npos);
   EXPECT_NE(text.find("\"h.*.attn.q.bias\""), std::string::npos);
-  // Gates are what the softmax gives.
+  // Gates are softmax values without normalisation.
   EXPECT_EQ(text.find("normalise"), std::string::npos);
 }
 
@@ -419,7 +421,7 @@ TEST(Overrides, ChangeLayersSequenceAndType) {
   EXPECT_NE(text.find("mtp.layers = 3"), std::string::npos);
   EXPECT_NE(text.find("@h repeat 3 (%arg0: tensor<1x16x64xf32>)"),
             std::string::npos);
-  // The table of positions keeps its rows.
+  // The position table keeps its rows.
   EXPECT_NE(text.find("\"wpe.weight\" : tensor<32x64xf32>"), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-//===- loading.h - Loading models in tests ----------------*- C++ -*-===//
+//===- loading.h - Loads models in tests ------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_IR_MODEL_LOADING_H
 #define MTPLAN_TESTS_IR_MODEL_LOADING_H
@@ -12,6 +12,7 @@
 
 #include "ir/model/load.h"
 #include "ir/mtp.h"
+#include "tests/base/test_helpers.h"
 
 namespace mtplan::ir {
 
@@ -26,7 +27,7 @@ inline std::string readText(const std::string &path) {
   return text.str();
 }
 
-/// The .json files of a folder of the repository, in order.
+/// Returns the .json files of a folder of the repository, sorted.
 inline std::vector<std::string> jsonFiles(const std::string &folder) {
   std::vector<std::string> paths;
   for (const auto &entry :
@@ -37,7 +38,7 @@ inline std::vector<std::string> jsonFiles(const std::string &folder) {
   return paths;
 }
 
-/// A model with the context it lives in.
+/// A loaded model, or its errors, with its MLIR context.
 struct Loading {
   mlir::MLIRContext context;
   std::vector<std::string> errors;
@@ -61,7 +62,7 @@ struct Loading {
     return all;
   }
 
-  /// The module as text.
+  /// Returns the module as text.
   std::string print() const {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -69,7 +70,7 @@ struct Loading {
     return text;
   }
 
-  /// Labels of the operators of a segment, in order.
+  /// Returns the labels of the operators of a segment, in order.
   std::vector<std::string> labels(llvm::StringRef segmentName) const {
     std::vector<std::string> found;
     for (auto segment : model->module.get().getOps<SegmentOp>())
@@ -79,15 +80,6 @@ struct Loading {
     return found;
   }
 };
-
-/// `text` with the first `from` replaced; the test fails to load otherwise.
-inline std::string replaced(std::string text, const std::string &from,
-                            const std::string &to) {
-  std::size_t at = text.find(from);
-  if (at == text.npos)
-    return "no " + from;
-  return text.replace(at, from.size(), to);
-}
 
 } // namespace mtplan::ir
 

@@ -1,5 +1,4 @@
-//===- native_test.cpp - mtplan's own format and textual IR *- C++
-//-*-===//
+//===- native_test.cpp - The native format and textual IR -----------------===//
 
 #include <set>
 
@@ -15,7 +14,7 @@ std::string input(const std::string &name) {
   return readText(sourcePath("tests/ir/inputs/" + name));
 }
 
-// Equations of the einsums of a module, by label.
+// Returns the equations of a module's einsums, by label.
 std::map<std::string, std::string> equations(const Loading &loading) {
   std::map<std::string, std::string> found;
   loading.model->module.get().walk([&](EinsumOp op) {
@@ -24,8 +23,8 @@ std::map<std::string, std::string> equations(const Loading &loading) {
   return found;
 }
 
-// The same model in both notations is the same module.
-TEST(Native, TinyGpt2IsThatOfTheConfig) {
+// The model in the native format is the same module as from config.json.
+TEST(Native, TinyGpt2EqualsThatOfTheConfig) {
   Loading native(Loading::example("native/tiny-gpt2"));
   Loading config(Loading::example("tiny-gpt2"));
   ASSERT_TRUE(native.model && config.model)
@@ -36,7 +35,7 @@ TEST(Native, TinyGpt2IsThatOfTheConfig) {
   EXPECT_EQ(native.model->sequence, 32);
   for (const char *segment : {"embed", "h", "head"})
     EXPECT_EQ(native.labels(segment), config.labels(segment)) << segment;
-  // The blocks agree to the letter; the head reads its inputs in another order.
+  // The blocks have equal text; the head reads its inputs in another order.
   auto block = [](const Loading &loading) {
     std::string text = loading.print();
     std::size_t from = text.find("@h"), to = text.find("@head");
@@ -48,7 +47,7 @@ TEST(Native, TinyGpt2IsThatOfTheConfig) {
 TEST(Native, MlpHasTwoMatrices) {
   Loading loading(Loading::example("native/mlp"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
-  // 64 * 256 + 256 + 256 * 512, of which 256 * 12 are padding.
+  // The parameters are 64 * 256 + 256 + 256 * 512, with 256 * 12 of padding.
   EXPECT_EQ(loading.model->parameters, 147'712);
   EXPECT_EQ(loading.model->paddingParameters, 3072);
   EXPECT_EQ(loading.model->globalBatch, 16);
@@ -64,7 +63,7 @@ TEST(Native, EveryForwardOperatorIsReachable) {
   loading.model->module.get().walk([&](ComputeOp op) {
     reached.insert(op->getName().stripDialect().str());
   });
-  // The dialect's operators, without those that only backward halves hold.
+  // The dialect's operators, except those of backward halves only.
   std::set<std::string> forward;
   for (mlir::RegisteredOperationName name :
        loading.context.getRegisteredOperations())
@@ -75,7 +74,7 @@ TEST(Native, EveryForwardOperatorIsReachable) {
   EXPECT_EQ(reached, forward);
 }
 
-TEST(Native, LettersBecomeTheDialects) {
+TEST(Native, LettersAreRenamedByTheirRoles) {
   Loading loading(input("native/good/every_operator.json"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   std::map<std::string, std::string> found = equations(loading);
@@ -86,7 +85,7 @@ TEST(Native, LettersBecomeTheDialects) {
   EXPECT_EQ(found["h.*.experts"], "ebpi,eio->ebpo"); // from xnpf,xfg->xnpg
 }
 
-TEST(Native, PlacesOfAnExpertAreADimension) {
+TEST(Native, ExpertCapacityIsADimension) {
   std::string text = input("native/good/every_operator.json");
   Loading loading(text);
   ASSERT_TRUE(loading.model) << loading.allErrors();
@@ -104,9 +103,9 @@ TEST(Native, PlacesOfAnExpertAreADimension) {
       << unknown.errors[0];
 }
 
-TEST(Native, LettersOfNoRoleStayApart) {
-  // Neither operand is a parameter: i and o keep out, also where a file has
-  // used them for something else.
+TEST(Native, LettersWithoutARoleAvoidReservedOnes) {
+  // Neither operand is a parameter, so that i and o are not used, even where
+  // the file uses these letters.
   std::string text = R"({"mtplan": 1,
     "dimensions": {"n": {"role": "batch"}, "t": {"role": "sequence", "size": 4},
                    "f": {"size": 8}},
@@ -117,19 +116,19 @@ TEST(Native, LettersOfNoRoleStayApart) {
       {"op": "einsum", "name": "gram", "inputs": ["x", "y"],
        "equation": "ost,osu->"}], "yields": ["gram"]}]})";
   Loading once(text);
-  EXPECT_EQ(once.errors.size(), 2U); // t and u occur once
+  EXPECT_EQ(once.errors.size(), 2U); // t and u occur only once
   Loading loading(replaced(text, "ost,osu->", "osi,osi->"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(equations(loading)["gram"], "bsa,bsa->");
 }
 
-TEST(Native, CopiesAreCountedFromFirst) {
+TEST(Native, LayersAreCountedFromFirst) {
   Loading loading(input("native/good/every_operator.json"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(loading.model->layers, 3);
-  // Outside the block 128 * 32 + 16 * 32 and a vector of 32; inside 3 times 3
-  // norms of 32, q and proj 1024 each, k and v 512 each, gate, up and down 1536
-  // each, a bias 32, a router for 4 experts of 32 * 32.
+  // Outside the blocks: 128 * 32 + 16 * 32 and a vector of 32. In each of 3
+  // blocks: 3 norms of 32, q and proj of 1024, k and v of 512, gate, up and
+  // down of 1536, a bias of 32, a router of 32 * 4, and 4 experts of 32 * 32.
   EXPECT_EQ(loading.model->parameters,
             128 * 32 + 16 * 32 + 32 +
                 3 * (96 + 2048 + 1024 + 4608 + 32 + 32 * 4 + 4 * 32 * 32));
@@ -152,7 +151,7 @@ TEST(Native, OverridesReachTheNamedDimensions) {
             "exactly 1 segment has \"repeat\", but 0 have\n");
 }
 
-TEST(Native, BadFilesAreRefusedAtTheirPlace) {
+TEST(Native, ErrorsOfBadFilesNameTheirPath) {
   for (const char *folder : {"bad_schema", "bad_meaning"})
     for (const std::string &path :
          jsonFiles(std::string("tests/ir/inputs/native/") + folder)) {
@@ -183,7 +182,7 @@ TEST(Native, SeveralMistakesAreReportedTogether) {
   text = replaced(text, "\"takes\": [\"act\"]", "\"takes\": [\"act\", \"b\"]");
   text = replaced(text, "bsh,hc->bsc", "bsh,hc");
   Loading loading(text);
-  // The activation's operand is unknown already, so it is not looked into.
+  // The activation is not checked, because its operand is unknown already.
   ASSERT_EQ(loading.errors.size(), 2U) << loading.allErrors();
   EXPECT_NE(
       loading.errors[0].find("/parameters/fc1.weight/dims/0: unknown "
@@ -203,7 +202,7 @@ TEST(MlirText, ErrorsHaveLineAndColumn) {
   Loading syntax("module {\n  mtp.segment @a (\n}\n", {}, "a.mlir");
   ASSERT_FALSE(syntax.errors.empty());
   EXPECT_EQ(syntax.errors[0].rfind("a.mlir:2:19: ", 0), 0U) << syntax.errors[0];
-  // Two operators are wrong, and both are said to be.
+  // Two operators are wrong, and both are reported.
   Loading wrong(input("ir_text/two_bad_rates.txt"), {}, "b.mlir");
   ASSERT_EQ(wrong.errors.size(), 2U) << wrong.allErrors();
   EXPECT_EQ(

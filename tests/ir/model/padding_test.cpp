@@ -1,4 +1,4 @@
-//===- padding_test.cpp - Which part of a parameter is padding ------===//
+//===- padding_test.cpp - Padding of parameters ---------------------------===//
 
 #include <map>
 
@@ -11,7 +11,8 @@ namespace {
 
 using Extents = std::map<std::string, std::vector<std::int64_t>>;
 
-// Extents without padding, by label, of the parameters that have some.
+// Returns the extents without padding of the parameters that have padding, by
+// label.
 Extents unpadded(const Loading &loading) {
   Extents found;
   loading.model->module.get().walk([&](ParameterOp op) {
@@ -21,7 +22,7 @@ Extents unpadded(const Loading &loading) {
   return found;
 }
 
-TEST(Padding, ParametersKnowTheirs) {
+TEST(Padding, IsAnAttributeOfParameters) {
   for (const auto &[example, extents] : std::map<std::string, Extents>{
            {"tiny-gpt2", {{"wte.weight", {500, 64}}}},
            {"tiny-gptj",
@@ -36,7 +37,7 @@ TEST(Padding, ParametersKnowTheirs) {
   }
 }
 
-TEST(Padding, IsNotWhereAllIsUsed) {
+TEST(Padding, IsAbsentIfAllRowsAreUsed) {
   for (const char *vocabulary : {"512", "500, \"padded_vocab_size\": 500"}) {
     Loading loading(replaced(Loading::example("tiny-gpt2"), "500", vocabulary));
     ASSERT_TRUE(loading.model) << loading.allErrors();
@@ -45,13 +46,13 @@ TEST(Padding, IsNotWhereAllIsUsed) {
   }
 }
 
-// What the parameters say and what the report counts, of every example.
-TEST(Padding, IsAllThatIsReported) {
+// In every example, the parameters' padding sums to the reported padding.
+TEST(Padding, OfParametersSumsToTheReport) {
   for (const char *folder : {"examples", "examples/native"})
     for (const std::string &path : jsonFiles(folder)) {
       Loading loading(readText(path));
       if (!loading.model)
-        continue; // of another kind
+        continue; // The file is no model.
       std::map<std::string, std::int64_t> padding;
       loading.model->module.get().walk([&](ParameterOp op) {
         auto sizes = op.getUnpadded();

@@ -1,6 +1,6 @@
-//===- refusals_test.cpp - What is not a model ------------*- C++ -*-===//
+//===- refusals_test.cpp - Rejected models --------------------------------===//
 //
-// Every refusal: an edit of a good file and the whole of what is then said.
+// Each case edits a valid file and expects the complete error text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ void PrintTo(const Refusal &refusal, std::ostream *out) {
 
 class Refusals : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Refusals, SayWhatIsWrong) {
+TEST_P(Refusals, HaveTheExpectedErrors) {
   const Refusal &refusal = GetParam();
   Loading loading(
       replaced(Loading::example(refusal.example), refusal.from, refusal.to));
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"n_head\": 7",
                 {"m.json: /n_head: 7 does not divide n_embd 64; nearest that "
                  "do: 4 and 8"}},
-        // A misprinted width of BERT 3.9B, with 40 heads.
+        // A misprinted width of BERT 3.9B, which has 40 heads.
         Refusal{"HeadsOfBert",
                 "bert-3.9b",
                 "\"hidden_size\": 2560",
@@ -258,7 +258,7 @@ TEST(Refusals, TextThatIsNotJson) {
 TEST(Refusals, DeepNesting) {
   EXPECT_EQ(errorOf(std::string(8'000'000, '[')),
             "m.json:1:65: nested deeper than 64 levels\n");
-  // 64 levels are read; that they are no model is another matter.
+  // 64 levels are parsed, and then rejected because they are no model.
   std::string deepest = std::string(63, '[') + std::string(63, ']');
   EXPECT_EQ(errorOf("{\"mtplan\": " + deepest + "}")
                 .find("m.json: /mtplan: must be the version 1"),
@@ -276,7 +276,7 @@ TEST(Refusals, ProductsOfHugeSizes) {
                         "vocab_size": 5, "n_inner": 2147483647})")
                 .find("a tensor of 2^58 elements or more"),
             std::string::npos);
-  // 10,000 times 12 * 2^27 * 2^27 = 1.2 * 2^67 parameters.
+  // The model has 10,000 * 12 * 2^27 * 2^27 = 1.8 * 2^70 parameters.
   EXPECT_NE(errorOf(R"({"model_type": "gpt2", "n_embd": 134217728,
                         "n_head": 1, "n_layer": 10000, "n_positions": 8,
                         "vocab_size": 5})")

@@ -1,9 +1,8 @@
-//===- schema_test.cpp - The schema tells what the reader does
-//-------===//
+//===- schema_test.cpp - The JSON schema agrees with the reader -----------===//
 //
 // docs/model.schema.json is for editors and scripts. An independent validator
-// holds it to the same files as the reader: what it refuses, the reader refuses
-// too, and it knows every operator.
+// applies it to the reader's test files: the reader also rejects what the
+// schema rejects, and the schema has every operator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +41,7 @@ bool isValid(const std::string &path) {
       *schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
 }
 
-TEST(Schema, AcceptsWhatIsWellFormed) {
+TEST(Schema, AcceptsWellFormedFiles) {
   for (const char *folder : {"examples/native", "tests/ir/inputs/native/good",
                              "tests/ir/inputs/native/bad_meaning"}) {
     std::vector<std::string> paths = jsonFiles(folder);
@@ -52,7 +51,7 @@ TEST(Schema, AcceptsWhatIsWellFormed) {
   }
 }
 
-TEST(Schema, RefusesWhatIsNot) {
+TEST(Schema, RejectsMalformedFiles) {
   std::vector<std::string> paths =
       jsonFiles("tests/ir/inputs/native/bad_schema");
   EXPECT_GE(paths.size(), 20U);

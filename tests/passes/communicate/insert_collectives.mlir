@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --mtp-insert-collectives | FileCheck %s
 
-// A reshard of each kind becomes its collective, on local types. The second
-// axis keeps what it does.
+// Each kind of reshard becomes its collective, on local types. The layout over
+// the second axis does not change.
 
 // CHECK: module attributes {{{.*}}mtp.partitioned
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
@@ -53,13 +53,13 @@ mtp.segment @partial_to_split () attributes {layouts = []} {
   %x = mtp.parameter "x6" {layout = #mtp.layout<[["dp"], []], partial = ["tp"]>} : tensor<8x8xf32>
   // CHECK: mtp.reduce_scatter %{{.*}} over "tp" dim 1 cause "fc" : (tensor<4x8xf32>) -> tensor<4x2xf32>
   %y = mtp.reshard %x from <[["dp"], []], partial = ["tp"]> to <[["dp"], ["tp"]]> cause "fc" : tensor<8x8xf32>
-  // The layout of a parameter stays: it says where a rank's piece lies.
+  // A parameter keeps its layout, which gives the position of a rank's shard.
   // CHECK: mtp.parameter "w" {layout = #mtp.layout<{{\[\[}}], ["tp"]]>} : tensor<8x2xf32>
   %w = mtp.parameter "w" {layout = #mtp.layout<[[], ["tp"]]>} : tensor<8x8xf32>
   mtp.yield {layouts = []}
 }
 
-// Split to partial goes through whole, and each axis takes its own step.
+// Sharded becomes partial by way of replicated, one axis after the other.
 // CHECK-LABEL: mtp.segment @two_steps
 mtp.segment @two_steps () attributes {layouts = []} {
   %x = mtp.parameter "x7" {layout = #mtp.layout<[["dp"], ["tp"]]>} : tensor<8x8xf32>

@@ -4,7 +4,7 @@
 // RUN: mtplan-opt %s --mtp-differentiate -o %t.once
 // RUN: mtplan-opt %t.once --mtp-differentiate | diff %t.once -
 
-// Integers have no gradient, the table does; positions pass theirs on.
+// The table has a gradient, integer ids have none, and positions pass it on.
 // CHECK-LABEL: mtp.segment @embed
 mtp.segment @embed () {
   // CHECK: %[[IDS:.+]] = mtp.input "ids"
@@ -24,7 +24,7 @@ mtp.segment @embed () {
   mtp.yield %z : tensor<2x4x8xf32>
 }
 
-// A value read three times gets a sum after each further gradient; every
+// The gradients of a value that is read three times are added one by one, and a
 // parameter is accumulated as soon as its gradient is complete.
 // CHECK-LABEL: mtp.segment @h repeat 2
 // CHECK-SAME: (%[[X:.+]]: tensor<2x4x8xf32>)
@@ -57,8 +57,8 @@ mtp.segment @h repeat 2 (%x: tensor<2x4x8xf32>) {
   mtp.yield %y : tensor<2x4x8xf32>
 }
 
-// The loss is where gradients begin: one operator for its four, and the tied
-// table a second time.
+// Gradients begin at the loss, whose four operators have one gradient operator.
+// The tied table is accumulated a second time.
 // CHECK-LABEL: mtp.segment @head
 mtp.segment @head (%x: tensor<2x4x8xf32>) {
   %targets = mtp.input "targets" dims ["batch", "sequence"] below 50 : tensor<2x4xi32>
@@ -80,7 +80,7 @@ mtp.segment @head (%x: tensor<2x4x8xf32>) {
   mtp.yield
 }
 
-// One update per label, the tied table's too; no decay of vectors.
+// Each label has one update, also a tied one; vectors have no weight decay.
 // CHECK: mtp.update {
 // CHECK-NEXT: %[[G0:.+]] = mtp.accumulated "wte.weight" : tensor<50x8xf32>
 // CHECK-NEXT: mtp.adamw "wte.weight", %[[G0]] {decay} : tensor<50x8xf32>

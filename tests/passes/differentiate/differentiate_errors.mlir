@@ -13,7 +13,7 @@ mtp.segment @no_loss () {
 
 mtp.segment @open_end () {
   %x = mtp.parameter "x" : tensor<4xf32>
-  // expected-error @below {{hands on 1 values, but @open_end is the last segment}}
+  // expected-error @below {{yields 1 values, but @open_end is the last segment}}
   mtp.yield %x : tensor<4xf32>
 }
 

@@ -1,8 +1,8 @@
 // RUN: mtplan-opt %s --mtp-differentiate | FileCheck %s
 // RUN: mtplan-opt %s --mtp-differentiate --mtp-differentiate | FileCheck %s
 
-// Slots pass nothing on: the router learns through gates and balance, whose
-// gradients meet. Every copy reports its balance under a name of its own.
+// Slots have no gradient: the router's gradient is the sum of those of the
+// gates and the balance loss. Each layer reports its own balance loss.
 // CHECK-LABEL: @h repeat 2
 mtp.segment @h repeat 2 () {
   %x = mtp.parameter "h.*.x" : tensor<2x4x8xf32>

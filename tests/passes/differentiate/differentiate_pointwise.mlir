@@ -1,8 +1,8 @@
 // RUN: mtplan-opt %s --mtp-differentiate | FileCheck %s
 // RUN: mtplan-opt %s --mtp-differentiate | mtplan-opt --mtp-verify-gradients
 
-// The operators of a block that differentiate.mlir does without, in the order
-// of the forward half; a reader of the backward half reads upwards.
+// The remaining operators of a block, in the order of the forward half; the
+// backward half has their gradients in reverse.
 // CHECK-LABEL: mtp.segment @block
 mtp.segment @block () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -26,7 +26,7 @@ mtp.segment @block () {
   // CHECK: %[[R:.+]] = mtp.rms_norm "rms"
   %r = mtp.rms_norm "rms"(%p, %g) : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   // CHECK: mtp.backward (%[[D0:.+]]: tensor<2x4x8xf32>) {
-  // One value twice: two sums of one operator have two names.
+  // The operator reads a value twice, and its two sums have different names.
   // CHECK-NEXT: %[[D1:.+]] = mtp.add "twice.sum"(%[[D0]], %[[D0]])
   // CHECK-NEXT: %[[DP:.+]], %[[DG:.+]] = mtp.rms_norm_grad "rms.grad"(%[[P]], %[[G]], %[[D1]])
   // CHECK-NEXT: %[[DT:.+]] = mtp.softmax_grad "soft.grad"(%[[P]], %[[DP]])
@@ -48,8 +48,8 @@ mtp.segment @block () {
   mtp.yield %z : tensor<2x4x8xf32>
 }
 
-// An operand that is no parameter has no name of its own, and a loss that is
-// accumulated already is not accumulated again.
+// The gradient of an operand that is no parameter is named after the operator,
+// and a loss that is accumulated already is not accumulated again.
 // CHECK-LABEL: mtp.segment @head
 // CHECK-SAME: (%[[X:.+]]: tensor<2x4x8xf32>)
 mtp.segment @head (%x: tensor<2x4x8xf32>) {

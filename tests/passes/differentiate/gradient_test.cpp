@@ -1,9 +1,9 @@
 //===- gradient_test.cpp - Gradients against difference quotients ---------===//
 //
-// A small model around one family of operators is differentiated, and the step
-// is interpreted in double precision: what it accumulates for elements of every
-// parameter has to be what the loss does when that element is nudged. Dropout
-// is on: masks are drawn by name, so a nudge leaves them as they are.
+// Differentiates small models, one for each family of operators, and interprets
+// the step in double precision. The accumulated gradients of sampled parameter
+// elements must equal difference quotients of the loss. Dropout is on, since
+// masks depend on names only and so are equal in all runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,9 @@
 namespace mtplan::passes {
 namespace {
 
-/// A block that turns %x into %y, both tensor<2x4x8xf32>, twice; `tail` does
-/// the same to the embedding, and `classes` of the 11 logits count. Another
-/// `seed` is for nonlinearities with a kink: none of its inputs is near it.
+/// A block that computes %y from %x, both tensor<2x4x8xf32>, and is repeated.
+/// `tail` does so after the embedding, and `classes` of the 11 logits count. A
+/// `seed` other than 1 keeps inputs away from a kink of the nonlinearity.
 struct Family {
   std::string name;
   std::string block;
@@ -39,7 +39,7 @@ struct Family {
 
 void PrintTo(const Family &family, std::ostream *out) { *out << family.name; }
 
-// $T, $W, $V and $K stand for the types that texts would otherwise repeat.
+// Replaces $T, $W, ... by frequent types.
 std::string expand(std::string text) {
   const std::pair<std::string, std::string> types[] = {
       {"$T", "tensor<2x4x8xf32>"},  {"$W", "tensor<8x8xf32>"},
@@ -52,7 +52,8 @@ std::string expand(std::string text) {
   return text;
 }
 
-// An embedding, two copies of the block, and a head tied to the embedding.
+// Returns a program: the embedding, two layers, and a head tied to the
+// embedding.
 std::string program(const Family &family) {
   const std::string classes =
       "{classes = " + std::to_string(family.classes) + " : i64}";
@@ -97,7 +98,7 @@ protected:
     return options;
   }
 
-  /// The loss, whatever it is the sum of, with one element nudged.
+  /// Returns the loss, over all its terms, with one element changed by `delta`.
   double lossAt(mlir::ModuleOp module, const ir::TensorKey &key,
                 std::int64_t element, double delta) {
     ir::RunOptions options = unperturbed();
@@ -113,8 +114,8 @@ protected:
     return loss;
   }
 
-  /// Five points: the error is of the fourth order in `delta`, far below the
-  /// tolerance, and rounding costs 1e-12 or so.
+  /// Returns the difference quotient of five points. Its error is of fourth
+  /// order in `delta`, far below the tolerance, and rounding adds about 1e-12.
   double quotient(mlir::ModuleOp module, const ir::TensorKey &key,
                   std::int64_t element) {
     const double delta = 1e-4;
@@ -127,7 +128,7 @@ protected:
   mlir::MLIRContext context;
 };
 
-// Both ends and some in between, each once.
+// Returns the first, the last and up to six other elements.
 std::set<std::int64_t> sample(std::int64_t count, std::mt19937_64 &random) {
   std::set<std::int64_t> elements = {0, count - 1};
   for (int i = 0; i < 6; ++i)
@@ -135,7 +136,7 @@ std::set<std::int64_t> sample(std::int64_t count, std::mt19937_64 &random) {
   return elements;
 }
 
-TEST_P(Gradient, IsTheDifferenceQuotient) {
+TEST_P(Gradient, EqualsTheDifferenceQuotient) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(
       program(GetParam()), mlir::ParserConfig(&context));
   ASSERT_TRUE(module);
@@ -165,7 +166,7 @@ TEST_P(Gradient, IsTheDifferenceQuotient) {
 // The families
 //===----------------------------------------------------------------------===//
 
-// x W, for operators that have no parameter of their own.
+// A product with a parameter, for operators without one.
 const std::string kProduct = R"(
   %w = mtp.parameter "h.*.fc.weight" : $W
   %p = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : ($T, $W) -> $T
@@ -194,7 +195,7 @@ Family attention(const std::string &name, const std::string &causal) {
        mask = "h.*.core"} : ($T, $K, $K) -> ($T, $K))"};
 }
 
-// The copies of the block share the table.
+// All layers share the bias table.
 Family biased(const std::string &name, const std::string &causal) {
   Family family = attention(name, causal);
   family.block =
@@ -207,7 +208,7 @@ Family biased(const std::string &name, const std::string &causal) {
   return family;
 }
 
-// Rotated against itself unrotated: a rotation of everything would cancel.
+// The block multiplies x rotated and unrotated, since rotations alone cancel.
 Family rope(const std::string &name, const std::string &form) {
   return {name, kProduct + R"(
   %r = mtp.rope "h.*.rope" (%p) {head_dim = 4 : i64, theta = 10.0 : f64, )" +
@@ -265,7 +266,7 @@ const Family kPositions = {"positions", kProduct + R"(
   %t = mtp.parameter "wpe.weight" : tensor<6x8xf32>
   %y = mtp.position_embedding "wpe" (%x, %t) : ($T, tensor<6x8xf32>) -> $T)"};
 
-// What stands first in a sample, everywhere else that added.
+// Prepends a token to each sample, and reads the first position.
 const Family kFirst = {"first_position", kProduct + R"(
   %c = mtp.parameter "h.*.token.weight" : $V
   %f = mtp.put_first "h.*.token" (%p, %c) : ($T, $V) -> $T
@@ -274,8 +275,8 @@ const Family kFirst = {"first_position", kProduct + R"(
       : (tensor<2x8xf32>, $T) -> $T
   %y = mtp.add "h.*.add" (%s, %f) : $T)"};
 
-// Four experts of two places for eight choices a sample: some get none. A nudge
-// must not change a choice, which the seed sees to.
+// Eight choices per sample of four experts with a capacity of two, so that some
+// are dropped. The seed is such that no perturbation changes a choice.
 Family experts(const std::string &name, const std::string &choice,
                const std::string &more = "", std::uint64_t seed = 1) {
   return {name,

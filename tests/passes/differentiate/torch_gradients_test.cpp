@@ -1,9 +1,9 @@
 //===- torch_gradients_test.cpp - The interpreter and PyTorch agree -------===//
 //
-// The interpreter judges every plan, so something else has to judge it. Each of
-// the tiny models of tests/parity is differentiated and interpreted for the
-// first step of a training run of PyTorch. Loss and gradients must be
-// PyTorch's.
+// The interpreter is the reference for every plan, and PyTorch the reference
+// for the interpreter. Differentiates each tiny model of tests/parity and
+// interprets the first step of PyTorch's training run. Loss and gradients must
+// agree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ protected:
     return std::string("goldens/") + GetParam() + ".json";
   }
 
-  /// The differentiated model of one sample.
+  /// Returns the differentiated model for one sample.
   mlir::OwningOpRef<mlir::ModuleOp> differentiated() {
     std::vector<std::string> errors;
     ir::ShapeOverrides overrides;
@@ -65,7 +65,7 @@ protected:
     return std::move(model->module);
   }
 
-  /// Samples are micro-batches of one, because gradients add up over both.
+  /// Runs each sample as a micro-batch, because gradients accumulate over both.
   ir::RunOptions firstStep() const {
     const Json &parameters = golden.at("parameters");
     const Json &step = golden.at("steps").at(0);
@@ -110,7 +110,7 @@ TEST_P(TorchGradients, EqualTheInterpreters) {
         parameters.at(key.name()).at("gradient");
     const std::vector<double> &found = gradient.ranks.front().data;
     ASSERT_EQ(found.size(), expected.size());
-    // Softmax cancels the bias of all keys: its gradient is rounding error.
+    // Softmax cancels the keys' bias, so that its gradient is rounding error.
     const double scale = std::max(largestOf(expected), 1e-6 * largest);
     for (std::size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(found[i], expected[i], 1e-9 * scale) << "element " << i;

@@ -113,7 +113,7 @@ mtp.update {
 
 // -----
 
-// A tied parameter is accumulated where it is read, each time.
+// A tied parameter is accumulated in every segment that reads it.
 mtp.segment @tied_first () {
   %w = mtp.parameter "w" : tensor<4xf32>
   mtp.backward () {

@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --mtp-verify-gradients -o %t
 // RUN: mtplan-opt %s | diff %t -
 
-// What is complete goes through unchanged.
+// A complete module passes unchanged.
 mtp.segment @first () {
   %w = mtp.parameter "w" : tensor<4xf32>
   mtp.backward () {

@@ -6,8 +6,8 @@ mtp.segment @in () {
   mtp.yield %x : tensor<4x8xf32>
 }
 
-// Queries, keys and values of one input are one batch, and so are the gradients
-// of their weights; another shape and another input are not in it.
+// The query, key and value products of one input are a batch, and so are the
+// gradients of their weights. Products of other shapes or inputs are not.
 // CHECK-LABEL: mtp.segment @attention
 mtp.segment @attention (%x : tensor<4x8xf32>) {
   %wq = mtp.parameter "q" : tensor<8x8xf32>
@@ -36,7 +36,7 @@ mtp.segment @attention (%x : tensor<4x8xf32>) {
     // CHECK: mtp.einsum "dk"{{.*}}mtp.batch = 0
     %dk = mtp.einsum "dk" "bi,bo->io"(%x, %b) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
     mtp.accumulate "k", %dk {mtp.fused = "epilogue"} : tensor<8x8xf32>
-    // It has no epilogue.
+    // This product has no epilogue, unlike the others.
     // CHECK: mtp.einsum "dv"
     // CHECK-NOT: mtp.batch
     // CHECK: mtp.yield
@@ -55,8 +55,8 @@ mtp.segment @in () {
   mtp.yield %x : tensor<4x8xf32>
 }
 
-// A product that reads the result of another, one whose operand is made behind
-// the first, and one whose sum is added to in between stay alone.
+// A product is not batched if it reads the result of another, if its operand is
+// computed after the first product, or if its accumulator changes in between.
 // CHECK-LABEL: mtp.segment @chain
 // CHECK-NOT: mtp.batch
 mtp.segment @chain (%x : tensor<4x8xf32>) {

@@ -2,8 +2,8 @@
 // RUN: FileCheck %s < %t
 // RUN: mtplan-opt --mtp-fuse-bias-gradients --mtp-verify-fused --split-input-file %t | diff - %t
 
-// The sum and its epilogue move behind the product that reads what is summed,
-// past operations that have nothing to do with them.
+// The sum and its epilogue move right after the product that reads the summed
+// tensor, past unrelated operations.
 // CHECK-LABEL: mtp.segment @added
 // CHECK: mtp.einsum "fc.dw"
 // CHECK-NEXT: mtp.accumulate "w"
@@ -26,7 +26,7 @@ mtp.segment @added (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
 
 // -----
 
-// Gradients that are not added up are fused, too.
+// Gradients that are not accumulated are fused, too.
 // CHECK-LABEL: mtp.segment @reduced
 // CHECK: mtp.einsum "fc.dw"
 // CHECK-NEXT: mtp.sum "fc.db"{{.*}}mtp.fused = "bias_gradient"
@@ -47,7 +47,7 @@ mtp.segment @reduced (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
 
 // -----
 
-// One of the two has an epilogue that the other has not.
+// Only one of the product and the sum has an epilogue.
 // CHECK-LABEL: mtp.segment @unlike
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -65,8 +65,8 @@ mtp.segment @unlike (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
 
 // -----
 
-// The two sums of gradients begin in different micro-batches, or one of them
-// does not begin here.
+// The two gradient accumulators have their first terms in different
+// micro-batches, or one of them has its first term elsewhere.
 // CHECK-LABEL: mtp.segment @terms
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -89,7 +89,7 @@ mtp.segment @terms (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>, %dz : tensor<2x
 
 // -----
 
-// The product reads the tensor first, comes after the sum, or adds a bias.
+// The product has the tensor as first operand, follows the sum, or has a bias.
 // CHECK-LABEL: mtp.segment @operands
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -108,7 +108,7 @@ mtp.segment @operands (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>, %c : tensor<
 
 // -----
 
-// The sum that the bias's gradient is added to has another term in between.
+// Another term is added to the bias gradient's accumulator in between.
 // CHECK-LABEL: mtp.segment @between
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {

@@ -2,8 +2,8 @@
 // RUN: FileCheck %s < %t
 // RUN: mtplan-opt --mtp-fuse-epilogues --mtp-verify-fused --split-input-file %t | diff - %t
 
-// An activation and a sum move right behind the product whose result they read;
-// a parameter that the sum reads moves in front of it.
+// An activation and an add move right after the product whose result they read;
+// a parameter that the add reads moves before the product.
 // CHECK-LABEL: mtp.segment @forward
 // CHECK: mtp.einsum "fc1"
 // CHECK-NEXT: mtp.activation "act" {{.*}}mtp.fused = "epilogue"
@@ -34,8 +34,8 @@ mtp.segment @forward (%x : tensor<4x4xf32>) {
 
 // -----
 
-// A sum that reads two products is the epilogue of the first, which moves in
-// front of it, as the second is not made before.
+// An add of two products is the epilogue of the first, which moves after the
+// second and right before the add.
 // CHECK-LABEL: mtp.segment @two
 // CHECK: mtp.einsum "k"
 // CHECK-NEXT: mtp.einsum "q"
@@ -54,8 +54,8 @@ mtp.segment @two (%x : tensor<4x4xf32>) {
 
 // -----
 
-// A result that something else reads, too, is fused with an activation alone,
-// and a product whose result is read before its consumer stays where it is.
+// A result with several uses may only have an activation as its epilogue, and a
+// product whose result is read before the consumer is not moved.
 // CHECK-LABEL: mtp.segment @read
 // CHECK-NOT: mtp.fused
 mtp.segment @in () {
@@ -72,8 +72,8 @@ mtp.segment @read (%x : tensor<4x4xf32>) {
 
 // -----
 
-// Gradients: an activation's behind its operand, sums of gradients, and a sum
-// behind a norm's gradient. Two terms of one sum keep their order.
+// An activation's gradient, gradient accumulation, and an add after a norm's
+// gradient are epilogues. Two terms of one accumulator keep their order.
 // CHECK-LABEL: mtp.segment @backward
 // CHECK: mtp.einsum "fc.dx"
 // CHECK-NEXT: mtp.activation_grad "act.dx"{{.*}}mtp.fused = "epilogue"

@@ -1,4 +1,4 @@
-//===- bridge_test.cpp - Operators in the planner's words -----------------===//
+//===- bridge_test.cpp - Operators in the planner's graph -----------------===//
 
 #include <map>
 #include <set>
@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "planner/graph/op_graph.h"
+#include "tests/planner/graph_check.h"
 #include "tests/passes/verify/random_plan.h"
 
 namespace mtplan::passes {
@@ -14,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using Variants = std::map<std::string, std::set<std::string>>;
 
-// By kind, of all operators that have one.
+// Returns the variants of a family's operators, by kind of operator.
 Variants variantsOf(const Family &family) {
   Variants variants;
   for (const planner::SegmentGraph &segment : Step(family, 1, 1).graph.segments)
@@ -24,7 +25,7 @@ Variants variantsOf(const Family &family) {
   return variants;
 }
 
-TEST(Bridge, SaysWhichFunctionAndWhetherAttentionDrops) {
+TEST(Bridge, VariantsNameTheActivationAndAttentionDropout) {
   EXPECT_EQ(variantsOf({"tiny-gpt2"}),
             (Variants{{"activation", {"gelu_tanh"}},
                       {"activation_grad", {"gelu_tanh"}},
@@ -37,7 +38,7 @@ TEST(Bridge, SaysWhichFunctionAndWhetherAttentionDrops) {
   EXPECT_THAT(variantsOf({"tiny-llama"}), ElementsAre());
 }
 
-// "who follows whom", of a segment.
+// Returns "<operator> follows <fused operand>" for a segment's fused operators.
 std::vector<std::string> followersOf(const Family &family, std::size_t s) {
   std::vector<std::string> pairs;
   const planner::SegmentGraph segment = Step(family, 1, 1).graph.segments.at(s);
@@ -52,9 +53,9 @@ std::vector<std::string> followersOf(const Family &family, std::size_t s) {
   return pairs;
 }
 
-// What codegen writes as one instruction, where that may be one kernel. In
-// GPT-2 dropout stands between a projection and the stream.
-TEST(Bridge, SaysWhatFollowsAnother) {
+// The pairs are those that codegen fuses into one instruction. In GPT-2,
+// dropout is between a projection and the residual add.
+TEST(Bridge, MarksFusedConsumers) {
   EXPECT_THAT(followersOf({"tiny-gpt2"}, 1),
               ElementsAre("h.*.attn.add follows h.*.attn.drop",
                           "h.*.mlp.act follows h.*.mlp.fc1",

@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --mtp-verify-layouts | FileCheck %s
 
-// A sound plan goes through as it is; a scalar input is one number on every
-// rank and may be read anyhow.
+// A valid plan passes unchanged. A scalar input has the same value on every
+// rank and may be read in any layout.
 
 // CHECK-LABEL: mtp.segment @sound
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 1, "tp" = 2>} {

@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --split-input-file --verify-diagnostics --mtp-verify-layouts
 // RUN: not mtplan-opt %s --split-input-file --mtp-verify-layouts
 
-// In place, a gradient must lie as the parameter does.
+// An update in place needs a gradient in the layout of the parameter.
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
 mtp.segment @s () attributes {layouts = []} {
@@ -18,7 +18,7 @@ mtp.update {
 
 // -----
 
-// With a state of its own, as that state does.
+// A state in another layout needs a gradient in the layout of the state.
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
 mtp.segment @s () attributes {layouts = []} {
@@ -37,7 +37,7 @@ mtp.update {
 
 // -----
 
-// What is stored is whole where the parameter is.
+// A stored tensor has the layout of the parameter.
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
 mtp.segment @s () attributes {layouts = []} {

@@ -1,7 +1,7 @@
 // RUN: mtplan-opt --mtp-fuse-epilogues --mtp-batch-products --mtp-place-memory --split-input-file %s | FileCheck %s
 
-// The operands of a batch lie in the order of its products, although the second
-// one's is made first.
+// The operands of a batch are adjacent, in the order of its products, although
+// the second product's operand is computed first.
 // CHECK-LABEL: mtp.segment @h
 // CHECK: mtp.scale "h.a"
 // CHECK-SAME: #mtp.place<arena = "workspace", offset = [[#%u,AT:]],
@@ -39,7 +39,7 @@ module attributes {mtp.partitioned, mtp.micro_batches = 1 : i64,
 
 // -----
 
-// Products of which one is over before the other's operand is made are no batch.
+// Products are no batch if one ends before the other's operand is computed.
 // CHECK-LABEL: mtp.segment @h
 // CHECK: mtp.scale "h.a"
 // CHECK-SAME: #mtp.place<arena = "workspace", offset = [[#%u,AT:]],
@@ -73,8 +73,8 @@ module attributes {mtp.partitioned, mtp.micro_batches = 1 : i64,
 
 // -----
 
-// A batch for whose row there is no room without a larger workspace is given up:
-// the operands of the two products are never alive beside the large value.
+// A batch is dropped if adjacent operands would need a larger workspace. The
+// operands of the two products are never alive together with the large value.
 // CHECK-LABEL: mtp.segment @h
 // CHECK: mtp.einsum "h.dv"
 // CHECK-NOT: mtp.batch

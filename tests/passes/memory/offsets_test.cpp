@@ -1,4 +1,4 @@
-//===- offsets_test.cpp - Offsets for values that live by turns -----------===//
+//===- offsets_test.cpp - Offsets for values with lifetimes ---------------===//
 
 #include <algorithm>
 #include <random>
@@ -10,7 +10,7 @@
 namespace mtplan::passes {
 namespace {
 
-TEST(Offsets, ThoseThatDoNotMeetShare) {
+TEST(Offsets, AreSharedByBuffersWithDisjointLifetimes) {
   Offsets offsets = assignOffsets({{0, 1, 100}, {2, 3, 60}, {1, 2, 50}}, 10);
   EXPECT_EQ(offsets.at, (std::vector<std::int64_t>{0, 0, 100}));
   EXPECT_EQ(offsets.total, 150);

@@ -1,10 +1,10 @@
 // RUN: mtplan-opt --mtp-overlap-reductions --mtp-place-memory %s | FileCheck %s
 // RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s --check-prefix=AFTER
 
-// The shard of a copy's gradient is where the gradient of the next copy was,
-// with room for the last copy's shard. A gradient that is first summed over an
-// axis over which layers have other traffic, and one that all copies share,
-// leave their shards where activations were.
+// The shard of a layer's gradient reuses the bytes of the next layer's
+// gradient; the last layer's shard has its own. A gradient that is first summed
+// over an axis over which layers also communicate, and one that all layers
+// share, have their shards in memory of activations.
 // CHECK: mtp.accumulated "h.*.a"
 // CHECK-SAME: mtp.places = [#mtp.place<arena = "gradients", offset = 0, size = 1024, entries = 3, entry_stride = 1024
 // CHECK: mtp.reduce_scatter

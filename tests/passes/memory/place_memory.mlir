@@ -2,9 +2,9 @@
 // RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
 // RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory="gradient-bytes=4 offload-optimizer" %s | FileCheck %s --check-prefix=HOST
 
-// Two copies, two micro-batches in flight. What a copy is handed is saved, an
-// entry a copy and a slot a micro-batch; what it hands on is the next entry. The
-// workspace is all the program's: no gradient is on its way.
+// Two layers, two micro-batches in flight. A layer's input is saved, with an
+// entry per layer and a slot per micro-batch; its output is the next entry. The
+// program may use all of the workspace, because no gradient is passed on.
 // CHECK: mtp.segment @h repeat 2
 // CHECK-SAME: mtp.places = [#mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 0, step = 1, type = bf16>]
 // CHECK: mtp.parameter "h.*.w"
@@ -14,8 +14,8 @@
 // CHECK: mtp.add "h.*.add"
 // CHECK-SAME: #mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 1, step = 1,
 
-// The gradient that comes and the one that goes take turns in two entries, the
-// last copy first; the sum over tp is taken in place.
+// The incoming and the outgoing gradient alternate between two entries, from
+// the last layer on; the sum over tp is in place.
 // CHECK: mtp.backward
 // CHECK-SAME: #mtp.place<arena = "workspace", offset = {{[0-9]+}}, size = 128, entries = 2, entry_stride = 256, slots = 1, slot_stride = 0, entry = 1, step = -1,
 // CHECK: mtp.einsum "h.*.fc.dx"
@@ -27,12 +27,12 @@
 // WIDE: mtp.accumulate "h.*.w"
 // WIDE-SAME: #mtp.place<arena = "gradients", offset = 0, size = 256, entries = 2, {{.*}} type = f32>
 
-// A master, as the weight is narrow, and two moments, in single precision.
+// A master weight, because the weight is bf16, and two moments, all in f32.
 // CHECK: mtp.adamw
 // CHECK-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "optimizer", offset = 0, size = 256, {{.*}} type = f32>, #mtp.place<arena = "optimizer", offset = 512, {{.*}}>, #mtp.place<arena = "optimizer", offset = 1024, {{.*}}>]
 
-// Offloaded they are the host's, and beside them what comes, as wide as the sum
-// of gradients, and what goes, as wide as the weight.
+// Offload puts them in the host arena, with a buffer for the incoming gradient,
+// in the accumulator's type, and one for the outgoing weight, in its type.
 // HOST: mtp.adamw
 // HOST-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "host", offset = 0, size = 256, entries = 2, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 512, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1024, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1536, size = 256, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 2048, size = 128, {{.*}} type = bf16>]
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned,

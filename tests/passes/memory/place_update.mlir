@@ -1,9 +1,9 @@
 // RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s
 
-// Pieces of a segment's parameters are updated and gathered without waiting for
-// each other: they lie side by side. The segment needs 512 bytes of workspace,
-// two pieces; the third parameter is another program's, and begins anew. So is
-// the one that has no copies, as what it is of is another.
+// Shards of a segment's parameters have disjoint memory, so that updates and
+// all-gathers need not wait for each other. The workspace is 512 bytes, enough
+// for two shards, so that the third parameter is in another program, at offset
+// 0. The parameter that is not repeated is in a program of its own, too.
 // CHECK: mtp.input "x"
 // CHECK-SAME: #mtp.place<arena = "workspace", offset = 0, size = 128
 // CHECK: mtp.einsum "h.*.fc"

@@ -3,7 +3,7 @@
 // RUN: mtplan-opt --mtp-begin-sums --split-input-file %t | diff - %t
 // RUN: mtplan-opt --mtp-begin-sums=sums-per-use --split-input-file %s | FileCheck %s --check-prefix=USE
 
-// Micro-batch 1 goes backward first; the second of two adders always adds.
+// Micro-batch 1 runs backward first, and the second of two adders always adds.
 // CHECK-LABEL: mtp.segment @h
 // CHECK: mtp.accumulate "h.*.w", %{{.+}} {mtp.first_term = array<i64: 1>}
 // CHECK-NEXT: mtp.accumulate "h.*.w", %{{[a-z0-9]+}} :
@@ -28,7 +28,7 @@ module attributes {mtp.tasks = [array<i64: 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0>]}
 
 // -----
 
-// All layers add to one sum, which the last copy, number 7, begins.
+// All layers add to one sum, whose first term is that of the last layer, 7.
 // CHECK-LABEL: mtp.segment @shared
 // CHECK: mtp.accumulate "w", %{{.+}} {mtp.first_term = array<i64: 0, 7>}
 module attributes {mtp.tasks = [array<i64: 0, 0, 0, 1, 0, 0>]} {
@@ -51,8 +51,8 @@ module attributes {mtp.tasks = [array<i64: 0, 0, 0, 1, 0, 0>]} {
 
 // -----
 
-// The head, whose backward runs first, begins the sum of a tied weight; with
-// sums by use each segment begins its own.
+// The head, whose backward runs first, has the first term of a tied weight;
+// with one sum per use, each segment has the first term of its own.
 // CHECK-LABEL: mtp.segment @embed
 // CHECK: mtp.accumulate "w", %{{[a-z0-9]+}} :
 // CHECK-LABEL: mtp.segment @head

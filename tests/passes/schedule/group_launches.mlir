@@ -2,7 +2,7 @@
 // RUN: mtplan-opt --mtp-assign-streams --mtp-group-collectives --mtp-batch-updates --mtp-group-collectives --mtp-batch-updates --split-input-file %s | FileCheck %s
 
 // Consecutive collectives over one axis are one launch, and so are consecutive
-// updates. Another axis and another layer's copies begin anew.
+// updates. Another axis or another range of layers begins a new launch.
 // CHECK: mtp.update
 // CHECK: mtp.reduce_scatter {{.*}}cause "h.*.a"{{.*}}mtp.batch = 0
 // CHECK: mtp.reduce_scatter {{.*}}cause "h.*.b"{{.*}}mtp.batch = 0
@@ -52,9 +52,9 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "cp" = 2>, mtp.partitioned,
 
 // -----
 
-// A second hop right behind its first waits for it and is not in its launch; a
-// collective whose operand is made behind the first one's operand, on another
-// stream, stays alone, too.
+// A collective that reads the result of the previous one waits for it and is
+// not in its launch. Nor is a collective whose operand is computed on another
+// stream after that of the first.
 // CHECK-LABEL: mtp.segment @chain
 // CHECK-NOT: mtp.batch
 // CHECK: mtp.update

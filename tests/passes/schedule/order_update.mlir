@@ -2,8 +2,8 @@
 // RUN: mtplan-opt --mtp-order-update --mtp-order-update --split-input-file %s | FileCheck %s
 // RUN: mtplan-opt --mtp-order-update=offload-optimizer --split-input-file %s | FileCheck %s --check-prefix=HOST
 
-// Gradients come before weights. First hops are in order and second hops in
-// reverse; updates are consecutive, and gathers are in reverse.
+// Gradients are reduced before weights are gathered. First reductions are in
+// order, second ones reversed; updates are consecutive, and gathers reversed.
 // CHECK: mtp.update
 // CHECK-NEXT: mtp.accumulated "h.*.a"
 // CHECK-NEXT: mtp.accumulated "h.*.b"
@@ -53,8 +53,8 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "cp" = 2>, mtp.partitioned,
 
 // -----
 
-// Reductions that overlap the backward come first, in the reverse order in
-// which their gradients are ready.
+// Reductions that overlap the backward come first, in the reverse of the order
+// in which their gradients are ready.
 // CHECK: mtp.update
 // CHECK-NEXT: mtp.accumulated "h.*.a"
 // CHECK-NEXT: mtp.accumulated "h.*.b"

@@ -1,9 +1,9 @@
 // RUN: mtplan-opt --mtp-overlap-reductions --split-input-file %s | FileCheck %s
 // RUN: mtplan-opt --mtp-overlap-reductions --mtp-overlap-reductions --split-input-file %s | FileCheck %s
 
-// An all-reduce and a first scatter over replicas run beside the backward of
-// their segment. A second hop follows over replicas only; a scatter that is not
-// the first over replicas stays; so do a loss and what other stages sum.
+// A gradient's first collective overlaps the backward of its segment. A second
+// one does if it is an all-reduce over a replica axis, which cp is not. A
+// second reduce-scatter and the reduction of the loss stay in the update.
 // CHECK: mtp.update
 // CHECK: mtp.all_reduce {{.*}}cause "h.*.a" {mtp.overlapped = "h"}
 // CHECK: mtp.reduce_scatter {{.*}}cause "h.*.b" {mtp.overlapped = "h"}
@@ -61,9 +61,9 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "zero" = 2, "cp" = 2>, mtp.par
 
 // -----
 
-// A weight that two segments use is reduced beside the one whose backward comes
-// last if both add to one sum, and in the update if each has its own. A weight
-// that all copies of a layer share stays, for its sum ends with the last copy.
+// A weight of two segments is reduced beside the one whose backward is last if
+// both add to one sum, and in the update if each has its own sum. A weight that
+// all layers share is reduced in the update, since the last layer ends its sum.
 // CHECK: mtp.update
 // CHECK: mtp.all_reduce {{.*}}cause "table" {mtp.overlapped = "embed"}
 // CHECK: mtp.all_reduce {{.*}}cause "tied" :

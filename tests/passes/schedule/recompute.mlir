@@ -3,7 +3,7 @@
 // RUN: mtplan-opt %s --mtp-differentiate --mtp-recompute --mtp-verify-gradients
 // RUN: not mtplan-opt %s --mtp-recompute="what=some" 2>&1 | FileCheck %s --check-prefix=SOME
 
-// SOME: what is recomputed may be full or selective, not "some"
+// SOME: recomputes full or selective, not "some"
 
 mtp.segment @embed () {
   %w = mtp.parameter "wte.weight" : tensor<16x8xf32>
@@ -12,20 +12,20 @@ mtp.segment @embed () {
   mtp.yield %x : tensor<1x4x8xf32>
 }
 
-// One attention with dropout and one residual: of forward, backward reads the
-// norm's input, q, k, v, and the core's two results.
+// An attention with dropout and a residual. Backward reads the norm's input, q,
+// k, v, and the two results of the attention core.
 //
 // FULL-LABEL: mtp.segment @h repeat 2
 // FULL-SAME: (%[[X:.+]]: tensor<1x4x8xf32>)
 // FULL: %[[GAMMA:.+]] = mtp.parameter "h.*.ln.weight"
 // FULL: mtp.backward (%[[DY:.+]]: tensor<1x4x8xf32>) {
-// All that is made again is made of the argument and of weights.
+// Recomputation starts from the argument and the weights.
 // FULL-NEXT: %[[N:.+]] = mtp.rms_norm "h.*.ln.again"(%[[X]], %[[GAMMA]])
 // FULL-NEXT: %[[Q:.+]] = mtp.einsum "h.*.q.again" "bsi,io->bso"(%[[N]], %{{.+}})
 // FULL-NEXT: %[[K:.+]] = mtp.einsum "h.*.k.again" "bsi,io->bso"(%[[N]], %{{.+}})
 // FULL-NEXT: %[[V:.+]] = mtp.einsum "h.*.v.again" "bsi,io->bso"(%[[N]], %{{.+}})
 // FULL-NEXT: %[[A:.+]], %[[LSE:.+]] = mtp.attention "h.*.core.again"(%[[Q]], %[[K]], %[[V]]) {causal = true, head_dim = 4 : i64, mask = "h.*.core", rate = 1.000000e-01 : f64
-// The projection's result and the sum after it are read by nothing here.
+// The projection and the add are not recomputed: backward does not read them.
 // FULL-NOT: h.*.proj.again
 // FULL-NOT: h.*.add.again
 // FULL: mtp.attention_grad "h.*.core.grad"(%[[Q]], %[[K]], %[[V]], %[[A]], %[[LSE]], %{{.+}})
@@ -39,7 +39,7 @@ mtp.segment @embed () {
 // CORE: %[[A:.+]], %[[LSE:.+]] = mtp.attention "h.*.core"
 // CORE: mtp.backward
 // CORE-NOT: %[[LSE]]
-// The core alone runs again, right before it is needed.
+// Only the core is recomputed, right before its gradient.
 // CORE: mtp.einsum "h.*.proj.dw" {{.*}}(%[[A]],
 // CORE: %[[A2:.+]], %[[LSE2:.+]] = mtp.attention "h.*.core.again"(%[[Q]], %[[K]], %[[V]])
 // CORE-NEXT: mtp.attention_grad "h.*.core.grad"(%[[Q]], %[[K]], %[[V]], %[[A2]], %[[LSE2]], %{{.+}})
@@ -61,7 +61,7 @@ mtp.segment @h repeat 2 (%x : tensor<1x4x8xf32>) {
   mtp.yield %y : tensor<1x4x8xf32>
 }
 
-// What is there once keeps everything.
+// A segment that is not repeated is not recomputed.
 // FULL-LABEL: mtp.segment @head
 // FULL-NOT: again
 mtp.segment @head (%x : tensor<1x4x8xf32>) {

@@ -2,8 +2,8 @@
 // RUN: FileCheck %s < %t
 // RUN: mtplan-opt --mtp-separate-carried %t | diff - %t
 
-// A parameter, a value that is yielded twice and an argument that moves are
-// copied; an argument that stays, and what is made here, are not.
+// A yielded parameter, a value that is yielded twice and an argument at another
+// position are copied. An argument at its position and a new value are not.
 // CHECK: mtp.segment @h (%[[X:.+]]: {{.*}}, %[[Y:.+]]: {{.*}}, %[[Z:.+]]: {{.*}})
 // CHECK: %[[W:.+]] = mtp.parameter
 // CHECK: %[[S:.+]] = mtp.scale "s"

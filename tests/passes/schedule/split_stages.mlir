@@ -1,8 +1,8 @@
 // RUN: mtplan-opt %s --mtp-split-stages --mtp-verify-stages | FileCheck %s
 // RUN: mtplan-opt %s --mtp-split-stages --mtp-split-stages | FileCheck %s
 
-// Three chunks on three stages. What the first hands on passes the second by to
-// be read by the third; the table is read by the first and by the third.
+// Three chunks on three stages. A value of the first passes through the second,
+// unused, to the third; the first and the third read the table.
 
 // CHECK: module attributes {mtp.mesh = #mtp.mesh<"pp" = 3, "tp" = 2>, mtp.partitioned} {
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned, mtp.stages = 3 : i64} {
@@ -19,7 +19,7 @@ mtp.segment @embed chunk 0 () {
   mtp.yield %w, %e : tensor<4x2xf32>, tensor<2xf32>
 }
 
-// A gradient may be in another layout than its value, and so smaller.
+// A gradient may have another layout than its value, and so be smaller.
 // CHECK: mtp.segment @send_0_ chunk 0 (%[[X:.*]]: tensor<4x2xf32>, %[[E:.*]]: tensor<2xf32>) {
 // CHECK-NEXT:   mtp.send "carried_1.0", %[[X]] to 1 : tensor<4x2xf32>
 // CHECK-NEXT:   mtp.send "carried_1.1", %[[E]] to 1 : tensor<2xf32>
@@ -51,8 +51,8 @@ mtp.segment @send_0 repeat 2 chunk 1 (%x : tensor<4x2xf32>, %e : tensor<2xf32>) 
   mtp.yield %x, %e : tensor<4x2xf32>, tensor<2xf32>
 }
 
-// The name is taken, by a segment that only looks like one of these. What
-// passed chunk 1 by is sent on.
+// Another segment has the name send_1_ already. A value that chunk 1 does not
+// use is sent on.
 // CHECK: mtp.segment @send_1 chunk 1 (
 // CHECK-NEXT: mtp.send "carried_2.0", %{{.*}} to 2 : tensor<4x2xf32>
 // CHECK-NEXT: mtp.send "carried_2.1", %{{.*}} to 2 : tensor<2xf32>
@@ -73,8 +73,8 @@ mtp.segment @head chunk 2 (%x : tensor<4x2xf32>, %e : tensor<2xf32>) {
   mtp.yield
 }
 
-// Every stage updates what it holds, and what two hold is summed over the two,
-// as late, and so as small, as it can be.
+// Every stage updates its parameters. A tied gradient is summed over its two
+// stages as late as possible, when it is smallest.
 // CHECK:      mtp.update on 0 {
 // CHECK-NEXT:   %[[G:.*]] = mtp.accumulated "wte.weight" : tensor<4x2xf32>
 // CHECK-NEXT:   %[[P:.*]] = mtp.reduce_scatter %[[G]] over "tp" dim 0

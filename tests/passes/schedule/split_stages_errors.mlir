@@ -40,7 +40,6 @@ mtp.segment @b chunk 2 () {
 
 // -----
 
-// expected-error @below {{has 3 chunks, which cannot be dealt out evenly to 2 stages}}
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned, mtp.stages = 2 : i64} {
 mtp.segment @a chunk 0 () {
   mtp.yield
@@ -48,6 +47,7 @@ mtp.segment @a chunk 0 () {
 mtp.segment @b chunk 1 () {
   mtp.yield
 }
+// expected-error @below {{is in the last of 3 chunks, which is not a multiple of the 2 stages}}
 mtp.segment @c chunk 2 () {
   mtp.yield
 }
@@ -55,7 +55,7 @@ mtp.segment @c chunk 2 () {
 
 // -----
 
-// One copy of one label on two stages.
+// One layer of a label is on two stages.
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned, mtp.stages = 2 : i64} {
 mtp.segment @a repeat 2 chunk 0 () {
   %x = mtp.parameter "h.*.x" : tensor<2xf32>
@@ -75,7 +75,7 @@ mtp.update {
 
 // -----
 
-// A sum of what is on one stage with what is on another.
+// A sum has terms on two stages.
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned, mtp.stages = 2 : i64} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -90,7 +90,7 @@ mtp.segment @b chunk 1 () {
 mtp.update {
   %s = mtp.accumulated "s" : tensor<2xf32>
   %t = mtp.accumulated "t" : tensor<2xf32>
-  // expected-error @below {{joins values that no stage has all of}}
+  // expected-error @below {{reads values that no single stage has}}
   %u = mtp.add "u" (%s, %t) : tensor<2xf32>
   mtp.result "u", %u : tensor<2xf32>
 }

@@ -11,7 +11,7 @@ module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   mtp.yield
 }
-// expected-error @below {{has no chunk, but the mesh has an axis of stages}}
+// expected-error @below {{has no chunk, but the module has 2 stages}}
 mtp.segment @b () {
   mtp.yield
 }
@@ -23,7 +23,7 @@ module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   mtp.yield
 }
-// expected-error @below {{is of chunk 2 after chunk 0}}
+// expected-error @below {{is of chunk 2, needs 0 or 1}}
 mtp.segment @b chunk 2 () {
   mtp.yield
 }
@@ -32,7 +32,7 @@ mtp.segment @b chunk 2 () {
 // -----
 
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
-// expected-error @below {{hands 1 values to another stage, which only mtp.send can}}
+// expected-error @below {{yields 1 values to another stage, which only mtp.send can}}
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
   mtp.yield %x : tensor<2xf32>
@@ -52,7 +52,7 @@ mtp.segment @a chunk 0 () {
   }
   mtp.yield
 }
-// expected-error @below {{hands 1 gradients to another stage, which only mtp.send can}}
+// expected-error @below {{yields 1 gradients to another stage, which only mtp.send can}}
 mtp.segment @b chunk 1 () {
   %x = mtp.parameter "x" : tensor<2xf32>
   mtp.backward () {
@@ -67,7 +67,7 @@ mtp.segment @b chunk 1 () {
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
-  // expected-error @below {{sends "m", which nobody receives}}
+  // expected-error @below {{sends "m", which no operator receives}}
   mtp.send "m", %x to 1 : tensor<2xf32>
   mtp.yield
 }
@@ -83,7 +83,7 @@ mtp.segment @a chunk 0 () {
   mtp.yield
 }
 mtp.segment @b chunk 1 () {
-  // expected-error @below {{receives "m", which nobody sends}}
+  // expected-error @below {{receives "m", which no operator sends}}
   %m = mtp.receive "m" from 0 : tensor<2xf32>
   mtp.yield
 }
@@ -96,7 +96,7 @@ mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
   // expected-note @below {{the other end is here}}
   mtp.send "m", %x to 1 : tensor<2xf32>
-  // expected-error @below {{sends what is sent already}}
+  // expected-error @below {{sends a message that another operator sends}}
   mtp.send "m", %x to 1 : tensor<2xf32>
   mtp.yield
 }
@@ -116,7 +116,7 @@ mtp.segment @a chunk 0 () {
 mtp.segment @b chunk 1 () {
   // expected-note @below {{the other end is here}}
   %m = mtp.receive "m" from 0 : tensor<2xf32>
-  // expected-error @below {{receives what another one does}}
+  // expected-error @below {{receives a message that another operator receives}}
   %n = mtp.receive "m" from 0 : tensor<2xf32>
   mtp.yield
 }
@@ -196,7 +196,7 @@ mtp.segment @c chunk 2 () {
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
-  // expected-error @below {{is of one half, its other end of the other}}
+  // expected-error @below {{is in one half of its segment, and its other end in the other}}
   mtp.send "m", %x to 1 : tensor<2xf32>
   mtp.yield
 }
@@ -308,7 +308,7 @@ mtp.update on 1 {
 
 // -----
 
-// A tied gradient that is not summed.
+// A tied gradient is not summed over its stages.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -414,7 +414,7 @@ mtp.update on 0 {
 
 // -----
 
-// Two sums that two stages come to in two orders.
+// Two stages have their two sums in different orders.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -432,7 +432,7 @@ mtp.segment @b chunk 1 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "x" : tensor<2xf32>
-  // expected-note @below {{but of another stage of its group it is this one}}
+  // expected-note @below {{the corresponding sum of another stage is here}}
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "x" : tensor<2xf32>
   mtp.adamw "x", %s : tensor<2xf32>
   %h = mtp.accumulated "y" : tensor<2xf32>

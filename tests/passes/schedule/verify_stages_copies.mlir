@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --split-input-file --verify-diagnostics --mtp-verify-stages
 // RUN: not mtplan-opt %s --split-input-file --mtp-verify-stages
 
-// The label is updated, but only the first of the two copies.
+// The update has only the first of the two layers of the label.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @h repeat 2 chunk 0 () {
   // expected-error @below {{is read on stage 0, which does not update copy 1 of it}}
@@ -20,7 +20,7 @@ mtp.update on 0 {
 
 // -----
 
-// A stage with two chunks, whose ranges of copies meet in the update.
+// A stage has two chunks, whose layers are adjacent and updated together.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @h repeat 2 chunk 0 () {
   %w = mtp.parameter "h.*.w" : tensor<2xf32>
@@ -68,7 +68,7 @@ mtp.update on 0 {
 
 // -----
 
-// What is no number of a copy is no range of its own: "x" is of both stages.
+// A label without a layer number has no ranges: both stages have all of "x".
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a repeat 2 chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -93,7 +93,7 @@ mtp.update on 1 {
 
 // -----
 
-// Both parameters are tied, and one stage takes one's gradient for the other's.
+// Both parameters are tied, and one stage exchanges their gradients.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -131,7 +131,7 @@ mtp.update on 1 {
 
 // -----
 
-// An updated piece that nothing stores updates nothing.
+// An updated shard that is not stored is no update.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2, "dp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   // expected-error @below {{is read on stage 0, which does not update it}}

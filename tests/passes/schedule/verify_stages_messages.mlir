@@ -1,12 +1,12 @@
 // RUN: mtplan-opt %s --split-input-file --verify-diagnostics --mtp-verify-stages
 // RUN: not mtplan-opt %s --split-input-file --mtp-verify-stages
 
-// Chunk 1 would be of stage 1, but there is none for stage 2.
+// Two chunks cannot be assigned to three stages: stage 2 has none.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 3>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   mtp.yield
 }
-// expected-error @below {{is of the last of 2 chunks, which cannot be dealt out evenly to 3 stages}}
+// expected-error @below {{is in the last of 2 chunks, which is not a multiple of the 3 stages}}
 mtp.segment @b chunk 1 () {
   mtp.yield
 }
@@ -14,7 +14,7 @@ mtp.segment @b chunk 1 () {
 
 // -----
 
-// Backward, the last segment goes first: "p", "q" and then "m" are sent, but
+// In backward, the last segment runs first: "p", "q" and then "m" are sent, but
 // "q", "m" and then "p" received. In the order of the text they would agree.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
@@ -55,7 +55,7 @@ mtp.segment @d chunk 1 () {
 
 // -----
 
-// Two gradients of one type, each for the other's value.
+// Two gradients of the same type are exchanged.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
@@ -68,11 +68,11 @@ mtp.segment @a chunk 0 () {
   mtp.yield %x, %y : tensor<2xf32>, tensor<2xf32>
 }
 mtp.segment @send chunk 0 (%x : tensor<2xf32>, %y : tensor<2xf32>) {
-  // expected-note @below {{which goes out here}}
+  // expected-note @below {{the value is sent here}}
   mtp.send "x", %x to 1 : tensor<2xf32>
   mtp.send "y", %y to 1 : tensor<2xf32>
   mtp.backward () {
-    // expected-error @below {{is handed on as the gradient of argument 1, but is that of argument 0}}
+    // expected-error @below {{is yielded as the gradient of argument 1, but is that of argument 0}}
     %dx = mtp.receive "x.grad" from 1 : tensor<2xf32>
     %dy = mtp.receive "y.grad" from 1 : tensor<2xf32>
     mtp.yield %dy, %dx : tensor<2xf32>, tensor<2xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s --split-input-file --mtp-verify-stages | FileCheck %s
 
-// Without a pipeline there is nothing to object to.
+// A module without a pipeline passes.
 // CHECK: mtp.segment @alone
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned} {
 mtp.segment @alone () {
@@ -10,8 +10,8 @@ mtp.segment @alone () {
 
 // -----
 
-// Messages of two directions are two queues, and a sum over all stages needs no
-// names.
+// Messages in the two directions are separate queues, and a sum over all stages
+// needs no list of stages.
 // CHECK: mtp.segment @a chunk 0
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
@@ -50,8 +50,8 @@ mtp.update on 1 {
 
 // -----
 
-// Backward the last segment of a chunk goes first; and what went out to two
-// places gets a sum of gradients, whose order is free.
+// In backward, the last segment of a chunk runs first. The two gradients of a
+// value that was sent twice are added in either order.
 // CHECK: mtp.segment @c chunk 0
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @c chunk 0 () {

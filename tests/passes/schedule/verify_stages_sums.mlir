@@ -1,7 +1,7 @@
 // RUN: mtplan-opt %s --split-input-file --verify-diagnostics --mtp-verify-stages
 // RUN: not mtplan-opt %s --split-input-file --mtp-verify-stages
 
-// Sums over all stages, which therefore need not name them, in two orders.
+// Two stages have sums over all stages, without lists, in different orders.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -17,7 +17,7 @@ mtp.segment @b chunk 1 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
-  // expected-note @below {{but of another stage of its group it is this one}}
+  // expected-note @below {{the corresponding sum of another stage is here}}
   %s = mtp.all_reduce %g over "pp" cause "s" : tensor<2xf32>
   %h = mtp.accumulated "t" : tensor<2xf32>
   %t = mtp.all_reduce %h over "pp" cause "t" : tensor<2xf32>
@@ -33,7 +33,7 @@ mtp.update on 1 {
 
 // -----
 
-// A stage that holds a term but does not come to the sum.
+// A stage has a term but does not take part in the sum.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -47,14 +47,14 @@ mtp.segment @b chunk 1 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
-  // expected-error @below {{waits for stage 1, which comes to the end of its 0 sums without it}}
+  // expected-error @below {{waits for stage 1, which ends after 0 sums without this one}}
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "s" : tensor<2xf32>
 }
 }
 
 // -----
 
-// One sum fewer on the stage that comes later.
+// The later stage has one sum fewer.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -72,7 +72,7 @@ mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "s" : tensor<2xf32>
   %h = mtp.accumulated "t" : tensor<2xf32>
-  // expected-error @below {{waits for stage 1, which comes to the end of its 1 sums without it}}
+  // expected-error @below {{waits for stage 1, which ends after 1 sums without this one}}
   %t = mtp.all_reduce %h over "pp" among [0, 1] cause "t" : tensor<2xf32>
 }
 mtp.update on 1 {
@@ -83,7 +83,7 @@ mtp.update on 1 {
 
 // -----
 
-// Every pair of stages has one sum, and every stage begins with another pair.
+// Each pair of stages has a sum, and each stage begins with another pair.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 3>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -105,7 +105,7 @@ mtp.segment @c chunk 2 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
-  // expected-error @below {{waits for stages which wait for it elsewhere}}
+  // expected-error @below {{deadlocks: stages of its group wait at other sums}}
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "s" : tensor<2xf32>
   %k = mtp.accumulated "u" : tensor<2xf32>
   %u = mtp.all_reduce %k over "pp" among [0, 2] cause "u" : tensor<2xf32>
@@ -164,7 +164,7 @@ mtp.segment @b chunk 1 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
-  // expected-note @below {{but of another stage of its group it is this one}}
+  // expected-note @below {{the corresponding sum of another stage is here}}
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "s" : tensor<2xf32>
 }
 mtp.update on 1 {
@@ -176,7 +176,7 @@ mtp.update on 1 {
 
 // -----
 
-// The causes agree, but not what is summed.
+// The causes agree, but the summed accumulators differ.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -192,7 +192,7 @@ mtp.segment @b chunk 1 () {
 }
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
-  // expected-note @below {{but of another stage of its group it is this one}}
+  // expected-note @below {{the corresponding sum of another stage is here}}
   %s = mtp.all_reduce %g over "pp" among [0, 1] cause "s" : tensor<2xf32>
 }
 mtp.update on 1 {
@@ -204,7 +204,7 @@ mtp.update on 1 {
 
 // -----
 
-// One stage brings whole terms to the sum, the other what a rank of it has.
+// One stage has terms reduced over tp, the other terms of single ranks.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2, "tp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -219,7 +219,7 @@ mtp.segment @b chunk 1 () {
 mtp.update on 0 {
   %g = mtp.accumulated "s" : tensor<2xf32>
   %p = mtp.all_reduce %g over "tp" cause "s" : tensor<2xf32>
-  // expected-note @below {{but of another stage of its group it is this one}}
+  // expected-note @below {{the corresponding sum of another stage is here}}
   %s = mtp.all_reduce %p over "pp" among [0, 1] cause "s" : tensor<2xf32>
 }
 mtp.update on 1 {
@@ -231,7 +231,7 @@ mtp.update on 1 {
 
 // -----
 
-// In a segment a sum would be over what stages have for one micro-batch each.
+// In a segment, a sum over stages would mix different micro-batches.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>

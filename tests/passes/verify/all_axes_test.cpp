@@ -1,8 +1,7 @@
-//===- all_axes_test.cpp - Random plans over everything at once -----------===//
+//===- all_axes_test.cpp - Random plans over all options ------------------===//
 //
-// What the search may combine, combined at random (drawn_plan.h), every family
-// in turn. What was tried is counted, so that nothing drops out of the space in
-// silence.
+// Proves random plans over all options of the search (drawn_plan.h) for every
+// family. The test counts the options, so that none can silently go untested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +17,7 @@
 namespace mtplan::passes {
 namespace {
 
-/// How often each thing that can be drawn was proved.
+/// Numbers of proofs by option.
 using Count = std::map<std::string, int>;
 
 void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
@@ -39,7 +38,7 @@ void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
   planned.walk(
       [&](ir::ComputeOp op) { again |= op.getLabel().ends_with(".again"); });
   planned.walk([&](ir::StoreOp) { owned = true; });
-  // Of a model without layers nothing is made again.
+  // A model without repeated layers recomputes nothing.
   bool repeats = false;
   planned.walk(
       [&](ir::ComputeOp op) { repeats |= op.getLabel().contains('*'); });
@@ -62,17 +61,17 @@ class AllAxes : public ::testing::TestWithParam<Family> {};
 
 TEST_P(AllAxes, RandomPlansHold) {
   const int proofs = std::getenv("MTPLAN_TEST_ALL") ? 300 : 25;
-  // Enough layers for two virtual stages on each of two.
+  // Four layers allow two virtual stages on each of two stages.
   Family family = GetParam();
   if (family.layers > 0)
     family.layers = 4;
   const bool hasExperts = family.splits.contains("expert");
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
-  Dice dice = diceOf(family, 0);
+  Random random = randomOf(family, 0);
   Count tried;
   double worst = 0.0;
   for (int i = 0; i < proofs; ++i) {
-    Drawn drawn = draw(dice, hasExperts, layers);
+    Drawn drawn = draw(random, hasExperts, layers);
     SCOPED_TRACE(textOf(drawn));
     Proof proof = prove(family, drawn, tried);
     EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)

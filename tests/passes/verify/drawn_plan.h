@@ -1,11 +1,10 @@
-//===- drawn_plan.h - What a random plan over everything is -----*- C++ -*-===//
+//===- drawn_plan.h - Random plans over all options -------------*- C++ -*-===//
 //
-// What the search may combine, combined at random: replicas, experts, context
-// and tensor ranks on up to 16 ranks, ZeRO of any stage over all or some of the
-// replicas, up to four pipeline stages of as many ranks each, which hold any
-// layers, or two virtual stages on each of two, under every schedule,
-// recomputation of some layers or all, one to four micro-batches; and within
-// that any legal strategy and layout.
+// Draws random plans from all options of the search: data, expert, context and
+// tensor parallelism on up to 16 ranks per stage; ZeRO of any stage over all or
+// some of the replicas; up to four pipeline stages with any split of layers, or
+// two virtual stages on each of two; every schedule; recomputation of some or
+// all layers; one to four micro-batches; and any legal strategies and layouts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,58 +26,58 @@ using planner::Recompute;
 using planner::ScheduleKind;
 using planner::Split;
 
-/// What is drawn for one proof.
+/// The random choices of one proof.
 struct Drawn {
   Parallelism config;
-  std::vector<Split> splits; ///< what tp may be used for
+  std::vector<Split> splits; ///< what the tensor axis may shard
   int microBatches = 1;
   std::uint64_t seed = 0;
 };
 
-class Dice {
+class Random {
 public:
-  explicit Dice(std::uint64_t seed) : random(seed) {}
+  explicit Random(std::uint64_t seed) : engine(seed) {}
 
-  std::uint64_t word() { return random(); }
+  std::uint64_t word() { return engine(); }
   int below(int limit) {
-    return static_cast<int>(random() % static_cast<std::uint64_t>(limit));
+    return static_cast<int>(engine() % static_cast<std::uint64_t>(limit));
   }
   bool oneIn(int chances) { return below(chances) == 0; }
 
 private:
-  std::mt19937_64 random;
+  std::mt19937_64 engine;
 };
 
-/// Of each family its own.
-inline Dice diceOf(const Family &family, std::uint64_t salt) {
+/// Returns a random generator that depends on the family and `salt`.
+inline Random randomOf(const Family &family, std::uint64_t salt) {
   for (char letter : family.example)
     salt = salt * 31 + static_cast<unsigned char>(letter);
-  return Dice(salt);
+  return Random(salt);
 }
 
-// Factors of two dealt out until `most` ranks are reached.
-inline void drawMesh(Dice &dice, bool hasExperts, Parallelism &config) {
-  int ranks = 2 << dice.below(4);
+// Distributes up to 16 ranks over the axes, by factors of two.
+inline void drawMesh(Random &random, bool hasExperts, Parallelism &config) {
+  int ranks = 2 << random.below(4);
   for (; ranks > 1; ranks /= 2) {
     int *const axes[] = {&config.dp, &config.tp, &config.cp};
-    *axes[dice.below(3)] *= 2;
+    *axes[random.below(3)] *= 2;
   }
-  while (hasExperts && config.ep < config.dp && dice.oneIn(2))
+  while (hasExperts && config.ep < config.dp && random.oneIn(2))
     config.ep *= 2;
-  config.zeroStage = dice.below(4);
+  config.zeroStage = random.below(4);
   config.zeroRanks = config.dp;
-  while (config.zeroRanks > config.ep && dice.oneIn(2))
+  while (config.zeroRanks > config.ep && random.oneIn(2))
     config.zeroRanks /= 2;
 }
 
-// Layers cut at random into parts; stages that hold one each, or two.
-inline void drawPipeline(Dice &dice, int layers, Drawn &drawn) {
+// Cuts the layers into random parts, with one or two parts per stage.
+inline void drawPipeline(Random &random, int layers, Drawn &drawn) {
   Parallelism &config = drawn.config;
   constexpr int kMost = 4;
-  int parts = std::min({1 + dice.below(kMost), layers, kMost});
+  int parts = std::min({1 + random.below(kMost), layers, kMost});
   std::set<int> cuts;
   while (static_cast<int>(cuts.size()) < parts - 1)
-    cuts.insert(1 + dice.below(layers - 1));
+    cuts.insert(1 + random.below(layers - 1));
   int begin = 0;
   for (int cut : cuts) {
     config.layers.push_back(cut - begin);
@@ -86,50 +85,50 @@ inline void drawPipeline(Dice &dice, int layers, Drawn &drawn) {
   }
   config.layers.push_back(layers - begin);
   config.pp = parts;
-  drawn.microBatches = 1 + dice.below(3);
+  drawn.microBatches = 1 + random.below(3);
   constexpr ScheduleKind kKinds[] = {ScheduleKind::gpipe,
                                      ScheduleKind::oneForwardOneBackward,
                                      ScheduleKind::zeroBubble};
-  config.schedule = kKinds[dice.below(3)];
-  if (parts < kMost || dice.oneIn(2))
+  config.schedule = kKinds[random.below(3)];
+  if (parts < kMost || random.oneIn(2))
     return;
   config.pp = config.virtualStages = 2;
   config.schedule = ScheduleKind::interleaved;
-  drawn.microBatches = 2 * (1 + dice.below(2));
+  drawn.microBatches = 2 * (1 + random.below(2));
 }
 
-inline Drawn draw(Dice &dice, bool hasExperts, int layers) {
+inline Drawn draw(Random &random, bool hasExperts, int layers) {
   Drawn drawn;
-  drawMesh(dice, hasExperts, drawn.config);
+  drawMesh(random, hasExperts, drawn.config);
   for (Split split : {Split::batch, Split::sequence, Split::column, Split::row,
                       Split::head, Split::vocab, Split::expert, Split::hidden})
-    if (!dice.oneIn(3))
+    if (!random.oneIn(3))
       drawn.splits.push_back(split);
-  // Axes that may do much at once are more than the exact solver takes on.
+  // Fewer splits keep the problem small enough for the exact solver.
   if (drawn.config.ep > 1 && drawn.config.tp > 1) {
     std::size_t most = drawn.config.cp > 1 ? 1 : 2;
     std::erase(drawn.splits, Split::batch);
     std::erase(drawn.splits, Split::sequence);
     while (drawn.splits.size() > most)
       drawn.splits.erase(drawn.splits.begin() +
-                         dice.below(static_cast<int>(drawn.splits.size())));
+                         random.below(static_cast<int>(drawn.splits.size())));
   } else if (hasExperts && drawn.config.tp > 1) {
-    std::erase(drawn.splits, dice.oneIn(2) ? Split::batch : Split::sequence);
+    std::erase(drawn.splits, random.oneIn(2) ? Split::batch : Split::sequence);
   }
-  // Where weights stay where they are stored, rows alone have no plan: the sum
-  // of a split contraction has to be whole for the next one.
+  // Row splits alone have no plan with unsharded storage, because a partial sum
+  // has to be reduced before the next product.
   auto allows = [&](Split split) {
     return std::ranges::find(drawn.splits, split) != drawn.splits.end();
   };
   if (allows(Split::row) && !allows(Split::column) && !allows(Split::batch) &&
       !allows(Split::sequence))
     drawn.splits.push_back(Split::column);
-  drawPipeline(dice, layers, drawn);
+  drawPipeline(random, layers, drawn);
   constexpr Recompute kKinds[] = {Recompute::none, Recompute::selective,
                                   Recompute::full};
-  drawn.config.recompute = kKinds[dice.below(3)];
-  drawn.config.recomputeLayers = dice.below(3) - 1;
-  drawn.seed = dice.word();
+  drawn.config.recompute = kKinds[random.below(3)];
+  drawn.config.recomputeLayers = random.below(3) - 1;
+  drawn.seed = random.word();
   return drawn;
 }
 
@@ -162,7 +161,7 @@ inline planner::Setting settingOf(const Drawn &drawn) {
   return setting;
 }
 
-/// A step and the plan that was drawn for it, applied.
+/// A training step with a random plan applied.
 struct DrawnStep {
   DrawnStep(const Family &family, const Drawn &drawn)
       : setting(settingOf(drawn)),
@@ -178,9 +177,7 @@ struct DrawnStep {
     for (auto [segment, again] :
          llvm::zip_equal(planned->getOps<ir::SegmentOp>(), runs.again))
       if (again)
-        recompute(segment, config.recompute == Recompute::full
-                               ? MadeAnew::everything
-                               : MadeAnew::cores);
+        recompute(segment, config.recompute);
     placeOnStages(*planned, parts, config.pp);
   }
 

@@ -1,24 +1,22 @@
-//===- mutation_test.cpp - A proof sees every broken collective -----------===//
+//===- mutation_test.cpp - The proof notices broken collectives -----------===//
 //
-// A judge that passes everything would pass the proof matrix. So every
-// collective of some partitioned programs is broken in turn, in each way that
-// it can be; a gate has to refuse the mutant or the comparison has to fail.
+// Breaks each collective of some partitioned programs, in every way that
+// applies, to show that the proof is not vacuous: the verifier must reject the
+// mutant, or the comparison must fail.
 //
-//   drop       the collective is left out, its operand used in its place
-//   forget     a reduce_scatter keeps its piece but does not sum
-//   lose       only what the first rank of the group passes arrives
-//   repeat     it runs once more beside itself
-//   twice      a second one of its kind follows on the result
-//   swap       it exchanges operands with another of the same type
-//   re-group   it runs over the other axis of the mesh
-//   shift      pieces are cut, or joined, one element too far along
+//   drop       the collective is removed, its operand used instead
+//   forget     a reduce_scatter slices but does not sum
+//   lose       only the data of the first rank of the group arrive
+//   repeat     the collective runs a second time, unused
+//   twice      a second collective runs on the result
+//   swap       two collectives of the same type exchange operands
+//   re-group   the collective runs over the other mesh axis
+//   shift      shards are cut or joined at an offset of one element
 //
-// Faults that change nothing are no faults and are left out of `swap`, `shift`
-// and `forget` by what they do, not by whether they were seen: exchanging two
-// pieces of one value, and moving what only goes into a value that does not
-// matter. There are two of those. Softmax does not see the bias of the keys,
-// whose gradient is zero; and any number may stand for the maximum that the
-// loss takes out of the exponents.
+// `swap`, `shift` and `forget` leave out mutants that are equivalent by
+// construction: an exchange of two shards of one value, and changes that reach
+// only values without effect. These are the keys' bias, which softmax cancels,
+// and the maximum that the loss subtracts in the exponents.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +48,7 @@ std::vector<Operation *> collectivesOf(mlir::ModuleOp module) {
   return found;
 }
 
-// What a value is a piece or a sum of.
+// Returns the value before its collectives.
 Value rootOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!axisOf(op))
@@ -60,15 +58,15 @@ Value rootOf(Value value) {
   return value;
 }
 
-// Whether only the maximum or the gradient of the keys' bias is made of it.
-bool goesNowhere(Operation *op) {
+// Returns whether only the loss's maximum or the keys' bias gradient uses it.
+bool hasNoEffect(Operation *op) {
   auto cause = op->getAttrOfType<mlir::StringAttr>("cause").getValue();
   if (cause == "loss.max" || cause.contains("attn.k.db") ||
       cause.contains("attn.k.bias"))
     return true;
   return llvm::all_of(op->getUsers(), [](Operation *user) {
     if (axisOf(user))
-      return goesNowhere(user);
+      return hasNoEffect(user);
     auto compute = llvm::dyn_cast<ir::ComputeOp>(user);
     return compute && (llvm::isa<ir::VocabMaxOp>(user) ||
                        compute.getLabel().ends_with("attn.k.db"));
@@ -82,7 +80,7 @@ bool isBefore(Value value, Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ways to break a collective; false where it cannot be broken so
+// Mutations of a collective, which return false if they do not apply
 //===----------------------------------------------------------------------===//
 
 bool drop(Operation *op) {
@@ -93,7 +91,7 @@ bool drop(Operation *op) {
 
 bool forget(Operation *op) {
   auto scatter = llvm::dyn_cast<ir::ReduceScatterOp>(op);
-  if (!scatter || goesNowhere(op))
+  if (!scatter || hasNoEffect(op))
     return false;
   mlir::OpBuilder builder(op);
   Value piece = builder.create<ir::SliceOp>(
@@ -139,7 +137,7 @@ bool twice(Operation *op) {
 }
 
 bool swap(Operation *op) {
-  if (goesNowhere(op))
+  if (hasNoEffect(op))
     return false;
   for (Operation *other = op->getNextNode(); other;
        other = other->getNextNode()) {
@@ -157,7 +155,7 @@ bool swap(Operation *op) {
 }
 
 bool regroup(Operation *op) {
-  ir::MeshAttr mesh = meshAround(op);
+  ir::MeshAttr mesh = ir::meshOf(op);
   for (mlir::StringAttr name : mesh.getNames())
     if (name != axisOf(op) && mesh.sizeOf(name.getValue()) > 1) {
       op->setAttr("axis", name);
@@ -176,11 +174,11 @@ constexpr Mutation kMutations[] = {{"drop", drop},       {"forget", forget},
                                    {"re-group", regroup}};
 
 //===----------------------------------------------------------------------===//
-// One element too far, which no operator expresses
+// Shifts by one element, which no operator expresses
 //===----------------------------------------------------------------------===//
 
-// `tensor` read one further along `dim`: element i is what was at i + 1, and
-// the last one is read twice, so that what is summed changes as well.
+// Returns `tensor` shifted by one along `dim`: element i is element i + 1. The
+// last is repeated, so that the sum changes, too.
 ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
   std::size_t inner = 1;
   for (std::size_t d = dim + 1; d < tensor.shape.size(); ++d)
@@ -192,8 +190,8 @@ ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
   return result;
 }
 
-// What the ranks would have received, had `op` cut one element too far along,
-// or put together what it joined.
+// Replaces `received` by the result of `op` with its input, or for an
+// all-gather its output, shifted by one element.
 void shiftByOne(Operation *op, const std::vector<ir::HostTensor> &passed,
                 std::vector<ir::HostTensor> &received) {
   auto dim = op->getAttrOfType<mlir::IntegerAttr>("dim");
@@ -206,11 +204,11 @@ void shiftByOne(Operation *op, const std::vector<ir::HostTensor> &passed,
   received =
       llvm::isa<ir::AllGatherOp>(op)
           ? tensors
-          : *ir::runCollective(op, tensors, ir::MeshView(meshAround(op)));
+          : *ir::runCollective(op, tensors, ir::MeshView(ir::meshOf(op)));
 }
 
 //===----------------------------------------------------------------------===//
-// The hunt
+// Every mutation of every collective
 //===----------------------------------------------------------------------===//
 
 struct Tally {
@@ -265,7 +263,7 @@ protected:
   void shift(ProofPair &pair, Operation *op) {
     if (!llvm::isa<ir::SliceOp, ir::ReduceScatterOp, ir::AllGatherOp,
                    ir::AllToAllOp>(op) ||
-        goesNowhere(op))
+        hasNoEffect(op))
       return;
     ProofOptions options;
     options.afterCollective = [&](Operation *ran, const auto &passed,
@@ -283,7 +281,7 @@ protected:
     return text;
   }
 
-  // One mesh a family; all of them take minutes.
+  // One mesh per family, because all meshes take minutes.
   static std::vector<std::pair<int, int>> meshes() {
     if (std::getenv("MTPLAN_TEST_ALL"))
       return {{2, 2}, {1, 4}, {2, 4}};
@@ -299,7 +297,7 @@ TEST_P(MutationTest, EveryMutantIsCaught) {
   for (auto [dp, tp] : meshes()) {
     Step step(GetParam(), dp, tp);
     ASSERT_TRUE(step.module);
-    RandomPlanner planner(step.graph, step.mesh, /*apart=*/true);
+    RandomPlanner planner(step.graph, step.mesh, /*splitRuns=*/true);
     SCOPED_TRACE(std::to_string(dp) + "x" + std::to_string(tp));
     hunt(*step.module, *step.planned(planner.plan(/*seed=*/7)));
   }
@@ -311,7 +309,7 @@ TEST_P(MutationTest, EveryMutantIsCaught) {
               << ", survived " << tally.survivors << '\n';
     all += tally.all();
   }
-  // With one axis there is no other to re-group over.
+  // A mesh with one axis has no other for `re-group`.
   bool hasOtherAxis = meshes().front().first > 1;
   EXPECT_EQ(tallies.size(), std::size(kMutations) + (hasOtherAxis ? 1 : 0));
   EXPECT_GT(all, 1000);

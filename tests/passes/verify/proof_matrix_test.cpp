@@ -1,9 +1,8 @@
-//===- proof_matrix_test.cpp - Random plans compute what models do --------===//
+//===- proof_matrix_test.cpp - Random plans equal the model ---------------===//
 //
-// Every family on every mesh, planned at random twenty times, against one rank
-// that runs the model as it is. Dropout is on. A test a family also requires
-// that its plans held every step and every split, so that no rule of either is
-// left untried in silence.
+// Compares twenty random plans of every family on every mesh with the model on
+// one rank. Dropout is on. Each family's plans must together have every kind of
+// collective and every split, so that no rule silently goes untested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +22,10 @@ constexpr std::uint64_t kSeeds = 20;
 
 using Words = std::set<std::string>;
 
-/// What a family's plans were made of.
+/// The collectives and splits in a family's plans.
 struct Tried {
   Words steps, splits;
-  bool apart = false; ///< two runs of one segment differed in a strategy
+  bool apart = false; ///< two runs of a segment have different strategies
   int proofs = 0;
   double worst = 0.0;
   std::string where;
@@ -86,8 +85,8 @@ TEST_P(ProofMatrix, RandomPlansHold) {
       EXPECT_EQ(step.dropsOut(), GetParam().hasDropout);
       for (const planner::SegmentGraph &segment : step.graph.segments)
         repeats |= segment.repeat > 1;
-      RandomPlanner apart(step.graph, step.mesh, /*apart=*/true);
-      RandomPlanner together(step.graph, step.mesh, /*apart=*/false);
+      RandomPlanner apart(step.graph, step.mesh, /*splitRuns=*/true);
+      RandomPlanner together(step.graph, step.mesh, /*splitRuns=*/false);
       for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
         SCOPED_TRACE("dp " + std::to_string(dp) + " tp " + std::to_string(tp) +
                      " seed " + std::to_string(seed));
@@ -102,9 +101,8 @@ TEST_P(ProofMatrix, RandomPlansHold) {
   EXPECT_EQ(tried.apart, repeats);
 }
 
-// Replicas that hold different experts: samples are split everywhere else, and
-// between the two tokens change hands.
-TEST(ExpertRanks, TradeTokensAndHoldTheirPlans) {
+// Replicas hold different experts and different samples, and exchange tokens.
+TEST(ExpertRanks, RandomPlansExchangeTokensAndHold) {
   using planner::Split;
   for (const Family &family : families()) {
     if (!family.splits.contains("expert"))
@@ -112,12 +110,12 @@ TEST(ExpertRanks, TradeTokensAndHoldTheirPlans) {
     int trades = 0, bySamples = 0, byExperts = 0;
     for (auto [ep, tp] :
          {std::pair(2, 1), std::pair(4, 1), std::pair(8, 1), std::pair(2, 2)}) {
-      // A shared expert beside the others on two axes that may do anything is
-      // more than the exact solver takes on.
+      // Two unrestricted axes and a shared expert are too much for the exact
+      // solver.
       if (tp > 1 && family.example != "tiny-mixtral")
         continue;
       Step step(family, ep, tp);
-      RandomPlanner planner(step.graph, step.mesh, /*apart=*/true,
+      RandomPlanner planner(step.graph, step.mesh, /*splitRuns=*/true,
                             {Split::expert, Split::batch});
       for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
         SCOPED_TRACE(family.example + " ep " + std::to_string(ep) + " seed " +

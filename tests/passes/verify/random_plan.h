@@ -1,10 +1,9 @@
-//===- random_plan.h - Steps planned at random, for tests -------*- C++ -*-===//
+//===- random_plan.h - Random plans of a training step ----------*- C++ -*-===//
 //
-// A family's training step and plans for it that no cost model would choose:
-// every operator, parameter, boundary and saved value draws its legal choice,
-// and copies of a repeated segment are cut into runs that draw apart. The
-// planner's exact solver fills in the conversions, so that what is tried is
-// just what the planner could ever ask for.
+// Makes random plans of a family's training step. Every operator, parameter,
+// boundary and saved value gets a random legal choice; a repeated segment is
+// split into runs of layers with different choices. The planner's exact solver
+// adds the conversions, so that only plans the planner could return are tested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,13 +36,13 @@
 
 namespace mtplan::passes {
 
-/// An example, and how its text is changed: dropout on where it is off.
+/// An example model; `from` is replaced by `to` in its text to enable dropout.
 struct Family {
   std::string example;
   std::string from = {}, to = {};
-  int layers = 3; ///< copies of the repeated block; 0: as the file says
+  int layers = 3; ///< repeated layers; 0: those of the file
   bool hasDropout = true;
-  /// What the tensor axis may be used for somewhere in it.
+  /// The splits that the tensor axis may have in the model.
   std::set<std::string> splits = {"batch",    "column",  "feature",    "head",
                                   "hidden",   "partial", "replicated", "row",
                                   "sequence", "vocab"};
@@ -53,7 +52,7 @@ inline void PrintTo(const Family &family, std::ostream *out) {
   *out << family.example;
 }
 
-/// Every notation and family that can be read.
+/// Returns an example of every model family and format.
 inline std::vector<Family> families() {
   const std::string off = "\"attention_dropout\": 0.0";
   const std::string on = "\"attention_dropout\": 0.1";
@@ -83,10 +82,10 @@ inline std::vector<Family> families() {
             "sequence", "vocab"}}};
 }
 
-/// A family's step, differentiated, for the micro-batch of one mesh.
+/// A family's differentiated training step on a mesh.
 class Step {
 public:
-  // As many samples as let both axes split them.
+  // The samples suffice for both axes to shard them.
   Step(const Family &family, int dp, int tp)
       : Step(family, planner::meshOf(dp, tp), 2L * dp * tp) {}
 
@@ -103,13 +102,14 @@ public:
     EXPECT_TRUE(mlir::succeeded(manager.run(*module)));
     resizeBatch(*module, samples);
     graph = buildModelGraph(*module);
-    // Of 16 bits nothing that is whole becomes partial. What is legal is tried.
+    // Tensors count as 4 bytes wide, because 16-bit ones may not become
+    // partial.
     for (planner::SegmentGraph &segment : graph.segments)
       for (planner::Tensor &tensor : segment.tensors)
         tensor.elementBytes = std::max(4, tensor.elementBytes);
   }
 
-  /// Whether some element is dropped out.
+  /// Returns whether the model has dropout.
   bool dropsOut() {
     bool found = false;
     module->walk([&](mlir::Operation *op) {
@@ -119,7 +119,7 @@ public:
     return found;
   }
 
-  /// The step with `plans` written into it.
+  /// Returns the step with `plans` applied.
   mlir::OwningOpRef<mlir::ModuleOp>
   planned(const std::vector<planner::SegmentPlan> &plans) {
     mlir::OwningOpRef<mlir::ModuleOp> copy(module->clone());
@@ -135,8 +135,7 @@ public:
 private:
   static std::string textOf(const Family &family) {
     std::string text = ir::Loading::example(family.example);
-    return family.from.empty() ? text
-                               : ir::replaced(text, family.from, family.to);
+    return family.from.empty() ? text : replaced(text, family.from, family.to);
   }
   static ir::ShapeOverrides overridesOf(const Family &family) {
     ir::ShapeOverrides overrides;
@@ -146,14 +145,14 @@ private:
   }
 };
 
-/// Plans one step again and again.
+/// Makes random plans of one step.
 class RandomPlanner {
 public:
-  /// \param apart  repeated segments are cut into runs of one copy and of the
-  ///               rest, which choose apart
-  /// \param replicas what the first axis, of data-parallel replicas, splits
+  /// \param splitRuns  splits repeated segments into the first layer and the
+  ///                   rest, with different choices
+  /// \param replicas   what the first axis, data parallelism, may shard
   RandomPlanner(const planner::ModelGraph &model, const planner::Mesh &mesh,
-                bool apart,
+                bool splitRuns,
                 std::vector<planner::Split> replicas = {planner::Split::batch})
       : graph(model), machine(planner::loadMachine("dgx-1")) {
     using enum planner::Split;
@@ -166,15 +165,15 @@ public:
     setting.machine = &machine;
     setting.precision = planner::Precision::fp16;
     std::vector<std::vector<int>> cuts(graph.segments.size());
-    if (apart)
+    if (splitRuns)
       for (std::vector<int> &cut : cuts)
         cut = {1};
     buildLinks(cuts);
     solver.emplace(chain);
   }
 
-  /// \param how   what a candidate of the search fixes; `machine` is not used
-  /// \param parts of the model, which choose apart
+  /// \param how   the setting of a search candidate, without its machine
+  /// \param parts of the model, which have different choices
   RandomPlanner(const planner::ModelGraph &model, const planner::Setting &how,
                 const std::vector<planner::PipelinePart> &parts)
       : graph(model), machine(planner::loadMachine("dgx-1")), setting(how) {
@@ -188,7 +187,7 @@ public:
     solver.emplace(chain);
   }
 
-  /// A function of `seed` alone.
+  /// Returns a plan that depends on `seed` only.
   std::vector<planner::SegmentPlan> plan(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     planner::ChainProblem drawn = chain;
@@ -206,7 +205,7 @@ public:
       planner::SegmentPlan plan = planner::readAssignment(
           graph, piece.segment,
           problems[static_cast<std::size_t>(piece.segment)], run.assignment);
-      // A link that repeats may come back as several runs.
+      // The solver may return a repeated link as several runs.
       bool goesOn = !plans.empty() && plans.back().segment == piece.segment;
       plan.first =
           goesOn ? plans.back().first + plans.back().count : plan.first;
@@ -222,7 +221,7 @@ private:
     std::size_t firstDraw = 0; ///< index of the first table of draws
   };
 
-  // `cuts`: by segment, the copies before which it is cut.
+  // `cuts` has, by segment, the layers before which it is split.
   void buildLinks(const std::vector<std::vector<int>> &cuts) {
     std::vector<bool> owners(graph.parameters.size(), true);
     for (std::size_t s = 0; s < graph.segments.size(); ++s) {
@@ -245,7 +244,8 @@ private:
     }
   }
 
-  // One table to draw from for every choice; sets of conversions follow.
+  // Adds a table of random times for every choice; conversion sets follow from
+  // these.
   static void addDraws(const planner::SegmentProblem &problem,
                        planner::Link &link) {
     std::vector<bool> isSet(link.problem.domains.size(), false);

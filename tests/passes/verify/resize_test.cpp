@@ -1,4 +1,4 @@
-//===- resize_test.cpp - Steps at other sizes -----------------------------===//
+//===- resize_test.cpp - Smaller batches, models and segments -------------===//
 
 #include <algorithm>
 
@@ -13,8 +13,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Shape of the first result of the op, or of the value of the parameter or
-/// input, called `label`.
+/// Returns the shape of the first result of the operation labelled `label`.
 Shape shapeOf(mlir::ModuleOp module, llvm::StringRef label) {
   Shape shape;
   module.walk([&](mlir::Operation *op) {
@@ -47,7 +46,7 @@ void shrinkFor(Step &step) {
   shrink(*step.module);
 }
 
-TEST(ResizeBatch, ChangesSamplesAndNothingElse) {
+TEST(ResizeBatch, ChangesOnlyTheSamples) {
   Step step({"tiny-gpt2"}, 1, 1);
   resizeBatch(*step.module, 6);
   EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
@@ -58,10 +57,10 @@ TEST(ResizeBatch, ChangesSamplesAndNothingElse) {
   EXPECT_EQ(attributeOf(*step.module, "ids", "limit"), 500);
 }
 
-// On one rank every dimension may take the length of its role: samples 2,
-// positions 4, the residual stream 6, other widths 5; heads 2 of width 4. Of
-// the 512 rows of the table 12 are padding: one of 5 is.
-TEST(Shrink, GivesEveryRoleItsLength) {
+// On one rank, dimensions shrink to 2 samples, 4 positions, a residual stream
+// of 6, other widths of 5, and 2 heads of width 4. The table, with 12 padding
+// rows of 512, shrinks to one of 5.
+TEST(Shrink, GivesEveryDimensionTheLengthOfItsRole) {
   Step step({"tiny-gpt2"}, 1, 1);
   shrinkFor(step);
   EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
@@ -80,9 +79,9 @@ TEST(Shrink, GivesEveryRoleItsLength) {
   EXPECT_EQ(attributeOf(*step.module, "h.*.attn.core", "head_dim"), 4);
 }
 
-// Eight choices of four tokens in ten places, two an expert, so that some are
-// dropped; the choice is still one of two.
-TEST(Shrink, LeavesExpertsTooFewPlaces) {
+// Four tokens choose two of five experts each, with a capacity of two, so that
+// some are dropped.
+TEST(Shrink, KeepsDroppingTokensAtExperts) {
   Step step({"tiny-mixtral"}, 1, 1);
   shrinkFor(step);
   EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
@@ -91,7 +90,7 @@ TEST(Shrink, LeavesExpertsTooFewPlaces) {
   EXPECT_EQ(attributeOf(*step.module, "h.*.moe.gates", "top_k"), 2);
 }
 
-// Five experts are left of eight, of which seven or all were chosen.
+// Five experts of eight remain. Tokens chose seven or all of them.
 TEST(Shrink, KeepsAChoiceAmongExperts) {
   for (auto [chosen, left] : {std::pair("7", 4), std::pair("8", 5)}) {
     Step step({"tiny-mixtral", "\"num_experts_per_tok\": 2",
@@ -104,9 +103,9 @@ TEST(Shrink, KeepsAChoiceAmongExperts) {
   }
 }
 
-// Four key heads serve eight query heads; eight ranks may still split RoPE's
-// eight heads, though not attention's four groups.
-TEST(Shrink, KeepsWhatDividesUnderGroupedQueries) {
+// Eight query heads share four key heads. Eight ranks can still shard the heads
+// of RoPE, but not attention's four groups.
+TEST(Shrink, KeepsDivisibilityWithGroupedQueries) {
   Step step({"tiny-mistral"}, 1, 8);
   shrinkFor(step);
   EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
@@ -118,7 +117,7 @@ TEST(Shrink, KeepsWhatDividesUnderGroupedQueries) {
   EXPECT_LT(query[2], 64);
 }
 
-// No axis loses a dimension that it could split, and shrinking shrinks.
+// Every axis can still shard what it could, and the model gets smaller.
 TEST(Shrink, EveryFamilyKeepsItsSplits) {
   for (const Family &family : families())
     for (auto [dp, tp] : {std::pair(1, 2), std::pair(2, 4), std::pair(2, 8)}) {
@@ -147,7 +146,7 @@ TEST(Shrink, EveryFamilyKeepsItsSplits) {
     }
 }
 
-TEST(SplitSegment, PartsCountTheirOwnCopies) {
+TEST(SplitSegment, PartsHaveTheirOwnLayerRanges) {
   Step step({"tiny-gpt2"}, 1, 2);
   for (auto segment :
        llvm::make_early_inc_range(step.module->getOps<ir::SegmentOp>()))
@@ -171,7 +170,7 @@ TEST(SplitSegment, PartsCountTheirOwnCopies) {
   EXPECT_EQ(copies, (std::vector<Shape>{{0, 1}, {1, 1}, {2, 1}}));
 }
 
-// Cutting changes nothing that is computed.
+// Splitting a segment does not change the results.
 TEST(SplitSegment, ComputesTheSame) {
   Step step({"tiny-llama", "\"attention_dropout\": 0.0",
              "\"attention_dropout\": 0.1"},

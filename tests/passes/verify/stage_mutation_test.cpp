@@ -1,23 +1,23 @@
-//===- stage_mutation_test.cpp - A proof sees every broken message --------===//
+//===- stage_mutation_test.cpp - The proof notices broken messages --------===//
 //
 // Breaks the sends, receives and sums between the stages of some programs, one
 // at a time, in each way that applies. The run itself must notice every fault:
 // it fails, numbers differ, or an operator runs another number of times. The
-// gate, which checks a program before it runs, is counted apart.
+// verifier, which checks a program before it runs, is counted separately.
 //
 //   drop       a send is left out
 //   twice      a message is sent twice
-//   late       a send changes places with the one before it
-//   astray     a message goes to a wrong stage, or is expected from one
-//   unsummed   one holder of a tied gradient does not use the all-reduced one
-//   unmatched  one holder does not take part in the all-reduce
-//   unshared   no holder reduces
-//   summed on  every holder reduces once more
+//   late       a send and the previous one are exchanged
+//   astray     a message is sent to, or expected from, a wrong stage
+//   unsummed   one stage does not use the all-reduced gradient of a tied weight
+//   unmatched  one stage does not take part in the all-reduce
+//   unshared   no stage all-reduces the gradient
+//   summed on  every stage all-reduces the gradient twice
 //   all        all stages reduce, whether or not they hold the gradient
-//   kept       a holder does not update its copy
-//   swap       two ranks receive each other's pieces
-//   shift      pieces arrive one element too far along
-//   stale      the pieces that a rank received before arrive again
+//   kept       one stage does not update its tied weight
+//   swap       two ranks receive each other's tensors
+//   shift      received tensors are shifted by one element
+//   stale      a rank receives its previous tensor again
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,7 +136,7 @@ bool all(Operation *op) {
   return true;
 }
 
-// Drops the update of a tied parameter on one of its holders.
+// Drops the update of a tied parameter on one of its stages.
 bool kept(Operation *op) {
   if (!sumsOverStages(op))
     return false;
@@ -159,7 +159,7 @@ constexpr Mutation kMutations[] = {
     {"kept", kept}};
 
 //===----------------------------------------------------------------------===//
-// Pieces that arrive where or when they should not
+// Received tensors that are wrong or stale
 //===----------------------------------------------------------------------===//
 
 using Pieces = std::vector<ir::HostTensor>;
@@ -230,8 +230,8 @@ protected:
     return text;
   }
 
-  // Changes the pieces that `op` receives. If they stay the same, as where
-  // every rank has the same piece, there is no fault to find.
+  // Changes the tensors that `op` receives. A change without effect, such as a
+  // swap of equal tensors, is no fault.
   void divert(Operation *op, const char *name, Pieces (*change)(Pieces)) {
     bool changed = false;
     ProofOptions options = sound;

@@ -5,7 +5,8 @@
 #include "planner/cost/compute_cost.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
-#include "tests/planner/cost/attention_op.h"
+#include "tests/planner/cost/op_case.h"
+#include "tests/planner/plain_times.h"
 
 namespace mtplan::planner {
 namespace {
@@ -30,7 +31,7 @@ Machine roundMachine() {
   return machine;
 }
 
-double time(const AttentionCase &c, int choice, const Machine &machine,
+double time(const OpCase &c, int choice, const Machine &machine,
             const Software &software, Precision precision = Precision::fp16) {
   return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine, software,
                      precision)
@@ -48,23 +49,22 @@ Software fusedKernel() {
 // flops. Whole blocks on the diagonal make them 1.5 times, and with padding to
 // 64 features twice as many.
 TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
-  AttentionCase forward = attentionCase(2, 256, 4, 1, 48, Phase::forward, true);
+  OpCase forward = attentionCase(2, 256, 4, 1, 48, Phase::forward, true);
   EXPECT_NEAR(time(forward, kReplicated, roundMachine(), fusedKernel()),
               2 * 50'331'648 / 0.5e12, 1e-15);
-  AttentionCase backward =
-      attentionCase(2, 256, 4, 1, 48, Phase::backward, true);
+  OpCase backward = attentionCase(2, 256, 4, 1, 48, Phase::backward, true);
   EXPECT_NEAR(time(backward, kReplicated, roundMachine(), fusedKernel()),
               2 * 125'829'120 / 0.25e12, 1e-15);
   // Attention without a mask computes twice the pairs, times 64 / 48 by
   // padding.
-  AttentionCase all = attentionCase(2, 256, 4, 1, 48, Phase::forward, false);
+  OpCase all = attentionCase(2, 256, 4, 1, 48, Phase::forward, false);
   EXPECT_NEAR(time(all, kReplicated, roundMachine(), fusedKernel()),
               134'217'728 / 0.5e12, 1e-15);
   // Two ranks share the heads; four query heads per key head are four times the
   // work.
   EXPECT_NEAR(time(forward, kG, roundMachine(), fusedKernel()),
               50'331'648 / 0.5e12, 1e-15);
-  AttentionCase grouped = attentionCase(2, 256, 4, 4, 48, Phase::forward, true);
+  OpCase grouped = attentionCase(2, 256, 4, 4, 48, Phase::forward, true);
   EXPECT_NEAR(time(grouped, kReplicated, roundMachine(), fusedKernel()),
               8 * 50'331'648 / 0.5e12, 1e-15);
 }
@@ -98,7 +98,7 @@ TEST(FusedAttention, RatesComeFromDeviceThenArchitectureThenMachine) {
 TEST(FusedAttention, DropoutHasItsOwnRates) {
   Machine machine = roundMachine();
   Software software = fusedKernel();
-  AttentionCase drops = attentionCase(2, 256, 4, 1, 64, Phase::forward, false);
+  OpCase drops = attentionCase(2, 256, 4, 1, 64, Phase::forward, false);
   const double plain = time(drops, kReplicated, machine, software);
   drops.op.variant = kDropout;
   EXPECT_EQ(time(drops, kReplicated, machine, software), plain);
@@ -200,12 +200,12 @@ TEST(ScoreAttention, TheSoftmaxIsFusedForSomeShapesOnly) {
 }
 
 TEST(ScoreAttention, SavesItsScoresForBackward) {
-  auto kept = [](const AttentionCase &c, int choice, const Software &software,
+  auto kept = [](const OpCase &c, int choice, const Software &software,
                  Precision precision = Precision::fp16) {
     return savedBeside(c.op, {{choice}}, c.tensors, kMesh, software, precision)
         .value;
   };
-  AttentionCase forward = attentionCase(2, 8, 4, 1, 4, Phase::forward, true);
+  OpCase forward = attentionCase(2, 8, 4, 1, 4, Phase::forward, true);
   EXPECT_EQ(kept(forward, kReplicated, scoreKernel()), 2 * 4 * 64 * 5);
   EXPECT_EQ(kept(forward, kG, scoreKernel()), 4 * 64 * 5);
   EXPECT_EQ(kept(forward, kS, scoreKernel()), 4 * 64 * 5);

@@ -13,7 +13,8 @@
 #include "planner/cost/compute_cost.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
-#include "tests/planner/cost/attention_op.h"
+#include "tests/planner/cost/op_case.h"
+#include "tests/planner/plain_times.h"
 
 namespace mtplan::planner {
 namespace {
@@ -27,15 +28,15 @@ public:
                      random() % static_cast<std::uint64_t>(high - low + 1));
   }
 
-  AttentionCase attention() {
+  OpCase attention() {
     return attentionCase(8 * draw(1, 4), 8 * draw(1, 400), 8 * draw(1, 5),
                          draw(1, 3), draw(1, 200),
                          draw(0, 1) ? Phase::forward : Phase::backward,
                          draw(0, 1) != 0, draw(0, 1) ? 2 : 4);
   }
 
-  AttentionCase product() {
-    AttentionCase c;
+  OpCase product() {
+    OpCase c;
     std::int64_t m = 8 * draw(1, 900), n = 8 * draw(1, 900),
                  k = 8 * draw(1, 900);
     c.op.opClass = OpClass::gemm;
@@ -51,7 +52,7 @@ public:
     return c;
   }
 
-  AttentionCase pass() {
+  OpCase pass() {
     static constexpr const char *kKinds[] = {"layer_norm",
                                              "rms_norm_grad",
                                              "add",
@@ -63,7 +64,7 @@ public:
                                              "vocab_max",
                                              "scale",
                                              "cross_entropy_grad"};
-    AttentionCase c;
+    OpCase c;
     std::int64_t b = 8 * draw(1, 900), h = 8 * draw(1, 900);
     c.op.kind = kKinds[draw(0, 10)];
     c.op.phase = draw(0, 1) ? Phase::forward : Phase::backward;
@@ -76,7 +77,7 @@ public:
   }
 
 private:
-  static void add(AttentionCase &c, std::vector<std::int64_t> shape) {
+  static void add(OpCase &c, std::vector<std::int64_t> shape) {
     Tensor tensor;
     tensor.shape = std::move(shape);
     c.tensors.push_back(tensor);
@@ -99,9 +100,9 @@ TEST(ComputeLowerBound, NoStrategyIsFasterOnAnyMachineUnderAnySoftware) {
                    << machineName << " under " << softwareName);
       Software software = loadSoftware(softwareName);
       for (int round = 0; round < 30; ++round) {
-        AttentionCase c = round % 3 == 0   ? random.attention()
-                          : round % 3 == 1 ? random.product()
-                                           : random.pass();
+        OpCase c = round % 3 == 0   ? random.attention()
+                   : round % 3 == 1 ? random.product()
+                                    : random.pass();
         Precision precision = machine.defaultPrecision;
         double bound =
             computeLowerBound(c.op, c.tensors, 8, machine, software, precision)

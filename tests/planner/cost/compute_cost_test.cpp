@@ -6,6 +6,8 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/machine/software_json.h"
+#include "tests/planner/cost/op_case.h"
+#include "tests/planner/plain_times.h"
 
 using namespace mtplan::planner;
 
@@ -28,11 +30,6 @@ Machine roundMachine() {
   return machine;
 }
 
-struct Case {
-  Op op;
-  std::vector<Tensor> tensors;
-};
-
 Tensor tensor(std::vector<std::int64_t> shape, int elementBytes = 2) {
   Tensor result;
   result.shape = std::move(shape);
@@ -40,32 +37,9 @@ Tensor tensor(std::vector<std::int64_t> shape, int elementBytes = 2) {
   return result;
 }
 
-enum : int { kM, kN, kK };
-
-// Returns a product of m x k by k x n.
-Case product(std::int64_t m, std::int64_t n, std::int64_t k,
-             int elementBytes = 2) {
-  Case result;
-  Op &op = result.op;
-  op.opClass = OpClass::gemm;
-  op.factors = {{"m", m, Split::batch, true, Reduction::sum, 0.0},
-                {"n", n, Split::column, true, Reduction::sum, 0.0},
-                {"k", k, Split::row, true, Reduction::sum, 0.0}};
-  op.operands = {{0, {kM, kK}}, {1, {kK, kN}}};
-  op.results = {{2, {kM, kN}}};
-  op.linearGroups = {{0}};
-  op.m = {kM};
-  op.n = {kN};
-  op.k = {kK};
-  op.flops = Flops{2.0 * double(m) * double(n) * double(k)};
-  result.tensors = {tensor({m, k}, elementBytes), tensor({k, n}, elementBytes),
-                    tensor({m, n}, elementBytes)};
-  return result;
-}
-
 const Mesh kMesh{{{"tp", 2}}};
 
-double time(const Case &c, int choice, const Machine &machine,
+double time(const OpCase &c, int choice, const Machine &machine,
             Precision precision = Precision::fp16) {
   return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine,
                      defaultSoftware(), precision)
@@ -75,7 +49,7 @@ double time(const Case &c, int choice, const Machine &machine,
 TEST(ComputeTime, FullWavesRunAtTheReachedRate) {
   // 100 tiles of 10 x 10 x 100000 have 2e9 flops, 4 ms at half of 1 Tflop/s.
   // The bytes, 2 * (2 * 100 * 1e5 + 1e4), take 80 ms at half of 1 GB/s.
-  Case c = product(100, 100, 100'000);
+  OpCase c = product(100, 100, 100'000);
   EXPECT_DOUBLE_EQ(time(c, kReplicated, roundMachine()), 0.04002e9 / 0.5e9);
   Machine machine = roundMachine();
   machine.device.bandwidth = BytesPerSec{1e15};
@@ -118,27 +92,27 @@ TEST(ComputeTime, IdleUnitsShareALongContraction) {
 }
 
 TEST(ComputeTime, ASplitFactorTakesItsShare) {
-  Case c = product(200, 200, 10'000); // 4 waves, 1.6 ms
+  OpCase c = product(200, 200, 10'000); // 4 waves, 1.6 ms
   EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 1.6e-3);
   for (int factor : {kM, kN, kK})
     EXPECT_DOUBLE_EQ(time(c, factor, fastMemory()), 0.8e-3) << factor;
 }
 
 TEST(ComputeTime, ALinearGroupWorksOnReplicatedOperands) {
-  Case c = product(200, 200, 10'000);
+  OpCase c = product(200, 200, 10'000);
   EXPECT_DOUBLE_EQ(time(c, kLinear, roundMachine()),
                    time(c, kReplicated, roundMachine()));
 }
 
 TEST(ComputeTime, SinglePrecisionHasItsOwnPeak) {
-  Case c = product(200, 200, 10'000, 4);
+  OpCase c = product(200, 200, 10'000, 4);
   EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory(), Precision::fp32), 16e-3);
 }
 
 TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   // 5 products of 5 x 5 need a tile each, and each tile is padded to 10 x 10.
   // 20 units per tile would leave parts of k of 500, but the minimum is 512.
-  Case c = product(5, 5, 10'000);
+  OpCase c = product(5, 5, 10'000);
   c.op.factors.push_back({"h", 5, Split::head, true, Reduction::sum, 0.0});
   c.op.batch = {3};
   c.op.operands = {{0, {3, kM, kK}}, {1, {3, kK, kN}}};
@@ -151,7 +125,7 @@ TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
 }
 
 TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirShards) {
-  Case c;
+  OpCase c;
   c.op.factors = {{"b", 1000, Split::batch, true, Reduction::sum, 0.0},
                   {"h", 500, Split::hidden, true, Reduction::sum, 0.0}};
   c.op.operands = {{0, {0, 1}}, {1, {1}}};
@@ -168,8 +142,8 @@ TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirShards) {
 }
 
 // Returns one pass over 1000 x 500 elements of 2 bytes, 1 MB.
-Case pass(PassKind kind, Phase phase) {
-  Case c;
+OpCase pass(PassKind kind, Phase phase) {
+  OpCase c;
   c.op.pass = kind;
   c.op.phase = phase;
   c.op.factors = {{"b", 1000, Split::batch, true, Reduction::sum, 0.0},
@@ -196,7 +170,7 @@ TEST(ComputeTime, PassesMoveTheSoftwaresBytes) {
   machine.device.launch = Seconds{1e-3};
   // One byte for each of 0.5 million elements takes 1.25 ms at 0.4 GB/s.
   auto at = [&](PassKind kind, Phase phase) {
-    Case c = pass(kind, phase);
+    OpCase c = pass(kind, phase);
     return computeTime(c.op, {{kReplicated}}, c.tensors, kMesh, machine,
                        software, Precision::fp16)
                .value *
@@ -228,7 +202,7 @@ TEST(ComputeTime, PassesMoveTheSoftwaresBytes) {
 TEST(ComputeTime, PassesOverWideElementsMoveMore) {
   Software software;
   software.passes.residual = {3, 5, 1, 1};
-  Case c = pass(PassKind::residual, Phase::forward);
+  OpCase c = pass(PassKind::residual, Phase::forward);
   c.tensors[0].elementBytes = c.tensors[2].elementBytes = 4;
   // Half a batch has 1 MB of the 2 MB, and the pass moves 3 bytes for every
   // two.
@@ -244,7 +218,7 @@ TEST(ComputeTime, ABlockingLaunchReplacesTheGap) {
   software.blockingLaunch = Seconds{0.1};
   Machine machine = fastMemory();
   machine.device.launch = Seconds{1e-3};
-  auto at = [&](const Case &c) {
+  auto at = [&](const OpCase &c) {
     return computeTime(c.op, {{kReplicated}}, c.tensors, kMesh, machine,
                        software, Precision::fp16)
         .value;
@@ -254,7 +228,7 @@ TEST(ComputeTime, ABlockingLaunchReplacesTheGap) {
 }
 
 TEST(ComputeTime, ACausalSplitLeavesTheLastRankMoreWork) {
-  Case c;
+  OpCase c;
   c.op.opClass = OpClass::attention;
   c.op.factors = {{"s", 100, Split::sequence, true, Reduction::sum, 1.0},
                   {"h", 10, Split::head, true, Reduction::sum, 0.0}};
@@ -270,7 +244,7 @@ TEST(ComputeTime, ACausalSplitLeavesTheLastRankMoreWork) {
 }
 
 TEST(ComputeLowerBound, DividesTheWorkEvenly) {
-  Case c = product(100, 100, 100'000);
+  OpCase c = product(100, 100, 100'000);
   Machine machine = fastMemory();
   machine.device.launch = Seconds{1e-3};
   EXPECT_DOUBLE_EQ(computeLowerBound(c.op, c.tensors, 4, machine,
@@ -286,7 +260,7 @@ TEST(ComputeLowerBound, NoStrategyIsFaster) {
     auto size = [&] {
       return static_cast<std::int64_t>(8 * (1 + rng() % 100));
     };
-    Case c = product(size(), size(), size());
+    OpCase c = product(size(), size(), size());
     if (rng() % 3 == 0) {
       c.op.opClass = OpClass::attention;
       c.op.factors[kM].skew = 1;

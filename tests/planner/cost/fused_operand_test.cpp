@@ -5,8 +5,8 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/graph/op_graph.h"
-#include "planner/graph/op_graph_json.h"
 #include "planner/search/price/phase_times.h"
+#include "tests/planner/graph_check.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {
@@ -172,15 +172,6 @@ TEST(FusedOperand, KeepsTheLowerBound) {
               .value;
       EXPECT_NEAR(bound, one.nanoseconds(one.planOf(kO, kO)) * kNano, 1e-18);
     }
-}
-
-TEST(FusedOperand, IsWrittenAndRead) {
-  Followed one;
-  const std::string text = formatModelGraph(one.model);
-  const ModelGraph read = parseModelGraph(text);
-  EXPECT_EQ(read.segments[0].ops[0].fusedOperand, -1);
-  EXPECT_EQ(read.segments[0].ops[1].fusedOperand, 0);
-  EXPECT_EQ(formatModelGraph(read), text);
 }
 
 TEST(FusedOperand, InvalidFusionsAreRejected) {

@@ -8,6 +8,7 @@
 #include "planner/cost/kernel_cost.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
+#include "tests/planner/plain_times.h"
 
 namespace mtplan::planner {
 namespace {
@@ -36,7 +37,7 @@ json someKernels() {
         {"dropout", {{"fp32_GBps", quantity(4)}}}}}};
 }
 
-std::string refusalOf(const json &file) {
+std::string errorOf(const json &file) {
   try {
     parseMachine(file.dump());
   } catch (const MachineError &error) {
@@ -96,14 +97,14 @@ TEST(MeasuredKernels, MistakesAreReportedWithTheirPointer) {
   kernels["passes"]["layer_norm"]["fp32_GBps"] = quantity(-1);
   kernels["passes"]["dropout"]["fp64_GBps"] = quantity(1);
   kernels.erase("software");
-  const std::string told = refusalOf(fileWith(kernels));
-  EXPECT_THAT(told, HasSubstr("/device/kernels/attention/fp32_backward: is "
-                              "missing beside fp32_forward"));
-  EXPECT_THAT(told,
+  const std::string errors = errorOf(fileWith(kernels));
+  EXPECT_THAT(errors, HasSubstr("/device/kernels/attention/fp32_backward: is "
+                                "missing beside fp32_forward"));
+  EXPECT_THAT(errors,
               HasSubstr("/device/kernels/passes/layer_norm/fp32_GBps/value"));
-  EXPECT_THAT(told, HasSubstr("/device/kernels/passes/dropout/fp64_GBps"));
-  EXPECT_THAT(told, HasSubstr("/device/kernels/software"));
-  EXPECT_THAT(refusalOf(fileWith({{"software", "x"}, {"passes", 3}})),
+  EXPECT_THAT(errors, HasSubstr("/device/kernels/passes/dropout/fp64_GBps"));
+  EXPECT_THAT(errors, HasSubstr("/device/kernels/software"));
+  EXPECT_THAT(errorOf(fileWith({{"software", "x"}, {"passes", 3}})),
               HasSubstr("/device/kernels/passes: must be an object"));
 }
 
@@ -182,10 +183,11 @@ TEST(MeasuredKernels, MayBeFusedWithTheirProducer) {
   EXPECT_THAT(text, HasSubstr("activation.gelu_tanh"));
 
   kernels["joins"] = {{"bf16", {"add", 3}}, {"fp64", {"add"}}};
-  const std::string told = refusalOf(fileWith(kernels));
-  EXPECT_THAT(told, HasSubstr("/device/kernels/joins/bf16/1: must be the name "
-                              "of a kernel"));
-  EXPECT_THAT(told, HasSubstr("/device/kernels/joins/fp64"));
+  const std::string errors = errorOf(fileWith(kernels));
+  EXPECT_THAT(errors,
+              HasSubstr("/device/kernels/joins/bf16/1: must be the name "
+                        "of a kernel"));
+  EXPECT_THAT(errors, HasSubstr("/device/kernels/joins/fp64"));
 }
 
 TEST(MeasuredKernels, AttentionWithDropoutMayHaveItsOwnShare) {
@@ -211,7 +213,7 @@ TEST(MeasuredKernels, AttentionWithDropoutMayHaveItsOwnShare) {
   EXPECT_THAT(text, HasSubstr("attention.dropout"));
 
   kernels["attention.dropout"].erase("fp32_forward");
-  EXPECT_THAT(refusalOf(fileWith(kernels)),
+  EXPECT_THAT(errorOf(fileWith(kernels)),
               HasSubstr("/device/kernels/attention.dropout/fp32_forward: is "
                         "missing beside fp32_backward"));
 }

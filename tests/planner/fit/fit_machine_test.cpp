@@ -272,11 +272,11 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   std::vector<std::string> errors = refusals(bench);
   ASSERT_EQ(errors.size(), 6U);
   EXPECT_EQ(errors[0],
-            "/machine/levels/0/bandwidth_GBps: nothing was measured that tells "
+            "/machine/levels/0/bandwidth_GBps: no measurement determines "
             "it; measure collectives: of 100 MB and more over 2 or more ranks, "
             "which reach \"nvswitch\"");
   EXPECT_EQ(errors[4],
-            "/machine/levels/1/latency_us: nothing was measured that tells "
+            "/machine/levels/1/latency_us: no measurement determines "
             "it; measure collectives: of 1 KB to 10 MB over more than 8 ranks, "
             "which reach \"infiniband\", by groups of different size");
 
@@ -318,7 +318,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   bench.file["machine"]["device"]["tiles"]["value"][0][2] = "fit";
   errors = refusals(bench);
   ASSERT_GT(errors.size(), 1U);
-  EXPECT_THAT(errors[0], HasSubstr("the measurements do not tell "
+  EXPECT_THAT(errors[0], HasSubstr("the measurements do not distinguish "
                                    "/machine/device/gemm_efficiency and "));
 }
 

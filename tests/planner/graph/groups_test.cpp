@@ -9,13 +9,53 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/graph/layout.h"
-#include "planner/search/space/setting.h"
+#include "planner/integers.h"
+#include "planner/search/space/parallelism.h"
 
 namespace mtplan::planner {
 namespace {
 
 using Groups = std::vector<std::vector<int>>;
+
+/// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
+Mesh worldMeshOf(const Parallelism &config) {
+  Mesh mesh = meshOf(config);
+  mesh.axes.insert(mesh.axes.begin(), {"pp", config.pp});
+  return mesh;
+}
+
+/// Returns the distances from a group's first rank to all of its members,
+/// ascending.
+std::vector<int> offsetsOf(const Mesh &mesh, const std::vector<int> &axes) {
+  std::vector<int> offsets{0};
+  for (int axis : axes) {
+    std::vector<int> further;
+    for (int offset : offsets)
+      for (int i = 0; i < mesh.axes[at(axis)].size; ++i)
+        further.push_back(offset + i * mesh.stride(axis));
+    offsets = std::move(further);
+  }
+  std::ranges::sort(offsets);
+  return offsets;
+}
+
+/// Divides the ranks of the mesh into groups whose members differ along `axes`
+/// alone, so that every rank is in one group. Members ascend; groups ascend by
+/// their first member.
+/// \param axes  ascending, without repeats; if empty, each group has one rank
+Groups groupsOf(const Mesh &mesh, const std::vector<int> &axes) {
+  std::vector<int> others;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes.size()); ++axis)
+    if (!contains(axes, axis))
+      others.push_back(axis);
+  std::vector<std::vector<int>> groups;
+  for (int first : offsetsOf(mesh, others)) {
+    std::vector<int> &group = groups.emplace_back(offsetsOf(mesh, axes));
+    for (int &rank : group)
+      rank += first;
+  }
+  return groups;
+}
 
 Groups groups(const Parallelism &config,
               const std::vector<std::string> &names) {

@@ -12,6 +12,7 @@
 
 #include "planner/graph/op_graph.h"
 #include "planner/search/search.h"
+#include "tests/planner/graph_check.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {

@@ -7,6 +7,7 @@
 #include "planner/cost/compute_cost.h"
 #include "planner/search/search.h"
 #include "planner/search/solve_candidate.h"
+#include "tests/planner/plain_times.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {

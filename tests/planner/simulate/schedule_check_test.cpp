@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/simulate/schedule.h"
+#include "tests/planner/simulate/schedule_check.h"
 
 namespace mtplan::planner {
 namespace {

@@ -71,7 +71,7 @@ inline StepProblem randomPipeline(std::mt19937_64 &random) {
   return problem;
 }
 
-/// Returns such stages with all other features of a step except shared links.
+/// Returns such stages with all other features of a step.
 inline StepProblem randomStep(std::mt19937_64 &random) {
   StepProblem problem = randomPipeline(random);
   auto flag = [&] { return random() % 2 == 0; };
@@ -90,7 +90,7 @@ inline StepProblem randomStep(std::mt19937_64 &random) {
       }
     }
   }
-  problem.gather = GatherRule(random() % 3);
+  problem.gather = GatherRule(random() % 2);
   problem.reduce = ReduceRule(random() % 2);
   problem.prefetch = int(random() % 3);
   problem.overlap = {flag(), flag(), flag(), flag(), flag(), flag()};
@@ -98,16 +98,6 @@ inline StepProblem randomStep(std::mt19937_64 &random) {
   problem.clipsGradients = flag();
   problem.gradientNorm = randomSeconds(random, 5);
   return problem;
-}
-
-/// Puts all traffic of a stage, the host's included, on one link, and the
-/// traffic of tied weights on the first stage's link.
-inline void shareLinks(StepProblem &problem) {
-  for (int stage = 0; stage < problem.shape.stages; ++stage) {
-    problem.links.push_back("node " + std::to_string(stage));
-    problem.stages[stage].links = {stage, stage, stage, stage};
-  }
-  problem.tiedLink = 0;
 }
 
 } // namespace mtplan::planner

@@ -28,8 +28,6 @@ TEST(Step, TimeOfEachStageAddsUp) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 1000; ++round) {
     StepProblem problem = randomStep(random);
-    if (round % 2 == 0)
-      shareLinks(problem);
     ASSERT_THAT(check(problem), IsEmpty());
     StepResult result = simulated(problem);
     for (int i = 0; i < problem.shape.stages; ++i) {
@@ -54,8 +52,6 @@ TEST(Step, TimeAloneEqualsTheFullResult) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 500; ++round) {
     StepProblem problem = randomStep(random);
-    if (round % 2 == 0)
-      shareLinks(problem);
     StepResult result = simulated(problem);
     EXPECT_EQ(stepSeconds(problem, scheduleOf(problem.shape)), result.step);
     EXPECT_EQ(result.tasks.size(), std::size_t(result.graph.size()));
@@ -87,8 +83,6 @@ std::vector<Seconds *> durationsOf(StepProblem &problem) {
   return all;
 }
 
-// The property holds only if links are not shared, as
-// Timeline.SharingCanRewardALongerTask shows.
 TEST(Step, LongerTasksNeverEndItSooner) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 300; ++round) {
@@ -137,12 +131,6 @@ TEST(Step, BrokenProblemsAreNamed) {
   EXPECT_THAT(check(bad),
               ElementsAre("stage 0, chunk 1, slice 0: the gradient of weights "
                           "takes 2.500000 s of a backward of 2.000000 s"));
-  bad = good;
-  bad.stages[0].links.data = 0;
-  bad.tiedLink = -2;
-  EXPECT_THAT(check(bad),
-              ElementsAre("stage 0: data-parallel traffic is on link 0 of 0",
-                          "step: the tied embedding is on link -2 of 0"));
   bad = good;
   bad.prefetch = -1;
   bad.gradientNorm = {-1.0};

@@ -82,8 +82,6 @@ TEST(StepTraffic, GatherOverlapsTheFirstForward) {
   EXPECT_EQ(countOf(result, StepRole::gather), 3);
   problem.overlap.gather = false;
   EXPECT_EQ(simulated(problem).step.value, 9.0 + 36.0 + 1.0);
-  problem.gather = GatherRule::afterUpdate;
-  EXPECT_EQ(simulated(problem).step.value, 36.0 + 1.0 + 9.0);
   EXPECT_EQ(simulated(problem).stages[0].exposedData.value, 9.0);
 }
 
@@ -225,18 +223,6 @@ TEST(StepTraffic, OffloadIsAPipelineOfItsOwn) {
       false;
   EXPECT_EQ(simulated(problem).step.value, 18.0);
   EXPECT_EQ(simulated(problem).stages[0].exposedHost.value, 12.0);
-}
-
-TEST(StepTraffic, SharedLinkSlowsBoth) {
-  StepProblem problem = equalStages({oneForwardOneBackward, 2, 1, 1}, 1, 2);
-  slice(problem, 1).reduce = {3.0};
-  problem.stages[1].chunks[0].sendBackward = {4.0};
-  // The last stage sends for 4 and reduces for 3, both from 4.
-  EXPECT_EQ(simulated(problem).step.value, 8.0 + 2.0);
-  problem.links = {"network card of stage 1"};
-  problem.stages[1].links.data = problem.stages[1].links.sendBackward = 0;
-  // Both have half speed until the reduction ends at 10; the send has 1 left.
-  EXPECT_EQ(simulated(problem).step.value, 11.0 + 2.0);
 }
 
 } // namespace

@@ -217,14 +217,10 @@ TEST(Timeline, DeadlocksAreNamed) {
 
 TEST(Timeline, ReusedMemoryChangesNothing) {
   std::mt19937_64 random(2);
-  TaskGraph graph;
   Timeline timeline;
   for (int round = 0; round < 200; ++round) {
     std::vector<Job> jobs = randomJobs(random, round % 3);
-    graph.clear();
-    for (const Job &job : jobs)
-      graph.add(job.stream, {job.duration}, job.needs, job.link);
-    timelineOf(graph, timeline);
+    timelineOf(graphOf(jobs), timeline);
     Timeline fresh = timelineOf(graphOf(jobs));
     EXPECT_EQ(timeline.start, fresh.start);
     EXPECT_EQ(timeline.finish, fresh.finish);

@@ -1,19 +1,17 @@
 //===- chain_test.cpp - Chains against exhaustive search --------*- C++ -*-===//
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include "planner/solve/chain_solver.h"
 #include "planner/solve/factor_graph.h"
+#include "tests/planner/solve/exhaustive.h"
 #include "tests/planner/solve/random_chain.h"
 
 namespace mtplan::planner {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void expectSameRuns(const ChainSolution &a, const ChainSolution &b) {
   ASSERT_EQ(a.runs.size(), b.runs.size());

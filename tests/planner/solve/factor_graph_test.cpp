@@ -1,7 +1,6 @@
 //===- factor_graph_test.cpp - Pricing and checking -------*- C++ -*-===//
 
 #include <cmath>
-#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -9,8 +8,6 @@
 
 namespace mtplan::planner {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Returns a problem of x in 0..1 and y in 0..2; the second table is over (y,
 /// x).

@@ -37,8 +37,7 @@ public:
     bool hasMemory = !oneIn(4);
     for (std::size_t i = 0; i < size; ++i) {
       bool forbidden = infinityOneIn > 0 && oneIn(infinityOneIn);
-      result.time.push_back(forbidden ? std::numeric_limits<double>::infinity()
-                                      : draw(0, largest));
+      result.time.push_back(forbidden ? kInfinity : draw(0, largest));
       if (hasMemory)
         result.memory.push_back(draw(0, largest));
     }

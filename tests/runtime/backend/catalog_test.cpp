@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/backend/signature.h"
-#include "tests/runtime/backend/catalog.h"
+#include "tests/runtime/backend/conformance.h"
 
 namespace mtplan::runtime::testing {
 namespace {
@@ -65,17 +65,18 @@ void Writer::products() {
   product("bso,io->bsi", {kB, 37, 23}, {50, 23}, of({kB, 37, 50}));
   product("bsi,bso->io", {kB, 37, 50}, {kB, 37, 23}, summed({50, 23}));
   product("bsi,bso->io", {kB, 3, 20}, {kB, 3, 7}, of({20, 7}));
-  // These are a tied head, and a result whose order swaps the operands.
+  // The next products are a tied head, and a result whose order swaps operands.
   product("bsh,vh->bsv", {kB, 9, 24}, {71, 24}, of({kB, 9, 71}));
   product("bsv,vh->bsh", {kB, 9, 71}, {71, 24}, of({kB, 9, 24}));
   product("bsv,bsh->vh", {kB, 9, 71}, {kB, 9, 24}, summed({71, 24}));
   product("io,bsi->bso", {12, 10}, {kB, 5, 12}, of({kB, 5, 10}), true);
-  // These have more than one tile of rows, of columns, and of panels of either.
+  // The next products have several tiles of rows, of columns, and panels of
+  // both.
   product("bsi,io->bso", {kB, 300, 20}, {20, 530}, of({kB, 300, 530}), true);
   product("bsi,bso->io", {kB, 30, 300}, {kB, 30, 270}, summed({300, 270}));
   product("bsi,bso->io", {kB, 5, 300}, {kB, 5, 1300}, summed({300, 1300}));
   product("bi,io->bo", {kB, 30}, {30, 4200}, of({kB, 4200}));
-  // These are classifiers and experts.
+  // The next products are those of classifiers and experts.
   product("bi,io->bo", {kB, 30}, {30, 7}, of({kB, 7}), true);
   product("bi,bo->io", {kB, 30}, {kB, 7}, summed({30, 7}));
   product("ebci,eio->ebco", {3, kB, 5, 12}, {3, 12, 10}, of({3, kB, 5, 10}));
@@ -403,7 +404,7 @@ void Writer::updates() {
 std::vector<Case> modelAttention(ElementType type, unsigned seed) {
   Writer writer(type, seed);
   for (const double rate : {0.0, 0.1}) {
-    // These have the heads of GPT-2 1.2B, and of Llama with grouped queries,
+    // The heads are those of GPT-2 1.2B, and of Llama with grouped queries,
     // over several tiles.
     writer.attention({2, 150, 192}, {2, 150, 192}, {}, rate, true, false, 96);
     writer.attention({2, 150, 128}, {2, 150, 64}, {}, rate, true, false, 64);
@@ -419,15 +420,15 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.sums();
   writer.pointwise();
   writer.norms();
-  // These have grouped heads, several blocks of queries and keys, shards and
-  // masks.
+  // The next calls have grouped heads, several blocks of queries and keys,
+  // shards and masks.
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.0, true, false);
   writer.attention({kB, 70, 24}, {kB, 140, 12},
                    {{2, kB + 3}, {70, 140}, {24, 48}}, 0.2, true, false);
   writer.attention({kB, 5, 12}, {kB, 67, 6}, {}, 0.1, false, false);
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.1, true, true);
   writer.attention({kB, 70, 12}, {kB, 70, 6}, {}, 0.1, true, false, 6, 0.8);
-  // These heads are wide enough for tensor cores.
+  // The next heads are wide enough for tensor cores.
   writer.attention({kB, 40, 32}, {kB, 40, 16}, {}, 0.1, true, false, 16);
   for (bool interleaved : {false, true})
     for (bool inverse : {false, true})

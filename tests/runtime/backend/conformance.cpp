@@ -10,13 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/backend/even_cases.h"
-#include "tests/runtime/backend/followed_cases.h"
+#include "tests/runtime/backend/fused_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
 
-/// Error allowed in numbers of this type, as a share of the number or, where it
-/// is small beside them, of the root mean square of all.
+/// Returns the allowed error of elements of this type, relative to the larger
+/// of the element and the root mean square of all.
 double toleranceOf(ElementType type) {
   switch (type) {
   case ElementType::f64:
@@ -33,8 +33,8 @@ double toleranceOf(ElementType type) {
   return 0.0;
 }
 
-/// Of a result: what tensor cores multiply is rounded to 16 bits, also where it
-/// is not a result but a gradient on its way to several.
+/// Returns the tolerance of a result. Tensor cores round operands to 16 bits,
+/// also gradients that are operands of several products.
 double toleranceOf(const Case &one, std::size_t result) {
   const ElementType type = one.spec.outputs[result].type;
   const bool half = type == ElementType::f16 || type == ElementType::bf16;
@@ -42,8 +42,9 @@ double toleranceOf(const Case &one, std::size_t result) {
          (half && one.spec.kernel == "attention_grad" ? 3.0 : 1.0);
 }
 
-/// \param from     the first result to look at
-/// \param allowed  error, beside what its type allows
+/// Expects results near the reference.
+/// \param from     the first result that is compared
+/// \param allowed  error that is allowed even if the type's tolerance is lower
 void expectNear(const Case &one, const std::vector<Doubles> &actual,
                 const std::vector<Doubles> &expected, std::size_t from = 0,
                 double allowed = 0.0) {
@@ -92,7 +93,7 @@ std::string titleOf(const Case &one) {
   return title;
 }
 
-// A case that throws leaves the others theirs.
+// A case that throws does not stop the others.
 TEST_P(Conformance, AgreesWithTheReference) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -102,8 +103,8 @@ TEST_P(Conformance, AgreesWithTheReference) {
             << titleOf(one);
 }
 
-// Whoever computes it: tensor cores, or a library where nothing is dropped.
-TEST_P(Conformance, AttendsAsModelsDo) {
+// Tensor cores compute attention, or a library if nothing is dropped.
+TEST_P(Conformance, AttentionOfModelsAgrees) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend(),
                                  other = GetParam().make();
   for (ElementType type : {ElementType::f16, ElementType::bf16})
@@ -113,10 +114,10 @@ TEST_P(Conformance, AttendsAsModelsDo) {
     }
 }
 
-// What lies between them is for the backend alone, unless it is activated, and
-// need not be rounded. In 16 bits a library may take the device's own tanh,
-// right to 2^-11: the derivative of what is near 2 moves by two or three of it.
-TEST_P(Conformance, DoesWhatFollowsAnEinsum) {
+// A backend need not write or round the value before a fused consumer, unless
+// that is an activation. In 16 bits, a library may use the device's tanh, exact
+// to 2^-11; derivatives near 2 then differ by two or three times that.
+TEST_P(Conformance, FusedConsumersOfEinsumsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
     for (const Case &one : followedCases(type, 1)) {
@@ -131,8 +132,8 @@ TEST_P(Conformance, DoesWhatFollowsAnEinsum) {
     }
 }
 
-// Likewise of what is between; and what is added to is added to once.
-TEST_P(Conformance, SumsBesideAProduct) {
+// Terms of accumulations need not be written, so only the sums are compared.
+TEST_P(Conformance, FusedBiasGradientsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
     for (const Case &one : biasGradientCases(type, 1)) {
@@ -146,8 +147,8 @@ TEST_P(Conformance, SumsBesideAProduct) {
     }
 }
 
-// Of the backends that do several products as one.
-TEST_P(Conformance, MultipliesWhatLiesEvenlyApart) {
+// Tests backends that batch products.
+TEST_P(Conformance, BatchedProductsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
     for (const EvenCase &even : evenCases(type)) {
@@ -155,7 +156,7 @@ TEST_P(Conformance, MultipliesWhatLiesEvenlyApart) {
       const bool isBare = even.spec().inputs.size() == 2 &&
                           !even.spec().find(kThen) &&
                           !even.spec().find(kBiasGradient);
-      // The least that a device's library does as one.
+      // The CUDA backend must batch at least plain products.
       const bool isWanted =
           isBare && std::string_view(GetParam().name) == "cuda";
       EXPECT_TRUE(!isWanted || !own.empty()) << titleOf(even.runs[0]);
@@ -173,8 +174,8 @@ TEST_P(Conformance, MultipliesWhatLiesEvenlyApart) {
     }
 }
 
-// Where nothing is left to rounding, with one pass over memory or two.
-TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
+// Fused and separate kernels round the same values, so their bits are equal.
+TEST_P(Conformance, FusedDropoutKeepsBits) {
   for (ElementType type : kTypes)
     for (ElementType between : kTypes)
       for (ElementType sum : kTypes)
@@ -183,18 +184,18 @@ TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
               << titleOf(both);
 }
 
-TEST_P(Conformance, AddsToANormsGradientToTheBitsOfBoth) {
+TEST_P(Conformance, FusedNormGradientKeepsBits) {
   for (ElementType type : kTypes)
     for (ElementType sum : kTypes)
       for (const Case &both : normGradCases(type, 1, type, sum)) {
         const std::vector<Doubles> own = both.run(*backend),
                                    right = inTurn(both, *backend);
-        for (std::size_t i = 1; i < own.size(); ++i) // but what is between
+        for (std::size_t i = 1; i < own.size(); ++i) // skips the intermediate
           EXPECT_EQ(own[i], right[i]) << titleOf(both) << ", result " << i;
       }
 }
 
-TEST_P(Conformance, GivesTheSameBitsAgain) {
+TEST_P(Conformance, RepetitionKeepsBits) {
   const std::unique_ptr<Backend> other = GetParam().make();
   for (ElementType type : kTypes)
     for (const auto &cases : {catalog(type, 3), biasGradientCases(type, 3)})
@@ -204,7 +205,7 @@ TEST_P(Conformance, GivesTheSameBitsAgain) {
 
 namespace {
 
-/// The dimension of samples, or -1.
+/// Returns the dimension of samples, or -1.
 std::int64_t sampleDim(const TensorView &view) {
   for (std::size_t d = 0; d < view.shape.size(); ++d)
     if (view.shape[d] == kSamples)
@@ -212,7 +213,7 @@ std::int64_t sampleDim(const TensorView &view) {
   return -1;
 }
 
-/// Elements of one sample.
+/// Returns the elements of one sample.
 Doubles takeSample(const TensorView &view, const Doubles &values,
                    std::int64_t sample) {
   const std::int64_t dim = sampleDim(view);
@@ -229,7 +230,7 @@ Doubles takeSample(const TensorView &view, const Doubles &values,
   return taken;
 }
 
-/// Where it says which samples it has, that one.
+/// Returns the view of one sample, at its offset if the view has pieces.
 TensorView viewOfSample(TensorView view, std::int64_t sample) {
   const std::int64_t dim = sampleDim(view);
   if (dim < 0)
@@ -240,8 +241,8 @@ TensorView viewOfSample(TensorView view, std::int64_t sample) {
   return view;
 }
 
-/// The case on one sample alone: of the same micro-batch, or, if it does not
-/// say of which samples it is, as a micro-batch of its own.
+/// Returns the case of one sample: in the same micro-batch, or, if no input has
+/// an offset of samples, as a micro-batch of its own.
 Case oneSample(const Case &all, std::int64_t sample) {
   Case one(all.spec.kernel);
   one.spec.settings = all.spec.settings;
@@ -266,7 +267,7 @@ Doubles accumulated(Backend &backend, const TensorView &view,
 
 } // namespace
 
-TEST_P(Conformance, TakesSamplesOneByOne) {
+TEST_P(Conformance, SingleSamplesHaveTheBitsOfABatch) {
   int sums = 0;
   for (ElementType type :
        {ElementType::f64, ElementType::f32, ElementType::bf16})
@@ -295,7 +296,7 @@ TEST_P(Conformance, TakesSamplesOneByOne) {
       }
       for (std::size_t i = 0; i < together.size(); ++i) {
         const TensorView &view = all.spec.outputs[i];
-        // A sum in 16 bits is rounded once in one call, and per call in four.
+        // A 16-bit sum is rounded once in one call, but in each of four calls.
         if (sampleDim(view) >= 0 || view.type == ElementType::bf16)
           continue;
         EXPECT_EQ(totals[i], together[i]) << titleOf(all) << ", result " << i;
@@ -305,7 +306,7 @@ TEST_P(Conformance, TakesSamplesOneByOne) {
   EXPECT_GT(sums, 50);
 }
 
-TEST_P(Conformance, DropsNothingWhenNothingIsToBeDropped) {
+TEST_P(Conformance, EvaluationDropsNothing) {
   std::set<std::string> kernels;
   for (ElementType type : kTypes)
     for (Case one : catalog(type, 5)) {
@@ -318,7 +319,7 @@ TEST_P(Conformance, DropsNothingWhenNothingIsToBeDropped) {
       for (Setting &setting : one.spec.settings)
         if (setting.name == "rate")
           setting.value = 0.0;
-      // Attention that cannot drop may be a library's: other bits.
+      // A library may compute attention without dropout, with other bits.
       if (bytesOf(type) == 2 && one.spec.kernel != "dropout")
         expectNear(one, one.run(*backend), numbers);
       else
@@ -365,7 +366,7 @@ TEST_P(Conformance, UpdatesAParameterThatIsItsOwnMaster) {
   EXPECT_EQ(master, expected[1]);
 }
 
-TEST_P(Conformance, KeepsNoNumbers) {
+TEST_P(Conformance, KeepsNan) {
   const double nan = std::nan("");
   const TensorView x{ElementType::f32, {1, 1, 6}, {}},
       token{ElementType::f32, {1, 1}, {}};

@@ -1,6 +1,7 @@
 //===- conformance.h - What every backend must do ---------------*- C++ -*-===//
 //
-// conformance.cpp has the tests; who has a backend instantiates them.
+// conformance.cpp defines the tests, catalog_test.cpp their cases, and the
+// tests of each backend instantiate them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,17 +12,32 @@
 #include <functional>
 #include <ostream>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/runtime/backend/catalog.h"
+#include "tests/runtime/backend/kernel_case.h"
 
 namespace mtplan::runtime::testing {
 
+/// The number of samples of every case. No other dimension has this size, so
+/// that the shape alone shows the dimension of samples.
+inline constexpr std::int64_t kSamples = 4;
+
+/// Returns cases of every kernel in several shapes, pieces and settings.
+///
+/// \param type  of activations and weights; sums over samples are in f64 if it
+/// is f64, else in f32
+std::vector<Case> catalog(ElementType type, unsigned seed);
+
+/// Returns attention and its gradient in 16 bits, with shapes of real models,
+/// for which backends have several kernels.
+std::vector<Case> modelAttention(ElementType type, unsigned seed);
+
 struct Contender {
   const char *name;
-  std::function<std::unique_ptr<Backend>()> make; ///< null: not here
-  /// In which what one sample gives may depend on how many there are.
+  std::function<std::unique_ptr<Backend>()> make; ///< returns null: no device
+  /// Kernels whose result for a sample may depend on the number of samples.
   std::set<std::string> joinSamples = {};
 };
 
@@ -32,13 +48,14 @@ inline std::ostream &operator<<(std::ostream &out, const Contender &contender) {
 inline constexpr ElementType kTypes[] = {ElementType::f64, ElementType::f32,
                                          ElementType::f16, ElementType::bf16};
 
-/// A case, for messages.
+/// Returns a description of a case for messages.
 std::string titleOf(const Case &one);
 
 class Conformance : public ::testing::TestWithParam<Contender> {
 protected:
-  // A missing device skips on a laptop; on the machine that must have it, where
-  // MTPLAN_REQUIRE_ALL_BACKENDS is set, nothing goes untested in silence.
+  // Skips the tests if the device is missing. If MTPLAN_REQUIRE_ALL_BACKENDS is
+  // set, the tests fail instead, so that a machine with the device cannot miss
+  // them.
   void SetUp() override {
     if (backend)
       return;

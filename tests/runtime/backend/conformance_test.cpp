@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Contender{"cpu3", [] { return makeCpuBackend(3); }}),
     [](const auto &of) { return std::string(of.param.name); });
 
-TEST(CpuBackend, GivesTheSameBitsOnAnyNumberOfThreads) {
+TEST(CpuBackend, BitsDoNotDependOnTheNumberOfThreads) {
   const std::unique_ptr<Backend> one = makeCpuBackend(1);
   const std::unique_ptr<Backend> two = makeCpuBackend(2);
   for (ElementType type : kTypes)
@@ -39,9 +39,9 @@ TEST(CpuBackend, LeavesRareKernelsToTheReference) {
   EXPECT_EQ(
       left,
       (std::set<std::string>{
-          // With a bias by distance (T5).
+          // The reference computes attention with a relative bias (T5).
           "attention", "attention_grad", "balance_loss", "balance_loss_grad",
-          // The host's rule decides for CPU ranks.
+          // UpdateRule computes this factor for CPU ranks.
           "gradient_factor", "moe_combine", "moe_combine_grad", "moe_dispatch",
           "moe_dispatch_grad", "moe_gate", "moe_gate_grad", "moe_slots",
           "put_first", "put_first_grad", "softmax", "softmax_grad",

@@ -17,7 +17,7 @@ double through(ElementType type, double value) {
   return readElement(type, &bits, 0);
 }
 
-// The definition: with `digits` binary digits, no finer than 2^`least`.
+// Rounds, by definition, to `digits` binary digits and no finer than 2^`least`.
 double rounded(double value, int digits, int least) {
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -26,7 +26,8 @@ double rounded(double value, int digits, int least) {
 }
 
 TEST(Element, RoundsToTheNearestEvenOnce) {
-  // Near ties of both formats, which a stop at float would take for ties.
+  // The values include near ties of both formats, which rounding to float first
+  // would turn into ties.
   for (double base : {1.0, 1.0 + 0x1p-7, 3.0, 0x1p-14, 0x1p-15, 5.0e-8, 1e-3})
     for (int n = 0; n < 64; ++n)
       for (double nudge : {-0x1p-40, 0.0, 0x1p-40}) {
@@ -51,12 +52,12 @@ TEST(Element, KeepsWhatFits) {
   }
 }
 
-TEST(Element, KnowsTheLargestAndNoNumbers) {
+TEST(Element, ConvertsLargestInfinityAndNan) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(through(ElementType::f16, 65504.0), 65504.0);
   EXPECT_EQ(through(ElementType::f16, 65519.9), 65504.0);
   EXPECT_EQ(through(ElementType::f16, 65520.0), infinity);
-  EXPECT_EQ(through(ElementType::f16, 0x1p-25), 0.0); // a tie, to even
+  EXPECT_EQ(through(ElementType::f16, 0x1p-25), 0.0); // a tie rounds to even
   EXPECT_EQ(through(ElementType::f16, 0x1.8p-25), 0x1p-24);
   EXPECT_EQ(through(ElementType::bf16, -infinity), -infinity);
   EXPECT_TRUE(std::isnan(through(ElementType::f16, std::nan(""))));

@@ -1,4 +1,4 @@
-//===- even_cases.h - Products that lie evenly apart ------------*- C++ -*-===//
+//===- even_cases.h - Products at even distances ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_RUNTIME_BACKEND_EVEN_CASES_H
 #define MTPLAN_TESTS_RUNTIME_BACKEND_EVEN_CASES_H
@@ -13,14 +13,14 @@
 
 namespace mtplan::runtime::testing {
 
-/// Runs of one kernel, with numbers of their own but for an operand.
+/// Runs of one kernel with different numbers, except for one shared operand.
 struct EvenCase {
   std::vector<Case> runs;
   std::size_t shared = 0;
 
   const KernelSpec &spec() const { return runs.front().spec; }
 
-  /// How the tensors lie, each a bit apart from the next.
+  /// Returns the distances between the tensors of consecutive runs, with gaps.
   EvenRuns steps() const {
     EvenRuns even{static_cast<std::int64_t>(runs.size()), {}, {}};
     const auto step = [](const TensorView &view) {
@@ -35,14 +35,15 @@ struct EvenCase {
     return even;
   }
 
-  /// Whether the result is there when all is done at once.
+  /// Returns whether a batch writes this output. Values before a fused consumer
+  /// need not be written.
   bool isWritten(std::size_t output) const {
     return !spec().find(kThen) || output % 2 == 1;
   }
 
-  /// By run, the results' bytes.
-  /// \param together  as one, or else one after the other
-  /// \return nothing if the backend has none that is one
+  /// Returns the bytes of the results, by run.
+  /// \param together  as one batch, or else one run after the other
+  /// \return nothing if the backend cannot batch these runs
   std::vector<std::vector<Bytes>> run(Backend &backend, bool together) const {
     const EvenRuns even = steps();
     const std::unique_ptr<Kernel> kernel =
@@ -102,9 +103,10 @@ struct EvenCase {
   }
 };
 
-/// Products that make queries, keys and values of the same, with a bias and
-/// without; the gradients of their weights, beside those of their biases and
-/// not, as first terms and others; and products that are added to something.
+/// Returns products that make queries, keys and values of one input, with a
+/// bias and without; the gradients of their weights, with those of biases and
+/// without, as first terms and as later ones; and products that are added to a
+/// tensor.
 inline std::vector<EvenCase> evenCases(ElementType type) {
   const ElementType wide =
       type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
@@ -113,7 +115,7 @@ inline std::vector<EvenCase> evenCases(ElementType type) {
       sum{wide, weight.shape, {}}, biasSum{wide, bias.shape, {}};
   std::vector<EvenCase> all;
   unsigned seed = 40;
-  // Of which `build` gives one, from what has its name and equation.
+  // Adds a case with `count` runs, which `build` completes.
   const auto add = [&](const char *equation, int count, auto build) {
     EvenCase even;
     for (int r = 0; r < count; ++r) {

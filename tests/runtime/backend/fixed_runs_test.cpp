@@ -18,8 +18,8 @@ FixedRun copied(const float *from, float *to) {
   return {{"copy", "x", {}, {kTwo}, {kTwo}}, {from}, {to}};
 }
 
-// A backend that has no such kernel runs them in order.
-TEST(FixedRuns, GoOneByOne) {
+// A backend without a kernel for all of them runs them in order.
+TEST(FixedRuns, RunInOrderWithoutAFusedKernel) {
   const std::unique_ptr<Backend> backend = makeReferenceBackend();
   std::array<float, 6> x{1, 2, 3, 4, 5, 6};
   const std::unique_ptr<Kernel> all =

@@ -1,10 +1,10 @@
-//===- followed_test.cpp - A kernel that another one follows --------------===//
+//===- followed_test.cpp - Kernels with fused consumers -------------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/backend/followed.h"
-#include "tests/runtime/backend/followed_cases.h"
+#include "tests/runtime/backend/fused_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
@@ -25,13 +25,13 @@ KernelSpec linear(const char *then, ElementType type, std::int64_t width) {
           {out, out}};
 }
 
-/// Whether what is added up is rounded in between, where that is done apart.
+/// Returns whether separate kernels round the accumulated term between them.
 bool isRoundedBetween(const Case &both) {
   return both.spec.text(kThen, "") == "accumulate" &&
          bytesOf(both.spec.outputs[0].type) < bytesOf(kF32);
 }
 
-TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
+TEST(Followed, FusedKernelsKeepTheBitsOfSeparateOnes) {
   for (const auto &make :
        {makeReferenceBackend, +[] { return makeCpuBackend(2); }}) {
     const std::unique_ptr<Backend> backend = make();
@@ -42,7 +42,7 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
         for (const Case &both : cases) {
           if (isRoundedBetween(both))
             continue;
-          // What is added up need not be written itself.
+          // A fused accumulation need not write the term itself.
           const std::string then = both.spec.text(kThen, "");
           const std::vector<Doubles> all = both.run(*backend),
                                      right = inTurn(both, *backend);
@@ -54,7 +54,7 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
   }
 }
 
-TEST(Followed, RefusesWhatCannotFollow) {
+TEST(Followed, InvalidFusionsAreRejected) {
   const std::unique_ptr<Backend> backend = makeReferenceBackend();
   const auto says = [&](const KernelSpec &spec, const char *what) {
     EXPECT_THAT([&] { backend->prepare(spec); },
@@ -95,11 +95,11 @@ TEST(Followed, RefusesWhatCannotFollow) {
   says(apart, "(activation)");
 }
 
-TEST(FollowedProduct, IsOneWithAnEpilogue) {
+TEST(FollowedProduct, FusedConsumersBecomeEpilogues) {
   const auto gelu = FollowedProduct::of(linear("activation", kBf16, 24));
   ASSERT_TRUE(gelu);
   EXPECT_EQ(gelu->shape.epilogue, Epilogue::gelu);
-  // Its tanh is not one of 32 bits.
+  // The library's tanh is not exact enough for 32 bits.
   EXPECT_FALSE(FollowedProduct::of(linear("activation", kF32, 24)));
   EXPECT_FALSE(gelu->shape.adds);
   KernelSpec spec = linear("activation_grad", kBf16, 24);
@@ -127,9 +127,9 @@ TEST(FollowedProduct, AccumulatesInTheGradientsType) {
   EXPECT_EQ(whole->shape.result, kF32);
 }
 
-TEST(FollowedProduct, SumsTheOperandThatIsAbove) {
+TEST(FollowedProduct, BiasGradientSumsTheGradientOperand) {
   std::vector<Case> cases = biasGradientCases(kBf16, 1);
-  // Not added to anything, with the operand's columns, and its rows, kept.
+  // These cases do not accumulate, and keep the operand's columns or its rows.
   for (const auto &[i, sums] :
        {std::pair(0, OperandSum::b), {1, OperandSum::a}}) {
     const auto whole =
@@ -147,7 +147,8 @@ TEST(FollowedProduct, SumsTheOperandThatIsAbove) {
   EXPECT_EQ(added->shape.result, kF32);
   EXPECT_EQ(added->result, 1U);
   EXPECT_EQ(added->biasGradient, 3U);
-  // The vector has the result's type; and is what is left of the operand.
+  // There is no epilogue for a bias gradient of another type than the result,
+  // or over other dimensions than the sum's.
   KernelSpec other = cases[3].spec;
   other.outputs[3].type = kBf16;
   EXPECT_FALSE(FollowedProduct::of(other));
@@ -156,12 +157,13 @@ TEST(FollowedProduct, SumsTheOperandThatIsAbove) {
   other.inputs[0].shape = {3, 37, 1};
   other.outputs[0].shape = {37, 24};
   EXPECT_FALSE(FollowedProduct::of(other));
-  // Of experts there are many vectors.
+  // Experts need many vectors.
   EXPECT_FALSE(FollowedProduct::of(cases.back().spec));
 }
 
-TEST(FollowedProduct, IsNoneWhereTheLibraryHasNone) {
-  // Rows that are not whole 16 bytes, another activation, no such epilogue.
+TEST(FollowedProduct, UnsupportedEpiloguesAreRejected) {
+  // There is no epilogue for rows that are no multiple of 16 bytes, for exact
+  // GELU, for f64 and for a result of another type.
   EXPECT_FALSE(FollowedProduct::of(linear("activation", kBf16, 20)));
   KernelSpec exact = linear("activation", kBf16, 24);
   exact.settings[2].value = std::string("gelu");

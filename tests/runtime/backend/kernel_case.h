@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "runtime/backend/element.h"
 #include "runtime/backend/kernel.h"
 
@@ -47,7 +49,7 @@ public:
     return *this;
   }
 
-  /// An operand of normal numbers, or of these.
+  /// Adds an operand of normal numbers, or of `values`.
   Case &in(const TensorView &view, std::optional<Doubles> values = {}) {
     spec.inputs.push_back(view);
     if (!values) {
@@ -59,7 +61,7 @@ public:
     inputs.push_back(stored(view, *values));
     return *this;
   }
-  /// An operand of integers from `least` to `most`.
+  /// Adds an operand of integers from `least` to `most`.
   Case &integers(const Shape &shape, int least, int most) {
     std::uniform_int_distribution<int> uniform(least, most);
     const TensorView view{ElementType::i32, shape, {}};
@@ -68,7 +70,7 @@ public:
       values.push_back(uniform(random));
     return in(view, values);
   }
-  /// A result. What stands there before is noise, or these numbers.
+  /// Adds a result that has arbitrary previous contents, or `before`.
   Case &out(const TensorView &view, std::optional<Doubles> before = {}) {
     spec.outputs.push_back(view);
     if (!before)
@@ -77,7 +79,7 @@ public:
     return *this;
   }
 
-  /// The results' bytes.
+  /// Returns the bytes of the results.
   std::vector<Bytes> runBytes(Backend &backend) const {
     const std::unique_ptr<Kernel> kernel = backend.prepare(spec);
     Memory &memory = backend.memory();
@@ -117,7 +119,7 @@ public:
   Doubles input(std::size_t i) const {
     return widened(spec.inputs[i], inputs[i]);
   }
-  /// What stands in a result before.
+  /// Returns the previous contents of a result.
   Doubles before(std::size_t i) const {
     return widened(spec.outputs[i], outputs[i]);
   }
@@ -151,6 +153,19 @@ private:
   std::mt19937_64 random;
   std::vector<Bytes> inputs, outputs;
 };
+
+/// Checks that a case's results differ by at most `tolerance`.
+inline void expectWithin(double tolerance, const Case &one,
+                         const std::vector<Doubles> &actual,
+                         const std::vector<Doubles> &expected) {
+  ASSERT_EQ(actual.size(), expected.size()) << one.spec.kernel;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(actual[i].size(), expected[i].size()) << one.spec.kernel;
+    for (std::size_t e = 0; e < expected[i].size(); ++e)
+      EXPECT_NEAR(actual[i][e], expected[i][e], tolerance)
+          << one.spec.kernel << ", result " << i << ", element " << e;
+  }
+}
 
 } // namespace mtplan::runtime::testing
 

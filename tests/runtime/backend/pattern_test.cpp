@@ -7,36 +7,15 @@
 
 #include "runtime/backend/element.h"
 #include "runtime/backend/memory.h"
+#include "tests/runtime/backend/counting_memory.h"
 
 namespace mtplan::runtime {
 namespace {
 
-/// Counts what it is given.
-class Counting final : public Memory {
-public:
-  void *allocate(std::size_t bytes) override {
-    return hostMemory().allocate(bytes);
-  }
-  void release(void *data, std::size_t bytes) noexcept override {
-    hostMemory().release(data, bytes);
-  }
-  void upload(void *to, const void *from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-    ++uploads;
-  }
-  void download(void *, const void *, std::size_t) override {}
-  void fetch(void *, const void *, std::size_t) override {}
-  Memory &staging() override { return hostMemory(); }
-  void queueUpload(void *, const void *, std::size_t) override {}
-  void queueDownload(void *, const void *, std::size_t) override {}
-
-  int uploads = 0;
-};
-
-// An upload waits for the device: many short ones take a minute.
+// An upload waits for the device, so many short uploads would take a minute.
 TEST(Pattern, IsUploadedInLongPieces) {
   constexpr std::int64_t kElements = 10'000'000;
-  Counting memory;
+  CountingMemory memory;
   std::vector<Bf16> filled(kElements + 1);
   filled[kElements].bits = 0x1234;
   Pattern(memory, ElementType::bf16, 2 * kElements)
@@ -54,7 +33,7 @@ TEST(Pattern, IsUploadedInLongPieces) {
 }
 
 TEST(Pattern, OfIntegersIsBelowEveryLimit) {
-  Counting memory;
+  CountingMemory memory;
   std::vector<std::int32_t> filled(1000, -1);
   Pattern(memory, ElementType::i32, 4000).fill(filled.data(), 4000);
   EXPECT_EQ(memory.uploads, 1);

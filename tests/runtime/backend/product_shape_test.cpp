@@ -1,4 +1,4 @@
-//===- product_shape_test.cpp - How few products an einsum is -------------===//
+//===- product_shape_test.cpp - Einsums as few matrix products ------------===//
 
 #include <gtest/gtest.h>
 
@@ -52,8 +52,8 @@ TEST(ProductShape, SamplesAloneAreRows) {
   EXPECT_EQ(shape.m.size, 4);
 }
 
-// An expert has its own weights: a product each. Its rows are those of all
-// samples, which lie side by side.
+// An expert has its own weights and so its own product, whose rows are the
+// adjacent rows of all samples.
 TEST(ProductShape, ExpertsStayApart) {
   const ProductShape shape =
       shapeOf("ebci,eio->ebco", {3, 4, 5, 12}, {3, 12, 10}, {3, 4, 5, 10})

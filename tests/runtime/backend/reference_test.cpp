@@ -34,8 +34,8 @@ Doubles normals(std::size_t count, unsigned seed) {
   return values;
 }
 
-/// That `gradient`, operand `operand`'s part of it, is the slope of the forward
-/// results weighed by `weights`, along a random direction.
+/// Expects `gradient`, that of operand `operand`, to be the slope of the
+/// forward results, weighted by `weights`, along a random direction.
 void expectSlope(Case forward, std::size_t operand,
                  const std::vector<Doubles> &weights, const Doubles &gradient) {
   const Doubles at = forward.input(operand);
@@ -59,7 +59,7 @@ void expectSlope(Case forward, std::size_t operand,
 }
 
 TEST(Reference, EinsumIsItsEquation) {
-  // bsi,io->bso and bsi,bso->io, written out.
+  // Loops compute bsi,io->bso and bsi,bso->io.
   const TensorView x{kF64, {2, 3, 4}, {}}, w{kF64, {4, 5}, {}},
       y{kF64, {2, 3, 5}, {}}, bias{kF64, {5}, {}};
   const Case forward =
@@ -87,7 +87,7 @@ TEST(Reference, EinsumIsItsEquation) {
 }
 
 TEST(Reference, AttentionIsSoftmaxOfMaskedScores) {
-  // Two query heads to one of keys; the queries are positions 1 and 2 of 3.
+  // Two query heads share a key head; the queries are positions 1 and 2 of 3.
   const Case one = Case("attention")
                        .set("head_dim", std::int64_t{2})
                        .set("causal", std::int64_t{1})
@@ -187,7 +187,7 @@ TEST(Reference, NormalisesRows) {
                        .in({kF64, {4}, {}}, Doubles{1, 1, 1, 2})
                        .in({kF64, {4}, {}}, Doubles{0, 0, 5, 0})
                        .out({kF64, {1, 4}, {}});
-  // Mean 3, variance (4 + 1 + 0 + 9) / 4.
+  // The mean is 3, and the variance (4 + 1 + 0 + 9) / 4.
   const double scale = 1.0 / std::sqrt(3.5);
   const Doubles out = run(one)[0];
   EXPECT_NEAR(out[0], -2 * scale, 1e-14);
@@ -320,7 +320,7 @@ TEST(Reference, DispatchAndCombineHaveTheirSlopes) {
 }
 
 TEST(Reference, SlotsCountFirstChoicesFirst) {
-  // Three tokens, two experts, both chosen: tokens 0 and 2 prefer expert 1.
+  // Three tokens choose both of two experts; tokens 0 and 2 prefer expert 1.
   const Doubles slots =
       run(Case("moe_slots")
               .set("top_k", std::int64_t{2})
@@ -330,7 +330,7 @@ TEST(Reference, SlotsCountFirstChoicesFirst) {
 }
 
 TEST(Reference, CrossEntropyHasItsSlope) {
-  // Five classes and a column of padding; one token has no target.
+  // There are five classes and a column of padding; one token has no target.
   const TensorView logits{kF64, {1, 3, 6}, {}}, tokens{kF64, {1, 3}, {}},
       targets{ElementType::i32, {1, 3}, {}}, scalar{kF64, {}, {}};
   const Doubles chosen{4, -1, 0};
@@ -385,7 +385,7 @@ TEST(Reference, CrossEntropyHasItsSlope) {
 }
 
 TEST(Reference, RopeRotatesAndBack) {
-  // Position 3 of head 0: the first pair turns by 3, the rest stays.
+  // At position 3, the first pair is rotated by 3 radians, and the rest stays.
   const TensorView x{kF64, {1, 1, 4}, {{0, 1}, {3, 4}, {0, 4}}};
   const auto rope = [&](const Doubles &values, std::int64_t inverse) {
     return run(Case("rope")
@@ -404,7 +404,7 @@ TEST(Reference, RopeRotatesAndBack) {
 }
 
 TEST(Reference, AdamwFollowsItsPaper) {
-  // Step 1 from zero moments: the corrected moments are g and g^2.
+  // In step 1 from zero moments, the corrected moments are g and g^2.
   const TensorView one{kF64, {1}, {}};
   Case step = Case("adamw")
                   .set("decay", std::int64_t{1})
@@ -424,7 +424,7 @@ TEST(Reference, AdamwFollowsItsPaper) {
   EXPECT_NEAR(results[3][0], 0.001 * 4.0, 1e-15);
 }
 
-TEST(Reference, SaysWhatDoesNotFit) {
+TEST(Reference, InvalidCallsAreReported) {
   const auto message = [](const Case &one) -> std::string {
     try {
       run(one);

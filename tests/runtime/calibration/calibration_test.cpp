@@ -115,7 +115,7 @@ TEST(Stopwatch, RepeatsWhatIsShort) {
   EXPECT_NEAR(timing.seconds, 1e-6, 2e-8);
 }
 
-TEST(Stopwatch, TakesFiveSamplesOfWhatIsLongerThanItsTime) {
+TEST(Stopwatch, LongKernelsHaveFiveSamples) {
   FakeMachine machine;
   FakeWorld world(machine, 1);
   Queue queue;
@@ -198,7 +198,7 @@ TEST(Calibration, LeavesTimeForFiveSamples) {
   EXPECT_GT(machine.ran["copy"], 0.01 / copy);
 }
 
-TEST(Calibration, SaysWhatItMeasures) {
+TEST(Calibration, ReportsItsParts) {
   FakeMachine machine;
   std::vector<CalibrationPart> parts;
   const std::size_t runs =
@@ -224,7 +224,7 @@ TEST(Calibration, SaysWhatItMeasures) {
                           "messages to rank + 2"));
 }
 
-TEST(Calibration, TellsBytesThatPass) {
+TEST(Calibration, ReportsBytesOfTraffic) {
   FakeMachine machine;
   std::map<std::pair<std::string, ElementType>, std::int64_t> bytes;
   for (const MeasuredRun &run : measured(machine))
@@ -244,8 +244,8 @@ TEST(Calibration, TellsBytesThatPass) {
   EXPECT_EQ((bytes[{"accumulate", kBf16}]), (2 + 8) * table);
 }
 
-// The variant that is reported is the one that runs.
-TEST(Calibration, TellsVariantsApart) {
+// The reported variant is the variant that runs.
+TEST(Calibration, ReportsVariants) {
   std::map<std::string, std::set<std::string>> variants;
   for (const KernelRun &one : kernelRunsOf(kSmall, ElementType::f32)) {
     const KernelSpec &spec = one.spec;
@@ -262,7 +262,7 @@ TEST(Calibration, TellsVariantsApart) {
 }
 
 // The fake backend fuses both kernels; the CPU runs them in turn, see below.
-TEST(Calibration, TellsWhatIsDoneAtOnce) {
+TEST(Calibration, ReportsFusedKernels) {
   FakeMachine machine;
   std::set<std::string> followers;
   for (const MeasuredRun &run : measured(machine))

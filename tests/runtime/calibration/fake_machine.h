@@ -1,7 +1,7 @@
 //===- fake_machine.h - A machine whose costs are known ---------*- C++ -*-===//
 //
-// Kernels and collectives that do nothing but move a clock on, by as much as
-// the machine says that they take.
+// Kernels and collectives compute nothing and advance a clock by the time that
+// the machine states.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,14 @@ namespace mtplan::runtime {
 
 struct FakeMachine {
   double now = 0.0;               ///< seconds
-  double launch = 3e-6;           ///< of every kernel
+  double launch = 3e-6;           ///< seconds per kernel
   double product = 2e12;          ///< flop/s
   double attention = 1e12;        ///< flop/s
   double stream = 1e10;           ///< bytes/s of a pass
-  double latency = 5e-6;          ///< of a collective or message
-  double link = 4e9;              ///< bytes/s of its tensor
-  std::string lacks;              ///< a kernel that it does not have
-  std::map<std::string, int> ran; ///< by kernel
+  double latency = 5e-6;          ///< seconds per collective or message
+  double link = 4e9;              ///< bytes/s of collectives and messages
+  std::string lacks;              ///< name of a kernel that is missing
+  std::map<std::string, int> ran; ///< number of runs, by kernel
 
   SecondsClock clock() {
     return [this] { return now; };
@@ -96,7 +96,7 @@ private:
   FakeMachine &machine;
 };
 
-/// All ranks do as this one does.
+/// A communicator whose other ranks behave like this rank.
 class FakeCommunicator final : public Communicator {
 public:
   FakeCommunicator(FakeMachine &m, int ranks, int at)

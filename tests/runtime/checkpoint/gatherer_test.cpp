@@ -1,4 +1,4 @@
-//===- gatherer_test.cpp - What ranks bring together ----------------------===//
+//===- gatherer_test.cpp - State moves to the ranks that write it ---------===//
 
 #include <cstring>
 #include <mutex>
@@ -36,7 +36,8 @@ Tensor tensorOf(const std::vector<std::int64_t> &whole,
   return tensor;
 }
 
-/// Values are split as \p value, moments as \p moments.
+/// Returns a parameter whose value is split as `value`, its moments as
+/// `moments`.
 Parameter parameterOf(const std::string &label,
                       const std::vector<std::int64_t> &whole,
                       const std::vector<std::vector<int>> &value,
@@ -61,7 +62,7 @@ float valueOf(int tensor, std::int64_t element) {
 // Returns the bytes of this rank's state that a saver copies.
 std::vector<std::byte> snapshotOf(const Plan &plan, const ModelState &state,
                                   int rank) {
-  const RankPlace place(plan, rank);
+  const RankCoordinates place(plan, rank);
   std::vector<std::byte> all;
   for (const StateSlice &slice : ownedSlices(plan, state, place)) {
     const TensorView held = place.viewOf(*slice.local);
@@ -152,7 +153,7 @@ TEST(Gatherer, MovesNothingOfOneRank) {
   expectWhole(plan, 8, 16);
 }
 
-TEST(Gatherer, RefusesAStateThatIsNotThereOnce) {
+TEST(Gatherer, RejectsStateThatIsNotOwnedOnce) {
   Plan plan = fourRanks();
   plan.stages[0].parameters.push_back(
       parameterOf("fc", {8, 12}, {{}, {kTp}}, {{}, {kTp}}));

@@ -1,4 +1,4 @@
-//===- manifest_test.cpp - What a checkpoint says of itself ---------------===//
+//===- manifest_test.cpp - The manifest of a checkpoint -------------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ Manifest example() {
   return manifest;
 }
 
-// "" if it is read.
-std::string refusalOf(const std::string &text) {
+// Returns the error of a manifest; "" if it is valid.
+std::string errorOf(const std::string &text) {
   try {
     parseManifest("m.json", text);
   } catch (const CheckpointError &error) {
@@ -43,7 +43,7 @@ std::string refusalOf(const std::string &text) {
   return "";
 }
 
-// With the checksum of what it is then.
+// Returns the example's text after a replacement, with a valid checksum.
 std::string changed(const std::string &from, const std::string &to) {
   std::string text = manifestText(example());
   auto put = [&](const std::string &what, const std::string &by) {
@@ -66,7 +66,7 @@ TEST(Manifest, IsReadAsItWasWritten) {
   EXPECT_EQ(parseManifest("m.json", manifestText(without)), without);
 }
 
-TEST(Manifest, SaysWhereItIsWrong) {
+TEST(Manifest, ErrorsHaveAPointer) {
   const std::vector<std::array<std::string, 3>> cases = {
       {"\"step\": 12", "\"step\": -1", "m.json: /run/step: "},
       {"\"step\": 12", "\"step\": 1.5", "m.json: /run/step: "},
@@ -85,21 +85,21 @@ TEST(Manifest, SaysWhereItIsWrong) {
       {"\"samples\"", "\"sample\"", "m.json: /run/sample: unknown key; the "},
       {"\"run\"", "\"format\": \"x\", \"run\"", "m.json: "}};
   for (const auto &[from, to, words] : cases)
-    EXPECT_THAT(refusalOf(changed(from, to)), StartsWith(words)) << to;
+    EXPECT_THAT(errorOf(changed(from, to)), StartsWith(words)) << to;
   for (const char *text : {"", "[]", "{}", "1", "{\"format\": 1}"})
-    EXPECT_THAT(refusalOf(text), StartsWith("m.json: ")) << text;
+    EXPECT_THAT(errorOf(text), StartsWith("m.json: ")) << text;
 }
 
-TEST(Manifest, OfAnotherVersionIsKnownWhateverElseItHas) {
+TEST(Manifest, OtherVersionIsRecognised) {
   const std::string text =
       changed("\"version\": 1,", "\"version\": 7, \"later\": {},");
   EXPECT_THAT([&] { parseManifest("m.json", text); },
               testing::ThrowsMessage<ForeignVersion>(
                   "m.json: /version: is 7, but this mtrun reads version 1"));
-  // Not if it is damaged besides: then it may be one of ours.
+  // A damaged manifest may have any version, so it is not a foreign version.
   std::string damaged = manifestText(example());
   damaged.replace(damaged.find("\"version\": 1"), 12, "\"version\": 7");
-  EXPECT_THAT(refusalOf(damaged),
+  EXPECT_THAT(errorOf(damaged),
               AllOf(HasSubstr("is 7, but this mtrun reads version 1"),
                     HasSubstr("it has been damaged")));
   EXPECT_THROW(
@@ -108,19 +108,19 @@ TEST(Manifest, OfAnotherVersionIsKnownWhateverElseItHas) {
       CheckpointError);
 }
 
-TEST(Manifest, HasNoByteThatMayChange) {
+TEST(Manifest, EveryChangedByteIsFound) {
   const std::string text = manifestText(example());
   for (std::size_t i = 0; i < text.size(); ++i)
     for (const int bits : {1, 2, 4, 8, 16, 32, 64, 128, 255}) {
       std::string other = text;
       other[i] = static_cast<char>(other[i] ^ bits);
-      ASSERT_NE(refusalOf(other), "") << i << " " << bits;
+      ASSERT_NE(errorOf(other), "") << i << " " << bits;
     }
-  EXPECT_NE(refusalOf(text + " "), "");
-  EXPECT_NE(refusalOf(text.substr(1)), "");
+  EXPECT_NE(errorOf(text + " "), "");
+  EXPECT_NE(errorOf(text.substr(1)), "");
 }
 
-// As xxh128sum prints it for an empty file.
+// xxh128sum prints this digest for an empty file.
 TEST(Digest, IsThatOfXxhsum) {
   EXPECT_EQ(textOf(digestOf("")), "99aa06d3014798d86001c324468d497f");
 }

@@ -1,4 +1,4 @@
-//===- state_slices_test.cpp - Where a box lies in the whole --------------===//
+//===- state_slices_test.cpp - Positions of a box in a tensor -------------===//
 
 #include <map>
 #include <random>
@@ -11,9 +11,9 @@
 namespace mtplan::runtime {
 namespace {
 
-using Places = std::map<std::int64_t, std::int64_t>; ///< of the whole: the box
+using Places = std::map<std::int64_t, std::int64_t>; ///< in tensor -> in box
 
-// Element by element.
+// Returns the positions by a loop over the elements of the box.
 Places placesOf(const TensorView &box, const std::vector<std::int64_t> &whole) {
   Places places;
   std::int64_t elements = 1;
@@ -50,8 +50,8 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
     bool isCut = false;
     for (std::size_t d = 0; d < rank; ++d) {
       whole[d] = draw(1, 5);
-      // Whole in a third of the cases, so that runs go over dimensions; else
-      // up to beyond the end, as the pieces of a padded tensor are.
+      // A third of the boxes span the dimension, so that runs cross dimensions;
+      // others may exceed its end, like pieces of a padded tensor.
       const bool all = draw(0, 2) == 0;
       box.pieces[d].offset = all ? 0 : draw(0, whole[d]);
       box.shape[d] = all ? whole[d] : draw(1, 5);
@@ -69,7 +69,7 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
                  last = at + count - 1;
                });
     ASSERT_EQ(visited, expected);
-    // The same in two parts, cut anywhere.
+    // Two parts, divided at any element, visit the same elements.
     std::int64_t elements = 1;
     for (const std::int64_t extent : whole)
       elements *= extent;

@@ -1,29 +1,40 @@
-//===- cases.h - Collectives against plain loops ---*- C++ -*-===//
+//===- cases.h - Collectives and messages on any transport ------*- C++ -*-===//
 //
-// Random calls of every collective, the same on all ranks of a group, each
-// compared with a loop over all ranks' inputs. Runs on any transport; gives the
-// bytes of all results, so that transports can be compared.
+// Makes random calls of every collective, the same on all ranks of a group, and
+// compares each with a loop over all ranks' inputs. The cases run on any
+// transport and return the bytes of all results, so that transports can be
+// compared.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TESTS_RUNTIME_COMMUNICATOR_CASES_H
 #define MTPLAN_TESTS_RUNTIME_COMMUNICATOR_CASES_H
 
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include "runtime/backend/element.h"
 #include "runtime/communicator/communicator.h"
+#include "runtime/communicator/process_world.h"
 
 namespace mtplan::runtime {
 
 using Bytes = std::vector<unsigned char>;
 
-/// Numbers of very different sizes, so that the order of a sum can be seen, and
-/// integers whose sums wrap around.
+/// The value of result bytes that no call writes.
+inline constexpr unsigned char kUnwritten = 0xAB;
+
+/// Returns numbers of very different magnitudes, so that the order of a sum
+/// matters, and integers whose sums wrap around.
 inline Bytes drawnTensor(ElementType type, std::int64_t elements,
                          std::mt19937_64 &generator) {
   Bytes bytes(elements * bytesOf(type));
@@ -40,8 +51,8 @@ inline Bytes drawnTensor(ElementType type, std::int64_t elements,
   return bytes;
 }
 
-/// out[at] = the reduction over places of in[place][from], as the contract says
-/// it, in the widest type that it allows.
+/// Sets out[at] to the reduction over places of in[place][from], in the order
+/// and the widest type that communicator.h specifies.
 inline void reduceElement(ElementType type, Reduction reduction,
                           const std::vector<Bytes> &in, std::int64_t from,
                           Bytes &out, std::int64_t at) {
@@ -93,7 +104,7 @@ struct CommunicatorCase {
   }
 };
 
-/// What place `place` of the group must get.
+/// Returns the result that place `place` of the group must have.
 inline Bytes expectedOf(const CommunicatorCase &its,
                         const std::vector<Bytes> &in, int place) {
   const auto [type, outer, inner] = its.pieces;
@@ -107,7 +118,7 @@ inline Bytes expectedOf(const CommunicatorCase &its,
   switch (its.kind) {
   case CaseKind::reduce:
     if (place != its.root) {
-      out.assign(outer * inner * width, 0xAB);
+      out.assign(outer * inner * width, kUnwritten);
       break;
     }
     [[fallthrough]];
@@ -147,7 +158,7 @@ inline Bytes expectedOf(const CommunicatorCase &its,
 
 inline Bytes runCase(const CommunicatorCase &its, Communicator &group,
                      const Bytes &in, std::size_t resultBytes) {
-  Bytes out = its.inPlace ? in : Bytes(resultBytes, 0xAB);
+  Bytes out = its.inPlace ? in : Bytes(resultBytes, kUnwritten);
   const void *source = its.inPlace ? out.data() : in.data();
   switch (its.kind) {
   case CaseKind::allReduce:
@@ -215,13 +226,115 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
   return results;
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash.
 inline std::uint64_t digestOf(const Bytes &bytes) {
   std::uint64_t digest = 0xcbf29ce484222325;
   for (const unsigned char byte : bytes)
     digest = (digest ^ byte) * 0x100000001b3;
   return digest;
 }
+
+/// Runs every collective over all ranks, in reverse order, over pairs and
+/// alone, and sends messages of all sizes around a ring. Throws at the first
+/// wrong byte. Returns the digest of all results of this rank.
+inline std::uint64_t runScenario(World &world) {
+  std::vector<int> all(world.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> turned(all.rbegin(), all.rend());
+  Bytes results;
+  const auto run = [&](const std::string &name, const std::vector<int> &ranks,
+                       int count) {
+    const auto group = world.group(name, ranks);
+    const Bytes more = runCases(*group, 7 + ranks.size(), count);
+    results.insert(results.end(), more.begin(), more.end());
+  };
+  run("all", all, 250);
+  run("turned", turned, 25);
+  run("alone", {world.rank()}, 25);
+  if (world.size() > 1 && world.rank() < 2)
+    run("pair", {1, 0}, 50);
+  world.barrier("groups");
+
+  const int to = (world.rank() + 1) % world.size();
+  const int from = (world.rank() + world.size() - 1) % world.size();
+  std::mt19937_64 generator(3);
+  for (const std::int64_t size : {0, 1, 2047, 2049, 100000, 5000003})
+    for (const int channel : {0, 5}) {
+      const std::string label = "ring " + std::to_string(size);
+      const std::uint64_t seed = generator();
+      const auto message = [&](int rank) {
+        std::mt19937_64 its(seed + rank);
+        return drawnTensor(ElementType::bf16, (size + 1) / 2, its);
+      };
+      const Bytes sent = message(world.rank());
+      Bytes got(sent.size());
+      world.send(label, sent.data(), sent.size(), to, channel);
+      world.receive(label, got.data(), got.size(), from, channel);
+      if (got != message(from))
+        throw std::runtime_error("wrong message: " + label);
+      results.insert(results.end(), got.begin(), got.end());
+    }
+  return digestOf(results);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks over sockets, in one process
+//===----------------------------------------------------------------------===//
+
+/// Returns a rendezvous for one run, with several ports in case another process
+/// uses some of them.
+inline TcpStart tcpStart(int ranks) {
+  static std::atomic<int> runs{0};
+  const int run = runs++;
+  TcpStart start;
+  start.ranks = ranks;
+  start.job = "test " + std::to_string(getpid()) + '.' + std::to_string(run);
+  start.host = "127.0.0.1";
+  for (int i = 0; i < 8; ++i)
+    start.ports.push_back(10000 + (getpid() * 31 + run * 8 + i * 1013) % 20000);
+  start.oneHost = true;
+  return start;
+}
+
+/// Runs ranks on threads with their own sockets. Returns the error of each
+/// rank, "" if there is none.
+inline std::vector<std::string>
+runOverSockets(const TcpStart &start, const WorldOptions &options,
+               const std::function<void(World &)> &body) {
+  std::vector<std::string> errors(start.ranks);
+  std::vector<std::thread> threads;
+  threads.reserve(start.ranks);
+  for (int rank = 0; rank < start.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      TcpStart mine = start;
+      mine.rank = rank;
+      errors[rank] = runTcpRank(mine, options, body);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return errors;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+/// The message of each rank's exception, "" if there is none, and the message
+/// of the run.
+struct RunErrors {
+  std::vector<std::string> ofRank;
+  std::string thrown;
+
+  /// Calls `body` on a rank, and records its exception before it rethrows it.
+  void record(int rank, const std::function<void()> &body) {
+    try {
+      body();
+    } catch (const std::exception &error) {
+      ofRank[static_cast<std::size_t>(rank)] = error.what();
+      throw;
+    }
+  }
+};
 
 } // namespace mtplan::runtime
 

@@ -1,4 +1,4 @@
-//===- communicator_test.cpp - What ranks get from each other ---===//
+//===- communicator_test.cpp - Collectives and messages -------------------===//
 
 #include <array>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/communicator/cores.h"
+#include "runtime/communicator/launch.h"
 #include "tests/runtime/communicator/cases.h"
 
 namespace mtplan::runtime {
@@ -64,7 +64,7 @@ TEST(Communicator, NarrowSumsAreRoundedOnce) {
   });
 }
 
-// In order, 1e30 - 1e30 + 1 is 1; in any other order that takes 1 earlier, 0.
+// 1e30 - 1e30 + 1 is 1 in this order, but 0 if 1 is added earlier.
 TEST(Communicator, SumsGoInTheOrderOfPlacesNotOfRanks) {
   runOnThreads(3, {}, [](World &world) {
     const auto group = world.group("turned", {2, 0, 1});
@@ -77,7 +77,7 @@ TEST(Communicator, SumsGoInTheOrderOfPlacesNotOfRanks) {
   });
 }
 
-TEST(Communicator, TheMaximumOverNoNumberIsNoNumber) {
+TEST(Communicator, MaximumOverNanIsNan) {
   for (int bad = 0; bad < 3; ++bad)
     runOnThreads(3, {}, [&](World &world) {
       const auto group = world.group("all", ranksUpTo(3));
@@ -183,13 +183,13 @@ TEST(Communicator, ARankMaySendToItself) {
   });
 }
 
-TEST(Communicator, NobodyPassesABarrierBeforeAllHaveCome) {
-  std::atomic<int> came{0};
+TEST(Communicator, BarrierWaitsForAllRanks) {
+  std::atomic<int> arrived{0};
   runOnThreads(4, {}, [&](World &world) {
     for (int round = 1; round <= 100; ++round) {
-      ++came;
+      ++arrived;
       world.barrier("round");
-      EXPECT_GE(came, 4 * round);
+      EXPECT_GE(arrived, 4 * round);
       world.barrier("seen");
     }
   });

@@ -1,4 +1,4 @@
-//===- failure_test.cpp - What happens if one does not come --===//
+//===- failure_test.cpp - Ranks that fail or are late ---------------------===//
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/communicator/communicator.h"
-#include "tests/runtime/communicator/tcp.h"
+#include "tests/runtime/communicator/cases.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -22,13 +22,6 @@ using testing::HasSubstr;
 
 constexpr Pieces kOne = {ElementType::f32, 1, 1};
 
-/// What each rank said when it threw; empty where it did not. And what the run
-/// said at last. Fails unless it says something.
-struct Outcome {
-  std::vector<std::string> said;
-  std::string thrown;
-};
-
 enum class Transport { threads, sockets };
 
 void PrintTo(Transport transport, std::ostream *out) {
@@ -37,21 +30,16 @@ void PrintTo(Transport transport, std::ostream *out) {
 
 class CommunicatorFailure : public testing::TestWithParam<Transport> {
 protected:
-  static Outcome failing(int ranks, milliseconds patience,
-                         const std::function<void(World &)> &body) {
-    Outcome outcome;
-    outcome.said.resize(ranks);
+  static RunErrors failing(int ranks, milliseconds patience,
+                           const std::function<void(World &)> &body) {
+    RunErrors outcome;
+    outcome.ofRank.resize(ranks);
     WorldOptions options;
     options.patience = patience;
     options.ending = std::chrono::seconds(60);
     options.gathering = std::chrono::minutes(10);
     const auto noted = [&](World &world) {
-      try {
-        body(world);
-      } catch (const std::exception &error) {
-        outcome.said[world.rank()] = error.what();
-        throw;
-      }
+      outcome.record(world.rank(), [&] { body(world); });
     };
     if (GetParam() == Transport::threads) {
       try {
@@ -69,7 +57,7 @@ protected:
     return outcome;
   }
 
-  /// All ranks fail with the same words, which have both sides'.
+  /// Expects that all ranks fail with a message that names both calls.
   static void
   expectBothSides(const std::function<void(World &, Communicator &)> &body,
                   const std::string &one, const std::string &other);
@@ -90,9 +78,9 @@ void sum(Communicator &group, const std::string &label, Pieces pieces = kOne) {
   group.allReduce(label, data.data(), data.data(), pieces, Reduction::sum);
 }
 
-TEST_P(CommunicatorFailure, ARankThatDoesNotComeIsNamed) {
+TEST_P(CommunicatorFailure, LateRankIsNamed) {
   std::atomic<bool> over{false};
-  const Outcome outcome = failing(3, milliseconds(1000), [&](World &world) {
+  const RunErrors outcome = failing(3, milliseconds(1000), [&](World &world) {
     const auto group = world.group("tp", {0, 1, 2});
     sum(*group, "first");
     if (world.rank() == 1) {
@@ -108,32 +96,32 @@ TEST_P(CommunicatorFailure, ARankThatDoesNotComeIsNamed) {
     }
   });
   const auto named = AllOf(
-      HasSubstr("rank 1 did not come to all-reduce \"h.3.mlp.fc2\" of 1 x 1 "
+      HasSubstr("rank 1 did not reach all-reduce \"h.3.mlp.fc2\" of 1 x 1 "
                 "f32, sum, in group \"tp\" (ranks 0 1 2) within 1 s"));
-  EXPECT_THAT(outcome.said[0], named);
-  EXPECT_THAT(outcome.said[2], named);
+  EXPECT_THAT(outcome.ofRank[0], named);
+  EXPECT_THAT(outcome.ofRank[2], named);
   EXPECT_THAT(outcome.thrown, named);
-  EXPECT_EQ(outcome.said[1], "");
+  EXPECT_EQ(outcome.ofRank[1], "");
 }
 
-TEST_P(CommunicatorFailure, ARankThatHasEndedIsNotWaitedFor) {
-  // Of a process that is known only when it is asked.
+TEST_P(CommunicatorFailure, EndedRankIsNotAwaited) {
+  // The end of a process is only detected after the timeout.
   const auto patience = GetParam() == Transport::threads
                             ? std::chrono::minutes(10)
                             : milliseconds(1000);
-  const Outcome outcome = failing(2, patience, [&](World &world) {
+  const RunErrors outcome = failing(2, patience, [&](World &world) {
     const auto group = world.group("dp", {0, 1});
     if (world.rank() == 0)
       sum(*group, "grads");
   });
   EXPECT_THAT(outcome.thrown,
-              HasSubstr("rank 1 ended without coming to all-reduce \"grads\""));
+              HasSubstr("rank 1 ended without reaching all-reduce \"grads\""));
 }
 
-// Rank 0 waits first, for 1, which waits for 2: 2 is to blame.
-TEST_P(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
+// Rank 0 waits for rank 1, which waits for rank 2: the message names rank 2.
+TEST_P(CommunicatorFailure, RankAtTheEndOfAChainIsNamed) {
   std::atomic<bool> over{false};
-  const Outcome outcome = failing(3, milliseconds(1500), [&](World &world) {
+  const RunErrors outcome = failing(3, milliseconds(1500), [&](World &world) {
     int value = 0;
     if (world.rank() == 2) {
       while (!over)
@@ -151,14 +139,14 @@ TEST_P(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
     }
   });
   for (const int rank : {0, 1})
-    EXPECT_THAT(outcome.said[rank],
-                AllOf(HasSubstr("rank 2 did not come to all-reduce \"late\""),
+    EXPECT_THAT(outcome.ofRank[rank],
+                AllOf(HasSubstr("rank 2 did not reach all-reduce \"late\""),
                       HasSubstr("rank 0 for rank 1 in receive \"h\" of 4 bytes "
                                 "from rank 1 on channel 5")));
 }
 
-TEST_P(CommunicatorFailure, ACircleIsNamed) {
-  const Outcome outcome = failing(2, milliseconds(5000), [&](World &world) {
+TEST_P(CommunicatorFailure, CircularWaitIsNamed) {
+  const RunErrors outcome = failing(2, milliseconds(5000), [&](World &world) {
     int value = 0;
     world.receive("r" + std::to_string(world.rank()), &value, sizeof(value),
                   1 - world.rank(), 0);
@@ -172,17 +160,17 @@ TEST_P(CommunicatorFailure, ACircleIsNamed) {
 void CommunicatorFailure::expectBothSides(
     const std::function<void(World &, Communicator &)> &body,
     const std::string &one, const std::string &other) {
-  const Outcome outcome =
+  const RunErrors outcome =
       failing(3, std::chrono::minutes(10), [&](World &world) {
         const auto group = world.group("all", {0, 1, 2});
         sum(*group, "before");
         body(world, *group);
       });
-  for (const std::string &said : outcome.said)
-    EXPECT_THAT(said, AllOf(HasSubstr("calls do not match in group \"all\" "
-                                      "(ranks 0 1 2)"),
-                            HasSubstr("rank 0 calls " + one),
-                            HasSubstr("rank 2 calls " + other)));
+  for (const std::string &error : outcome.ofRank)
+    EXPECT_THAT(error, AllOf(HasSubstr("calls do not match in group \"all\" "
+                                       "(ranks 0 1 2)"),
+                             HasSubstr("rank 0 calls " + one),
+                             HasSubstr("rank 2 calls " + other)));
 }
 
 TEST_P(CommunicatorFailure, CallsMustMatch) {
@@ -235,7 +223,7 @@ TEST_P(CommunicatorFailure, CallsMustMatch) {
                   "broadcast \"b\" of 1 x 1 f32 from place 1");
 }
 
-// Two calls the other way round on one rank.
+// One rank makes two calls in the opposite order.
 TEST_P(CommunicatorFailure, OrderMustMatch) {
   const auto body = [](World &world, Communicator &group) {
     sum(group, world.rank() == 2 ? "second" : "first");
@@ -245,19 +233,19 @@ TEST_P(CommunicatorFailure, OrderMustMatch) {
 }
 
 TEST_P(CommunicatorFailure, BarriersMustMatch) {
-  const Outcome outcome =
+  const RunErrors outcome =
       failing(2, std::chrono::minutes(10), [](World &world) {
         world.barrier(world.rank() == 0 ? "save" : "load");
       });
-  for (const std::string &said : outcome.said)
-    EXPECT_THAT(said, AllOf(HasSubstr("rank 0 calls barrier \"save\""),
-                            HasSubstr("rank 1 calls barrier \"load\"")));
+  for (const std::string &error : outcome.ofRank)
+    EXPECT_THAT(error, AllOf(HasSubstr("rank 0 calls barrier \"save\""),
+                             HasSubstr("rank 1 calls barrier \"load\"")));
 }
 
-// Whoever comes first.
+// The sender or the receiver may be first.
 TEST_P(CommunicatorFailure, MessagesMustMatch) {
   for (const int late : {0, 1}) {
-    const Outcome outcome =
+    const RunErrors outcome =
         failing(2, std::chrono::minutes(10), [&](World &world) {
           double data[2] = {};
           if (world.rank() == late)
@@ -268,15 +256,16 @@ TEST_P(CommunicatorFailure, MessagesMustMatch) {
             world.receive("h.1", data, 8, 0, 3);
           world.barrier("after");
         });
-    for (const std::string &said : outcome.said)
-      EXPECT_THAT(said, AllOf(HasSubstr("on channel 3"),
-                              HasSubstr("rank 0 sends \"h.1\" of 16 bytes"),
-                              HasSubstr("rank 1 receives \"h.1\" of 8 bytes")));
+    for (const std::string &error : outcome.ofRank)
+      EXPECT_THAT(error,
+                  AllOf(HasSubstr("on channel 3"),
+                        HasSubstr("rank 0 sends \"h.1\" of 16 bytes"),
+                        HasSubstr("rank 1 receives \"h.1\" of 8 bytes")));
   }
 }
 
-TEST_P(CommunicatorFailure, WhatNobodyReceivesIsNamed) {
-  const Outcome outcome =
+TEST_P(CommunicatorFailure, UnreceivedMessageIsNamed) {
+  const RunErrors outcome =
       failing(2, std::chrono::minutes(10), [](World &world) {
         const int value = 1;
         if (world.rank() == 0)
@@ -287,9 +276,9 @@ TEST_P(CommunicatorFailure, WhatNobodyReceivesIsNamed) {
             "channel 9");
 }
 
-// The first error that is not another's, by its own type.
+// The run throws the first error that is not the echo of another rank's error.
 TEST(CommunicatorFailureOnThreads, AnExceptionReachesAll) {
-  std::vector<std::string> said(4);
+  std::vector<std::string> errors(4);
   const auto run = [&] {
     WorldOptions options;
     options.patience = std::chrono::minutes(10);
@@ -305,18 +294,18 @@ TEST(CommunicatorFailureOnThreads, AnExceptionReachesAll) {
           world.barrier("step");
         }
       } catch (const CommunicationError &error) {
-        said[world.rank()] = error.what();
+        errors[world.rank()] = error.what();
         throw;
       }
     });
   };
   EXPECT_THROW(run(), std::out_of_range);
   for (const int rank : {0, 1, 3})
-    EXPECT_EQ(said[rank], "rank 2 failed: no such token");
+    EXPECT_EQ(errors[rank], "rank 2 failed: no such token");
 }
 
-TEST_P(CommunicatorFailure, WhoFailsTellsAllWhy) {
-  const Outcome outcome =
+TEST_P(CommunicatorFailure, FailingRankReportsItsErrorToAll) {
+  const RunErrors outcome =
       failing(3, std::chrono::minutes(10), [](World &world) {
         if (world.rank() == 1)
           world.fail("the disk is full");
@@ -329,8 +318,8 @@ TEST_P(CommunicatorFailure, WhoFailsTellsAllWhy) {
   EXPECT_EQ(outcome.thrown, "rank 1 failed: the disk is full");
 }
 
-TEST(CommunicatorFailureOnThreads, AGroupThatFailedStaysSo) {
-  std::string said;
+TEST(CommunicatorFailureOnThreads, FailedGroupStaysFailed) {
+  std::string error;
   const auto run = [&] {
     runOnThreads(2, {}, [&](World &world) {
       const auto group = world.group("all", {0, 1});
@@ -341,17 +330,17 @@ TEST(CommunicatorFailureOnThreads, AGroupThatFailedStaysSo) {
           sum(*group, "c");
         } catch (const CommunicationError &again) {
           if (world.rank() == 0)
-            said = again.what();
+            error = again.what();
           throw;
         }
       }
     });
   };
   EXPECT_THROW(run(), CommunicationError);
-  EXPECT_THAT(said, HasSubstr("a call before it has failed"));
+  EXPECT_THAT(error, HasSubstr("a call before it has failed"));
 }
 
-TEST(CommunicatorFailureOnThreads, GroupsAreOfRanksThatThereAre) {
+TEST(CommunicatorFailureOnThreads, GroupsNeedExistingRanks) {
   runOnThreads(1, {}, [](World &world) {
     const auto saying = [&](const std::vector<int> &ranks) -> std::string {
       try {
@@ -386,7 +375,7 @@ TEST(CommunicatorFailureDeathTest, ARankThatNeverEndsEndsTheProcess) {
     });
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(1),
-              "rank 2 did not come to barrier \"step 4\".*\n.*rank 2 did not "
+              "rank 2 did not reach barrier \"step 4\".*\n.*rank 2 did not "
               "end within 100 ms");
 }
 

@@ -1,7 +1,7 @@
-//===- launch_test.cpp - How a process was started ------------------------===//
+//===- launch_test.cpp - Variables of launchers ---------------------------===//
 //
-// The variables that launchers set, as their documentation and processes that
-// they started have them.
+// The variables are those of the launchers' documentation and of processes that
+// they started.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/communicator/cores.h"
 #include "runtime/communicator/launch.h"
 
 namespace mtplan::runtime {
@@ -46,14 +45,14 @@ std::string refusal(const Variables &variables,
   return "not refused";
 }
 
-/// `more` stands where both have a variable; empty: it is taken away.
+/// Returns `variables` with those of `more`; an empty value removes a variable.
 Variables with(Variables variables, const Variables &more) {
   for (const auto &[name, value] : more)
     variables[name] = value;
   return variables;
 }
 
-// torchrun --standalone --nproc-per-node 4, PyTorch 2.
+// Variables of torchrun --standalone --nproc-per-node 4, PyTorch 2.
 const Variables kTorchrun = {{"RANK", "2"},
                              {"GROUP_RANK", "0"},
                              {"ROLE_RANK", "2"},
@@ -70,8 +69,8 @@ const Variables kTorchrun = {{"RANK", "2"},
                              {"TORCHELASTIC_RUN_ID", "6b2c1d"},
                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                              {"OMP_NUM_THREADS", "1"}};
-// torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1, where its agent does
-// not share its port.
+// Variables of torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1, whose
+// agent does not share its port.
 const Variables kTwoNodes =
     with(kTorchrun, {{"RANK", "5"},
                      {"GROUP_RANK", "1"},
@@ -81,7 +80,7 @@ const Variables kTwoNodes =
                      {"MASTER_PORT", "29500"},
                      {"TORCHELASTIC_RUN_ID", "none"},
                      {"TORCHELASTIC_USE_AGENT_STORE", "False"}});
-// mpirun of Open MPI 4.1, and with another namespace of 5.
+// Variables of mpirun of Open MPI 4.1; Open MPI 5 has another namespace.
 const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "5"},
                             {"OMPI_COMM_WORLD_SIZE", "8"},
                             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -90,13 +89,13 @@ const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "5"},
                             {"OMPI_UNIVERSE_SIZE", "8"},
                             {"PMIX_RANK", "5"},
                             {"PMIX_NAMESPACE", "579928065"}};
-// mpiexec of MPICH and Intel MPI.
+// Variables of mpiexec of MPICH and Intel MPI.
 const Variables kMpich = {{"PMI_RANK", "3"},
                           {"PMI_SIZE", "4"},
                           {"PMI_FD", "9"},
                           {"MPI_LOCALRANKID", "3"},
                           {"MPI_LOCALNRANKS", "4"}};
-// srun -N 2 -n 6, without --mpi.
+// Variables of srun -N 2 -n 6 without --mpi.
 const Variables kSlurm = {{"SLURM_JOB_ID", "1234"},
                           {"SLURM_JOBID", "1234"},
                           {"SLURM_STEP_ID", "0"},
@@ -113,10 +112,11 @@ const Variables kSlurm = {{"SLURM_JOB_ID", "1234"},
                           {"SLURM_JOB_NODELIST", "gpu[07-08]"}};
 const Variables kSlurmPmix =
     with(kSlurm, {{"PMIX_RANK", "4"}, {"PMIX_NAMESPACE", "slurm.pmix.1234.0"}});
-// srun --mpi=pmi2
+// Variables of srun --mpi=pmi2.
 const Variables kSlurmPmi2 = with(
     kSlurm, {{"PMI_RANK", "4"}, {"PMI_SIZE", "6"}, {"PMI_JOBID", "1234.0"}});
-// The script of sbatch -n 6, or the shell of salloc: no task of a step.
+// Variables of a script of sbatch -n 6, or of a shell of salloc, which are no
+// tasks of a step.
 const Variables kScript = with(kSlurm, {{"SLURM_PROCID", "0"},
                                         {"SLURM_STEP_ID", ""},
                                         {"SLURM_STEP_NUM_TASKS", ""},
@@ -138,7 +138,7 @@ void expectRank(const Launch &launch, Launcher by, Transport transport,
   }
 }
 
-TEST(Launch, OfOneProcessThereAreThreads) {
+TEST(Launch, SingleProcessUsesThreads) {
   for (const Variables &variables :
        {Variables(), kScript, Variables{{"MASTER_ADDR", "node1"}},
         with(kTorchrun, {{"RANK", "0"},
@@ -158,7 +158,8 @@ TEST(Launch, Torchrun) {
   expectRank(here, Launcher::torchrun, Transport::sockets, 2, 4, 2, 4);
   EXPECT_TRUE(here.start.oneHost);
   EXPECT_EQ(here.start.host, "127.0.0.1");
-  // The agent has its port; another start of the same job has others.
+  // The agent uses its port itself, and another start of the job has other
+  // ports.
   EXPECT_THAT(here.start.ports, SizeIs(8));
   const Launch again =
       launched(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "1"}}));
@@ -178,7 +179,7 @@ TEST(Launch, Torchrun) {
   EXPECT_EQ(two.start.host, "node1");
   EXPECT_THAT(two.start.ports, ElementsAre(29500));
 
-  // By hand, or by a job of Kubernetes.
+  // A user or a job of Kubernetes sets these variables alone.
   const Launch byHand = launched({{"RANK", "1"},
                                   {"WORLD_SIZE", "2"},
                                   {"MASTER_ADDR", "job-0"},
@@ -191,7 +192,7 @@ TEST(Launch, Torchrun) {
 
 TEST(Launch, OpenMpi) {
   expectRank(launched(kOpenMpi), Launcher::openMpi, Transport::mpi, 5, 8, 1, 4);
-  // Without MPI, or with another one.
+  // A build without MPI, or with another MPI, uses sockets.
   for (const MpiBuild mpi : {MpiBuild::none, MpiBuild::mpich}) {
     const Launch there = launched(with(kOpenMpi, {{"MASTER_ADDR", "h"}}), mpi);
     expectRank(there, Launcher::openMpi, Transport::sockets, 5, 8, 1, 4);
@@ -242,11 +243,12 @@ TEST(Launch, Slurm) {
 }
 
 TEST(Launch, TheInnermostLauncherCounts) {
-  // srun --ntasks-per-node 1 torchrun ..., and the same below mpirun.
+  // srun --ntasks-per-node 1, or mpirun, starts torchrun.
   for (const Variables &outer : {kSlurm, kSlurmPmix, kScript, kOpenMpi})
     expectRank(launched(with(outer, kTwoNodes)), Launcher::torchrun,
                Transport::sockets, 5, 8, 1, 4);
-  // mpirun in an allocation: its daemons are tasks of a step, one a node.
+  // mpirun runs in an allocation: its daemons are tasks of a step, one per
+  // node.
   for (const Variables &outer :
        {kScript, kSlurm,
         with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "2"},
@@ -254,19 +256,19 @@ TEST(Launch, TheInnermostLauncherCounts) {
                       {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}})})
     expectRank(launched(with(outer, kOpenMpi)), Launcher::openMpi,
                Transport::mpi, 5, 8, 1, 4);
-  // One process by mpirun, of a task of several.
+  // mpirun starts one process in one of several tasks.
   expectRank(launched(with(kSlurm, {{"OMPI_COMM_WORLD_RANK", "0"},
                                     {"OMPI_COMM_WORLD_SIZE", "1"}})),
              Launcher::alone, Transport::threads, 0, 1, std::nullopt,
              std::nullopt);
-  // A shell in each of two tasks that starts four ranks by hand.
+  // A shell in each of two tasks starts four ranks by hand.
   expectRank(launched(with(kSlurm, {{"RANK", "5"},
                                     {"WORLD_SIZE", "8"},
                                     {"MASTER_ADDR", "gpu07"},
                                     {"MASTER_PORT", "29500"}})),
              Launcher::torchrun, Transport::sockets, 5, 8, std::nullopt,
              std::nullopt);
-  // Scripts that tell PyTorch what the launcher said.
+  // Scripts copy the launcher's numbers to PyTorch's variables.
   const Variables told = {{"RANK", "5"},
                           {"WORLD_SIZE", "8"},
                           {"MASTER_ADDR", "node1"},
@@ -279,7 +281,7 @@ TEST(Launch, TheInnermostLauncherCounts) {
                                     {"MASTER_ADDR", "gpu07"},
                                     {"MASTER_PORT", "29500"}})),
              Launcher::slurm, Transport::sockets, 4, 6, 0, 2);
-  // torchrun of one process that starts mpirun.
+  // torchrun starts one process, which starts mpirun.
   expectRank(
       launched(with(kOpenMpi, with(kTorchrun, {{"RANK", "0"},
                                                {"LOCAL_RANK", "0"},
@@ -288,7 +290,7 @@ TEST(Launch, TheInnermostLauncherCounts) {
       Launcher::openMpi, Transport::mpi, 5, 8, 1, 4);
 }
 
-TEST(Launch, WhatCannotBeIsRefused) {
+TEST(Launch, ContradictoryVariablesAreRejected) {
   const std::vector<std::pair<Variables, std::string>> refused = {
       {with(kTorchrun, {{"WORLD_SIZE", ""}}),
        "RANK=2 without WORLD_SIZE: of how many? set both, or start with "
@@ -355,7 +357,7 @@ TEST(Launch, EachRankHasADevice) {
       return error.what();
     }
   };
-  const Launch third = launched(kTorchrun); // of four
+  const Launch third = launched(kTorchrun); // of 4 ranks
   EXPECT_EQ(deviceOf(third, 4), 2);
   EXPECT_EQ(deviceOf(third, 8), 2);
   const Launch shown =
@@ -365,7 +367,7 @@ TEST(Launch, EachRankHasADevice) {
   EXPECT_EQ(deviceOf(third, 1, true), 0);
   EXPECT_EQ(deviceOf(third, 2, true), 0);
   EXPECT_EQ(deviceOf(third, 3, true), 2);
-  // All ranks of a host refuse, those that find one too.
+  // All ranks of a host are rejected, even if one would find a device.
   EXPECT_EQ(refused(third, 3),
             "rank 2 is 2 of 4 ranks on its host, from 0, but sees 3 devices: "
             "start 3 a host, or show each its own with CUDA_VISIBLE_DEVICES");
@@ -384,7 +386,7 @@ TEST(Launch, EachRankHasADevice) {
                         "own: set LOCAL_RANK"));
 }
 
-TEST(Launch, HostsAreSharedOut) {
+TEST(Launch, RanksShareTheirHost) {
   EXPECT_EQ(ranksOfHost(launched({}), 16), 16); // threads
   EXPECT_EQ(ranksOfHost(launched(kOpenMpi), 8), 4);
   EXPECT_EQ(ranksOfHost(launched(kSlurm), 6), 2);

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "runtime/communicator/launch.h"
-#include "tests/runtime/communicator/scenario.h"
+#include "tests/runtime/communicator/cases.h"
 
 namespace mtplan::runtime {
 namespace {
 
-/// Prints a line in one piece: ranks share their output.
+/// Prints a line by a single write, because ranks share their output.
 void say(const std::string &line) {
   const std::string text = line + '\n';
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0)
@@ -146,7 +146,7 @@ const std::map<std::string, std::function<void(World &)>> kScenarios = {
        else
          world.barrier("step");
      }},
-    // Ranks that have ended wait for the last one, even longer than patience.
+    // Ranks that have ended wait for the last one, even beyond their timeout.
     {"late",
      [](World &world) {
        if (world.rank() == 1)

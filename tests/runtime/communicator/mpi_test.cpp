@@ -1,7 +1,8 @@
 //===- mpi_test.cpp - Ranks as processes -----------===//
 //
-// Starts communicator_mpi_program under mpirun. Times are generous: what is
-// held is who ends, with what words, and that nobody stays.
+// Starts communicator_mpi_program under mpirun. The tests check which ranks
+// end, with which messages, and that no process remains; limits of time are
+// generous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/runtime/communicator/scenario.h"
+#include "tests/runtime/communicator/cases.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -30,13 +31,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Of mpirun.
+/// Exit status, output and duration of mpirun.
 struct Outcome {
   int status = -1;
   std::string output;
   double seconds = 0.0;
 
-  /// The words after `what` at the start of lines.
+  /// Returns the rest of the lines that start with `what`.
   std::vector<std::string> lines(const std::string &what) const {
     std::vector<std::string> found;
     std::istringstream all(output);
@@ -57,7 +58,7 @@ protected:
   }
 
   static Outcome run(const std::string &scenario) {
-    // Built with sanitizers, the program would answer for MPI's own leaks.
+    // A program with sanitizers would report leaks of MPI.
     const std::string command =
         "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 mpirun -np 3 "
         "--oversubscribe --allow-run-as-root "
@@ -77,8 +78,8 @@ protected:
     return result;
   }
 
-  /// Of one of the scenarios below, which run at the same time: mostly they
-  /// wait.
+  /// Returns the outcome of one of the scenarios below, which run concurrently
+  /// because they mostly wait.
   static const Outcome &outcomeOf(const std::string &scenario) {
     static const std::vector<std::vector<std::string>> batches = {
         {"stopped", "stopped-large", "busy", "chain", "circle", "ended"},
@@ -92,8 +93,8 @@ protected:
     return runs.at(scenario).get();
   }
 
-  /// All ranks have started and ended, within a bound that has room for a
-  /// loaded machine, and mpirun says that something was wrong.
+  /// Expects that all ranks started and ended, within a limit that allows for a
+  /// loaded machine, and that mpirun reports a failure.
   static void expectEnded(const Outcome &run) {
     EXPECT_NE(run.status, 0) << run.output;
     EXPECT_NE(run.status, 124) << "had to be stopped: " << run.output;
@@ -108,14 +109,14 @@ protected:
     }
   }
 
-  /// What a rank said when it ended.
-  static std::string said(const Outcome &run, int rank) {
+  /// Returns the message with which a rank ended.
+  static std::string errorOf(const Outcome &run, int rank) {
     const auto lines = run.lines("rank " + std::to_string(rank) + ":");
     return lines.empty() ? "" : lines.front();
   }
 };
 
-TEST_F(CommunicatorMpi, GivesTheBitsOfThreads) {
+TEST_F(CommunicatorMpi, HasTheBitsOfThreads) {
   std::vector<std::uint64_t> digests(3);
   runOnThreads(
       3, {}, [&](World &world) { digests[world.rank()] = runScenario(world); });
@@ -133,29 +134,29 @@ TEST_F(CommunicatorMpi, ARankMayUseGroupsFromSeveralThreads) {
 }
 
 constexpr auto kNames1 =
-    "rank 1 did not come to all-reduce \"h.3.mlp.fc2\" of 1 x 10 f32, sum, in "
+    "rank 1 did not reach all-reduce \"h.3.mlp.fc2\" of 1 x 10 f32, sum, in "
     "group \"tp\" (ranks 0 1 2)";
 
 TEST_F(CommunicatorMpi, AKilledRankIsNamedByAll) {
   const Outcome result = run("killed");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_THAT(said(result, rank), HasSubstr(kNames1)) << result.output;
+    EXPECT_THAT(errorOf(result, rank), HasSubstr(kNames1)) << result.output;
 }
 
 TEST_F(CommunicatorMpi, AStoppedRankIsNamedByAll) {
   const Outcome &result = outcomeOf("stopped");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_THAT(said(result, rank), HasSubstr(kNames1)) << result.output;
+    EXPECT_THAT(errorOf(result, rank), HasSubstr(kNames1)) << result.output;
 }
 
-TEST_F(CommunicatorMpi, SoIsOneThatStopsBeforeMuchData) {
+TEST_F(CommunicatorMpi, RankStoppedBeforeLargeDataIsNamed) {
   const Outcome &result = outcomeOf("stopped-large");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_THAT(said(result, rank),
-                HasSubstr("rank 1 did not come to all-reduce \"h.3.mlp.fc2\""))
+    EXPECT_THAT(errorOf(result, rank),
+                HasSubstr("rank 1 did not reach all-reduce \"h.3.mlp.fc2\""))
         << result.output;
 }
 
@@ -163,19 +164,19 @@ TEST_F(CommunicatorMpi, ABusyRankIsNamedAndEnded) {
   const Outcome &result = outcomeOf("busy");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_THAT(said(result, rank), HasSubstr(kNames1)) << result.output;
+    EXPECT_THAT(errorOf(result, rank), HasSubstr(kNames1)) << result.output;
 }
 
-TEST_F(CommunicatorMpi, ARankThatLeavesEndsAll) {
+TEST_F(CommunicatorMpi, ExitOfOneRankEndsAll) {
   expectEnded(outcomeOf("exits"));
 }
 
 TEST_F(CommunicatorMpi, AnExceptionReachesAll) {
   const Outcome &result = outcomeOf("throws");
   expectEnded(result);
-  EXPECT_EQ(said(result, 1), "no such token");
+  EXPECT_EQ(errorOf(result, 1), "no such token");
   for (const int rank : {0, 2})
-    EXPECT_EQ(said(result, rank), "rank 1 failed: no such token");
+    EXPECT_EQ(errorOf(result, rank), "rank 1 failed: no such token");
 }
 
 TEST_F(CommunicatorMpi, MismatchesAreNamedByAllWithBothSides) {
@@ -197,26 +198,26 @@ TEST_F(CommunicatorMpi, MismatchesAreNamedByAllWithBothSides) {
     const Outcome &result = outcomeOf(scenario);
     expectEnded(result);
     for (int rank = 0; rank < 3; ++rank)
-      EXPECT_THAT(said(result, rank),
+      EXPECT_THAT(errorOf(result, rank),
                   AllOf(HasSubstr(sides[0]), HasSubstr(sides[1])))
           << scenario << ": " << result.output;
   }
 }
 
-TEST_F(CommunicatorMpi, WhoKeepsAllWaitingIsNamed) {
+TEST_F(CommunicatorMpi, RankAtTheEndOfAChainIsNamed) {
   const Outcome &result = outcomeOf("chain");
   expectEnded(result);
   for (const int rank : {0, 1})
-    EXPECT_THAT(said(result, rank),
-                HasSubstr("rank 2 did not come to all-reduce \"late\""))
+    EXPECT_THAT(errorOf(result, rank),
+                HasSubstr("rank 2 did not reach all-reduce \"late\""))
         << result.output;
 }
 
-TEST_F(CommunicatorMpi, ACircleIsNamed) {
+TEST_F(CommunicatorMpi, CircularWaitIsNamed) {
   const Outcome &result = outcomeOf("circle");
   expectEnded(result);
   for (const int rank : {0, 1})
-    EXPECT_THAT(said(result, rank),
+    EXPECT_THAT(errorOf(result, rank),
                 AllOf(HasSubstr("ranks wait for each other"),
                       HasSubstr("rank 0 for rank 1 in receive \"r0\""),
                       HasSubstr("rank 1 for rank 0 in receive \"r1\"")))
@@ -227,27 +228,27 @@ TEST_F(CommunicatorMpi, ARankThatHasEndedIsNamed) {
   const Outcome &result = outcomeOf("ended");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_THAT(said(result, rank),
-                HasSubstr("rank 1 ended without coming to all-reduce \"s\""))
+    EXPECT_THAT(errorOf(result, rank),
+                HasSubstr("rank 1 ended without reaching all-reduce \"s\""))
         << result.output;
 }
 
-TEST_F(CommunicatorMpi, WhatNobodyReceivesIsNamed) {
+TEST_F(CommunicatorMpi, UnreceivedMessageIsNamed) {
   const Outcome &result = outcomeOf("stray");
   expectEnded(result);
-  EXPECT_EQ(said(result, 1),
+  EXPECT_EQ(errorOf(result, 1),
             "rank 1 ended without receive \"lost\" of 4 bytes from rank 0 on "
             "channel 9");
 }
 
-TEST_F(CommunicatorMpi, WhoFailsTellsAllWhy) {
+TEST_F(CommunicatorMpi, FailingRankReportsItsErrorToAll) {
   const Outcome &result = outcomeOf("fails");
   expectEnded(result);
   for (const int rank : {0, 2})
-    EXPECT_EQ(said(result, rank), "rank 1 failed: the disk is full");
+    EXPECT_EQ(errorOf(result, rank), "rank 1 failed: the disk is full");
 }
 
-TEST_F(CommunicatorMpi, WhoHasEndedWaitsForTheOthers) {
+TEST_F(CommunicatorMpi, EndedRankWaitsForTheOthers) {
   const Outcome result = run("late");
   EXPECT_EQ(result.status, 0) << result.output;
   EXPECT_EQ(result.lines("done").size(), 3U) << result.output;

@@ -1,4 +1,4 @@
-//===- tcp_test.cpp - Ranks that meet over sockets -----------===//
+//===- tcp_test.cpp - Ranks that communicate over sockets -----------------===//
 
 #include <cstring>
 #include <random>
@@ -11,8 +11,7 @@
 
 #include "runtime/communicator/process_world.h"
 #include "runtime/communicator/tcp_wire.h"
-#include "tests/runtime/communicator/scenario.h"
-#include "tests/runtime/communicator/tcp.h"
+#include "tests/runtime/communicator/cases.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -46,7 +45,7 @@ void sumOfOnes(World &world) {
     throw std::runtime_error("wrong sum");
 }
 
-TEST(CommunicatorTcp, GivesTheBitsOfThreads) {
+TEST(CommunicatorTcp, HasTheBitsOfThreads) {
   for (const int ranks : {1, 3}) {
     std::vector<std::uint64_t> expected(ranks), digests(ranks);
     runOnThreads(ranks, {}, [&](World &world) {
@@ -85,8 +84,8 @@ TEST(CommunicatorTcp, ARankMayUseGroupsFromSeveralThreads) {
               Each(IsEmpty()));
 }
 
-// Much from each to each before anybody receives.
-TEST(CommunicatorTcp, WhatIsNotAskedForYetIsKept) {
+// Each rank sends much to every rank before any rank receives.
+TEST(CommunicatorTcp, EarlyMessagesAreKept) {
   constexpr int kMessages = 20;
   EXPECT_THAT(
       runOverSockets(tcpStart(3), patient(),
@@ -113,10 +112,10 @@ TEST(CommunicatorTcp, WhatIsNotAskedForYetIsKept) {
 // Rendezvous
 //===----------------------------------------------------------------------===//
 
-TEST(CommunicatorTcp, RanksMayComeInAnyOrder) {
+TEST(CommunicatorTcp, RanksMayStartInAnyOrder) {
   for (const int late : {0, 1, 2}) {
     const TcpStart start = tcpStart(3);
-    std::vector<std::string> said(3, "did not run");
+    std::vector<std::string> errors(3, "did not run");
     std::vector<std::thread> threads;
     threads.reserve(3);
     for (int rank = 0; rank < 3; ++rank)
@@ -125,34 +124,34 @@ TEST(CommunicatorTcp, RanksMayComeInAnyOrder) {
           std::this_thread::sleep_for(milliseconds(150));
         TcpStart mine = start;
         mine.rank = rank;
-        said[rank] = runTcpRank(mine, patient(), sumOfOnes);
+        errors[rank] = runTcpRank(mine, patient(), sumOfOnes);
       });
     for (std::thread &thread : threads)
       thread.join();
-    EXPECT_THAT(said, Each(IsEmpty()));
+    EXPECT_THAT(errors, Each(IsEmpty()));
   }
 }
 
-TEST(CommunicatorTcp, WhoDoesNotComeIsNamedToAllThatDid) {
+TEST(CommunicatorTcp, MissingRanksAreNamedToTheOthers) {
   const TcpStart start = tcpStart(4);
-  std::vector<std::string> said(4);
+  std::vector<std::string> errors(4);
   std::vector<std::thread> threads;
   for (const int rank : {0, 2})
     threads.emplace_back([&, rank] {
       TcpStart mine = start;
       mine.rank = rank;
-      said[rank] = runTcpRank(
+      errors[rank] = runTcpRank(
           mine, rank == 0 ? gathering(milliseconds(1500)) : patient(),
           sumOfOnes);
     });
   for (std::thread &thread : threads)
     thread.join();
   for (const int rank : {0, 2})
-    EXPECT_THAT(said[rank], AllOf(HasSubstr("ranks 1 and 3 did not come"),
-                                  HasSubstr("within 1500 ms")));
+    EXPECT_THAT(errors[rank], AllOf(HasSubstr("ranks 1 and 3 did not come"),
+                                    HasSubstr("within 1500 ms")));
 }
 
-TEST(CommunicatorTcp, WhoDoesNotFindRank0SaysWhere) {
+TEST(CommunicatorTcp, UnreachableRank0IsReportedWithItsAddress) {
   TcpStart start = tcpStart(2);
   start.rank = 1;
   start.ports.resize(1);
@@ -165,12 +164,13 @@ TEST(CommunicatorTcp, WhoDoesNotFindRank0SaysWhere) {
               HasSubstr("no-such-host.invalid:"));
 }
 
-/// A run of two whose rank 1 comes once `disturb` has been at rank 0's port.
+/// Runs two ranks; rank 1 starts after `disturb` has used rank 0's port.
+/// Returns the error of each rank.
 std::vector<std::string>
 disturbed(const std::function<void(const TcpStart &, int port)> &disturb) {
   TcpStart start = tcpStart(2);
   {
-    // The first free one is rank 0's.
+    // Rank 0 uses the first free port.
     Attempt free;
     for (const int port : start.ports)
       if ((free = listenAt(port, true)).socket) {
@@ -178,14 +178,15 @@ disturbed(const std::function<void(const TcpStart &, int port)> &disturb) {
         break;
       }
   }
-  std::vector<std::string> said(2);
-  std::thread leads([&] { said[0] = runTcpRank(start, patient(), sumOfOnes); });
+  std::vector<std::string> errors(2);
+  std::thread leads(
+      [&] { errors[0] = runTcpRank(start, patient(), sumOfOnes); });
   disturb(start, start.ports[0]);
   TcpStart mine = start;
   mine.rank = 1;
-  said[1] = runTcpRank(mine, patient(), sumOfOnes);
+  errors[1] = runTcpRank(mine, patient(), sumOfOnes);
   leads.join();
-  return said;
+  return errors;
 }
 
 Socket connected(int port) {
@@ -195,7 +196,7 @@ Socket connected(int port) {
       return std::move(attempt.socket);
 }
 
-TEST(CommunicatorTcp, OthersAreRefusedInWordsAndDisturbNobody) {
+TEST(CommunicatorTcp, ForeignConnectionsAreRejected) {
   const auto saying = [](const TcpStart &start) {
     return runTcpRank(start, gathering(milliseconds(300)), sumOfOnes);
   };
@@ -217,51 +218,52 @@ TEST(CommunicatorTcp, OthersAreRefusedInWordsAndDisturbNobody) {
       Each(IsEmpty()));
 }
 
-TEST(CommunicatorTcp, ARankComesOnce) {
+TEST(CommunicatorTcp, SecondConnectionOfARankIsRejected) {
   const TcpStart start = tcpStart(3);
-  std::vector<std::string> said(4);
+  std::vector<std::string> errors(4);
   std::vector<std::thread> threads;
-  for (const int thread : {0, 1, 2}) // rank 1 twice; rank 2 comes when one went
+  for (const int thread : {0, 1, 2}) // rank 1 twice; rank 2 starts later
     threads.emplace_back([&, thread] {
       TcpStart mine = start;
       mine.rank = std::min(thread, 1);
-      said[thread] = runTcpRank(mine, patient(), sumOfOnes);
+      errors[thread] = runTcpRank(mine, patient(), sumOfOnes);
     });
-  while (said[1].empty() && said[2].empty())
+  while (errors[1].empty() && errors[2].empty())
     std::this_thread::sleep_for(milliseconds(5));
   TcpStart last = start;
   last.rank = 2;
-  said[3] = runTcpRank(last, patient(), sumOfOnes);
+  errors[3] = runTcpRank(last, patient(), sumOfOnes);
   for (std::thread &thread : threads)
     thread.join();
-  EXPECT_EQ(said[0] + said[3], "");
-  EXPECT_THAT(said[1] + said[2], HasSubstr("rank 1 at 127.0.0.1 is there "
-                                           "already"));
+  EXPECT_EQ(errors[0] + errors[3], "");
+  EXPECT_THAT(errors[1] + errors[2], HasSubstr("rank 1 at 127.0.0.1 is there "
+                                               "already"));
 }
 
-TEST(CommunicatorTcp, GarbageOnThePortDisturbsNobody) {
+TEST(CommunicatorTcp, GarbageOnThePortIsIgnored) {
   std::mt19937_64 draws(5);
   EXPECT_THAT(
       disturbed([&](const TcpStart &start, int port) {
-        std::vector<Socket> open; // for as long as the run meets
+        std::vector<Socket> open; // during the whole rendezvous
         for (int i = 0; i < 200; ++i) {
           Hello hello;
           hello.key = keyOf(start.job);
           hello.rank = hello.to = 1;
           hello.ranks = 2;
           hello.port = 1;
-          std::vector<char> said(sizeof(hello));
-          std::memcpy(said.data(), &hello, sizeof(hello));
-          // A few bytes of what matters are changed, or it ends too early.
+          std::vector<char> message(sizeof(hello));
+          std::memcpy(message.data(), &hello, sizeof(hello));
+          // Some bytes of the header change, or the header is truncated.
           if (i % 3 != 0)
             for (int n = 0; n < 1 + i % 8; ++n)
-              said[5 * n + draws() % 5] ^= static_cast<char>(1 + draws() % 255);
+              message[5 * n + draws() % 5] ^=
+                  static_cast<char>(1 + draws() % 255);
           else
-            said.resize(draws() % said.size());
+            message.resize(draws() % message.size());
           if (i % 7 == 0)
-            said.assign(1 + draws() % 100000, static_cast<char>(draws()));
+            message.assign(1 + draws() % 100000, static_cast<char>(draws()));
           Socket socket = connected(port);
-          sendAll(socket, said.data(), said.size(), soon());
+          sendAll(socket, message.data(), message.size(), soon());
           if (i % 2 == 0)
             open.push_back(std::move(socket));
         }
@@ -271,7 +273,7 @@ TEST(CommunicatorTcp, GarbageOnThePortDisturbsNobody) {
       Each(IsEmpty()));
 }
 
-TEST(CommunicatorTcp, GarbageFromRank0IsNoMeeting) {
+TEST(CommunicatorTcp, GarbageFromRank0FailsTheRendezvous) {
   std::mt19937_64 draws(6);
   for (int i = 0; i < 30; ++i) {
     const Attempt listener = listenAt(0, true);
@@ -279,22 +281,22 @@ TEST(CommunicatorTcp, GarbageFromRank0IsNoMeeting) {
     std::thread answers([&] {
       while (!over) {
         const Socket socket = acceptFrom(listener.socket);
-        std::vector<char> said(1 + draws() % 200);
-        for (char &byte : said)
+        std::vector<char> message(1 + draws() % 200);
+        for (char &byte : message)
           byte = static_cast<char>(draws());
-        if (i % 2 == 0) { // an answer by its first bytes
+        if (i % 2 == 0) { // starts like a valid answer
           const auto magic = Hello().magic;
           const std::array<std::uint32_t, 2> head = {kTcpVersion,
                                                      1 + i / 2 % 4U};
-          said.resize(40 + said.size());
-          std::memcpy(said.data(), magic.data(), magic.size());
-          std::memcpy(said.data() + 8, head.data(), 8);
+          message.resize(40 + message.size());
+          std::memcpy(message.data(), magic.data(), magic.size());
+          std::memcpy(message.data() + 8, head.data(), 8);
           const std::int64_t bytes =
-              i % 4 == 0 ? 0 : static_cast<std::int64_t>(said.size()) - 40;
-          std::memcpy(said.data() + 32, &bytes, 8);
+              i % 4 == 0 ? 0 : static_cast<std::int64_t>(message.size()) - 40;
+          std::memcpy(message.data() + 32, &bytes, 8);
         }
         if (socket)
-          sendAll(socket, said.data(), said.size(), soon());
+          sendAll(socket, message.data(), message.size(), soon());
         std::this_thread::sleep_for(milliseconds(1));
       }
     });
@@ -311,7 +313,7 @@ TEST(CommunicatorTcp, GarbageFromRank0IsNoMeeting) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// Rank 0 of two; the other end is the test's.
+/// The wire of rank 0 of two; the test has the other end of its socket.
 struct Pair {
   Pair() {
     int ends[2] = {-1, -1};
@@ -334,7 +336,7 @@ struct Pair {
   std::optional<TcpWire> wire;
 };
 
-TEST(CommunicatorTcp, AClosedConnectionIsNoticedAtOnce) {
+TEST(CommunicatorTcp, ClosedConnectionIsDetectedAtOnce) {
   Pair pair;
   WorldOptions options = patient();
   ProcessLink link(*pair.wire, options);
@@ -343,12 +345,12 @@ TEST(CommunicatorTcp, AClosedConnectionIsNoticedAtOnce) {
     pair.other.close();
   });
   EXPECT_EQ(runOver(link, sumOfOnes),
-            "rank 1 did not come to all-reduce \"s\" of 1 x 100 f32, sum, in "
+            "rank 1 did not reach all-reduce \"s\" of 1 x 100 f32, sum, in "
             "group \"all\" (ranks 0 1): its process has closed the connection");
   leaves.join();
 }
 
-TEST(CommunicatorTcp, MessagesThatAreNoneLoseTheirSender) {
+TEST(CommunicatorTcp, InvalidMessagesDropTheirSender) {
   const std::vector<std::pair<FrameHeader, std::string>> faults = {
       {{0, 4, 1}, "x"},
       {{FrameHeader::kMark, 4, -1}, ""},
@@ -366,7 +368,7 @@ TEST(CommunicatorTcp, MessagesThatAreNoneLoseTheirSender) {
                 AnyOf("it sent what is no message",
                       "it sent 9 bytes where 8 were expected"));
     EXPECT_FALSE(pair.wire->isThrough(asked));
-    // What came before is there.
+    // Earlier messages remain valid.
     char early[3] = {};
     Wire::Ticket ticket = pair.wire->receive({early, 1, 3, 0}, 1, 4);
     EXPECT_TRUE(pair.wire->isThrough(ticket));
@@ -374,7 +376,7 @@ TEST(CommunicatorTcp, MessagesThatAreNoneLoseTheirSender) {
   }
 }
 
-TEST(CommunicatorTcp, AnyBytesAreMessagesOrLoseTheirSender) {
+TEST(CommunicatorTcp, RandomBytesAreMessagesOrDropTheirSender) {
   std::mt19937_64 draws(7);
   for (int run = 0; run < 300; ++run) {
     Pair pair;
@@ -397,7 +399,7 @@ TEST(CommunicatorTcp, AnyBytesAreMessagesOrLoseTheirSender) {
       const auto body = static_cast<std::size_t>(
           std::clamp<std::int64_t>(header.bytes, 0, 5000));
       pair.say(header, std::string(body, static_cast<char>(i)));
-      while (pair.wire->hear()) {
+      while (pair.wire->nextControl()) {
       }
     }
     pair.other.close();
@@ -408,7 +410,7 @@ TEST(CommunicatorTcp, AnyBytesAreMessagesOrLoseTheirSender) {
   }
 }
 
-// A row at a time, across all places where the other end may stop.
+// Rows arrive intact, wherever the socket splits the stream.
 TEST(CommunicatorTcp, RowsArriveAsTheyWereSent) {
   Pair pair;
   std::vector<char> from(200 * 1000), to(200 * 700, '-');

@@ -1,4 +1,4 @@
-//===- transpose_test.cpp - A matrix by columns -----------------*- C++ -*-===//
+//===- transpose_test.cpp - Transposition of a matrix -----------*- C++ -*-===//
 
 #include <numeric>
 #include <vector>
@@ -22,7 +22,7 @@ TYPED_TEST(Transpose, ChangesRowsAndColumns) {
       const std::int64_t stride = columns + 3;
       std::vector<TypeParam> from(static_cast<std::size_t>(rows * stride));
       std::iota(from.begin(), from.end(), TypeParam(1));
-      // One more, which nobody may touch.
+      // The last element must not be written.
       std::vector<TypeParam> to(static_cast<std::size_t>(rows * columns + 1));
       transpose(kType, from.data(), stride, rows, columns, to.data());
       for (std::int64_t row = 0; row < rows; ++row)

@@ -14,7 +14,7 @@ namespace {
 TEST(Workers, DoEveryTaskOnce) {
   for (int threads : {1, 2, 5}) {
     Workers workers(threads);
-    // As many jobs as may meet a thread that is late for the one before.
+    // In 300 jobs, a thread is likely to be late for the previous job.
     for (std::uint32_t tasks = 0; tasks < 300; ++tasks) {
       std::vector<std::atomic<int>> done(tasks);
       workers.run(tasks, [&](std::int64_t task, int thread) {
@@ -33,7 +33,7 @@ TEST(Workers, WakeAfterSleep) {
   for (int job = 0; job < 3; ++job) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::atomic<int> met{0};
-    // Done only if three threads are at it at the same time.
+    // The job ends only if three threads run it concurrently.
     workers.run(3, [&](std::int64_t, int) {
       met.fetch_add(1);
       while (met < 3)
@@ -43,7 +43,7 @@ TEST(Workers, WakeAfterSleep) {
   }
 }
 
-TEST(Workers, ThrowWhatATaskThrewAndGoOn) {
+TEST(Workers, RethrowAndContinue) {
   Workers workers(2);
   for (std::int64_t bad : {0, 7, 15}) {
     std::atomic<int> done{0};

@@ -1,4 +1,4 @@
-//===- conformance_test.cpp - Kernels of GPUs, on one ---------------------===//
+//===- conformance_test.cpp - The CUDA backend ----------------------------===//
 
 #include <gtest/gtest.h>
 

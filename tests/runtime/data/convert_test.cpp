@@ -19,7 +19,7 @@ std::string sha256(const std::string &bytes) {
   return sum.finish();
 }
 
-// The examples of FIPS 180-2.
+// The examples are those of FIPS 180-2.
 TEST(Sha256, PublishedExamples) {
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599"
                         "1b7852b855");
@@ -56,8 +56,8 @@ TEST(Convert, LlmcGolden) {
             "7a1c9edb633bf88242189e9188b5ca5f8600a85e84d3a8b6d5ccd49a706da83b");
 }
 
-// Through every format and back: the golden files again, byte for byte.
-TEST(Convert, MegatronThereAndBack) {
+// The golden files pass through every format and return byte for byte.
+TEST(Convert, MegatronRoundTrips) {
   TestFolder folder;
   writeFile(folder / "c.bin", kGoldenBin);
   writeFile(folder / "c.idx", kGoldenIdx);
@@ -90,7 +90,7 @@ TEST(Convert, EndTokensMakeDocuments) {
   for (std::int64_t i = 0; i < made.sequences(); ++i)
     lengths.push_back(made.sequenceLength(i));
   EXPECT_THAT(lengths, testing::ElementsAre(3, 3, 1, 1));
-  // And without, one.
+  // A text without end tokens is one document.
   options.endOfDocument.reset();
   EXPECT_EQ(
       convertTokens(TokenFile::open(text), folder / "m", options).documents, 1);
@@ -119,7 +119,7 @@ TEST(Convert, WidthsFollowTheVocabulary) {
   EXPECT_EQ(kindOf(65536, TokenFormat::llmc), TokenKind::uint32);
 }
 
-TEST(Convert, WhatDoesNotFitLeavesTheOldFile) {
+TEST(Convert, FailedConversionLeavesTheOldFile) {
   TestFolder folder;
   const std::string raw =
       writeFile(folder / "a.u32", bytesOfNumbers<std::uint32_t>({7, 300}));
@@ -134,7 +134,7 @@ TEST(Convert, WhatDoesNotFitLeavesTheOldFile) {
             2);
 }
 
-TEST(WholeFile, AFolderThatIsNotThereIsNamed) {
+TEST(WholeFile, MissingFolderIsNamed) {
   const std::string message = messageOf<DataError>([] {
     TestFolder folder;
     WholeFile file(folder / "missing" + "/a");
@@ -143,7 +143,7 @@ TEST(WholeFile, AFolderThatIsNotThereIsNamed) {
 }
 
 //===----------------------------------------------------------------------===//
-// What the commands say
+// Output of the commands
 //===----------------------------------------------------------------------===//
 
 TEST(DataCommand, InfoOfTextAndMegatron) {
@@ -173,7 +173,7 @@ TEST(DataCommand, InfoOfTextAndMegatron) {
                 "\n");
 }
 
-TEST(DataCommand, CheckSaysWhatItReadOrTheFirstFault) {
+TEST(DataCommand, CheckReportsCountsOrTheFirstFault) {
   TestFolder folder;
   const std::string raw =
       writeFile(folder / "a.u16", bytesOfNumbers<std::uint16_t>({1, 40000, 3}));
@@ -187,7 +187,7 @@ TEST(DataCommand, CheckSaysWhatItReadOrTheFirstFault) {
             empty + ": has no tokens");
 }
 
-TEST(DataCommand, ConvertSaysWhatItWrote) {
+TEST(DataCommand, ConvertReportsItsOutput) {
   TestFolder folder;
   const std::string text = writeFile(folder / "a.txt", "one\ntwo\n");
   ConvertOptions options;
@@ -200,7 +200,7 @@ TEST(DataCommand, ConvertSaysWhatItWrote) {
                             options);
               }),
               HasSubstr("m.bin: is what FILE names; give it another name"));
-  // Its other half, by another name.
+  // The output is a link to FILE's other half.
   std::filesystem::create_symlink(folder / "m.idx", folder / "n.bin");
   EXPECT_THAT(messageOf<DataError>([&] {
                 dataConvert(folder / "m", std::nullopt, folder / "n", options);

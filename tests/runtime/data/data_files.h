@@ -4,39 +4,14 @@
 #define MTPLAN_TESTS_RUNTIME_DATA_DATA_FILES_H
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
-#include <gtest/gtest.h>
+#include "tests/base/test_helpers.h"
 
 namespace mtplan::runtime {
-
-/// A folder of one test, removed behind it.
-class TestFolder {
-public:
-  TestFolder() {
-    const auto *test = testing::UnitTest::GetInstance()->current_test_info();
-    root = std::filesystem::temp_directory_path() /
-           (std::string("mtplan-") + test->test_suite_name() + "-" +
-            test->name() + "-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(root);
-  }
-  ~TestFolder() { std::filesystem::remove_all(root); }
-  TestFolder(const TestFolder &) = delete;
-  TestFolder &operator=(const TestFolder &) = delete;
-
-  std::string operator/(const std::string &name) const {
-    return (root / name).string();
-  }
-
-private:
-  std::filesystem::path root;
-};
 
 inline std::string writeFile(const std::string &path,
                              const std::string &content) {
@@ -49,7 +24,7 @@ inline std::string readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// "0a00ff" -> three bytes.
+/// Returns the bytes of a hexadecimal text: "0a00ff" is three bytes.
 inline std::string bytesOfHex(const std::string &hex) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
@@ -62,15 +37,15 @@ template <typename T> std::string bytesOfNumbers(const std::vector<T> &values) {
           values.size() * sizeof(T)};
 }
 
-/// Sequences [10, 11, 12], [13], [20, 21] in documents {0, 1} and {2}, uint16:
-/// the two files that Megatron-LM writes of them.
+/// The files that Megatron-LM writes of the sequences [10, 11, 12], [13], [20,
+/// 21] in documents {0, 1} and {2}, in uint16.
 inline const std::string kGoldenBin = bytesOfHex("0a000b000c000d0014001500");
 inline const std::string kGoldenIdx = bytesOfHex(
     "4d4d494449445800000100000000000000080300000000000000030000000000000003"
     "0000000100000002000000000000000000000006000000000000000800000000000000"
     "000000000000000002000000000000000300000000000000");
 
-/// Header of 256 int32, then the tokens.
+/// Returns a header of 256 int32, and then the tokens.
 template <typename T>
 std::string llmcFile(std::int32_t magic, std::int32_t version,
                      const std::vector<T> &tokens) {
@@ -81,7 +56,7 @@ std::string llmcFile(std::int32_t magic, std::int32_t version,
   return bytesOfNumbers(header) + bytesOfNumbers(tokens);
 }
 
-/// What `call` throws as `Error`; "" if nothing.
+/// Returns the message of the `Error` that `call` throws; "" if there is none.
 template <typename Error, typename F> std::string messageOf(F &&call) {
   try {
     call();

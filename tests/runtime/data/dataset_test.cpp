@@ -38,7 +38,7 @@ TEST(Permutation, ReachesEachNumberOnceInEveryEpoch) {
   }
 }
 
-// By a second implementation, in Python: the order of a run is a promise.
+// A second implementation, in Python, made these orders, which may not change.
 TEST(Permutation, GoldenOrders) {
   const auto all = [](std::uint64_t seed, std::int64_t epoch) {
     const Permutation order(10, seed, epoch);
@@ -61,24 +61,24 @@ TEST(Permutation, SeedsAndEpochsDiffer) {
     sameSeed += base(i) == seed(i);
     sameEpoch += base(i) == epoch(i);
   }
-  // One on average each; more than ten is less likely than 1e-7.
+  // Each count is one on average, and above ten with probability below 1e-7.
   EXPECT_LE(stays, 10);
   EXPECT_LE(sameSeed, 10);
   EXPECT_LE(sameEpoch, 10);
 }
 
-// The first of a thousand goes anywhere: chi-squared over ten equal parts.
-TEST(Permutation, GoesEverywhereAlike) {
+// The first of a thousand is uniform: chi-squared over ten equal parts.
+TEST(Permutation, IsUniform) {
   std::vector<int> parts(10);
   for (std::uint64_t seed = 0; seed < 2000; ++seed)
     ++parts[static_cast<std::size_t>(Permutation(1000, seed, 3)(0) / 100)];
   double chi = 0.0;
   for (int part : parts)
     chi += (part - 200.0) * (part - 200.0) / 200.0;
-  EXPECT_LT(chi, 27.9); // 0.1 % of nine degrees of freedom
+  EXPECT_LT(chi, 27.9); // 0.1 % level, nine degrees of freedom
 }
 
-// Token i is i: 21 tokens and s = 4 are samples from 0, 4, 8, 12 and 16.
+// Token i is i. 21 tokens have samples of s = 4 from 0, 4, 8, 12 and 16.
 class CountingText : public testing::Test {
 protected:
   CountingText() {
@@ -114,10 +114,10 @@ TEST_F(CountingText, EveryEpochHasEachSampleOnceInItsOwnOrder) {
   EXPECT_GT(orders.size(), 4U);
 }
 
-TEST_F(CountingText, TheOrderIsOfTheSeedAlone) {
+TEST_F(CountingText, OrderDependsOnTheSeedAlone) {
   const auto one = openDataset(options), same = openDataset(options);
   options.seed = 1;
-  options.samples = 1000; // says nothing here
+  options.samples = 1000; // has no effect here
   const auto other = openDataset(options);
   int differ = 0;
   for (int i = 99; i >= 0; --i) {
@@ -127,7 +127,7 @@ TEST_F(CountingText, TheOrderIsOfTheSeedAlone) {
   EXPECT_GT(differ, 40);
 }
 
-// 21 tokens, 3 : 1: 16 (15.75 rounded) and 5, so 3 samples and 1.
+// 3 : 1 splits 21 tokens into 16 (15.75 rounded) and 5, so 3 samples and 1.
 TEST_F(CountingText, PartsShareNoToken) {
   options.split = {3, 1, 0};
   const auto train = openDataset(options);
@@ -144,8 +144,8 @@ TEST_F(CountingText, PartsShareNoToken) {
                         "length 4 needs 5"));
 }
 
-// One byte of the size at any place is another corpus; a name is not.
-TEST_F(CountingText, IdentityIsOfAllBytesAndOfNoName) {
+// Any changed byte changes the identity; another name does not.
+TEST_F(CountingText, IdentityDependsOnAllBytesAndNoName) {
   const std::string bytes = readFile(options.path);
   const std::string identity = openDataset(options)->identity();
   EXPECT_EQ(identity, "text, 21 bytes, xxh128 " + textOf(digestOf(bytes)));
@@ -163,8 +163,8 @@ TEST_F(CountingText, IdentityIsOfAllBytesAndOfNoName) {
   EXPECT_NE(openDataset(options)->identity(), identity);
 }
 
-// Pieces of a mebibyte, and a part of one, have the digest of the whole.
-TEST(Digest, OfAFileIsThatOfItsBytes) {
+// Files are read in pieces of 1 MiB; sizes include partial pieces.
+TEST(Digest, DigestOfAFileIsThatOfItsBytes) {
   const TestFolder folder;
   std::string bytes((3 << 20) + 77, '\0');
   for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -187,7 +187,7 @@ TEST_F(CountingText, OneSampleMustFit) {
                         "22"));
 }
 
-TEST(RandomTokens, AreBelowTheVocabularyAndOfTheirSample) {
+TEST(RandomTokens, AreBelowTheVocabularyAndFixedBySample) {
   DataOptions options;
   options.sequence = 99;
   options.vocabulary = 5;
@@ -199,20 +199,20 @@ TEST(RandomTokens, AreBelowTheVocabularyAndOfTheirSample) {
     for (std::int32_t token : sampleOf(*data, i))
       ++seen.at(static_cast<std::size_t>(token));
   }
-  // No sample is its neighbour, moved on.
+  // A sample is not its neighbour shifted by one token.
   const auto first = sampleOf(*data, 0), second = sampleOf(*data, 1);
   EXPECT_FALSE(std::equal(first.begin() + 1, first.end(), second.begin()));
-  for (int count : seen) // of 1000, four standard errors
+  for (int count : seen) // of 1000, within four standard errors
     EXPECT_NEAR(count, 200, 51);
 }
 
 TEST(SplitPoints, AreRoundedHalfToEven) {
   EXPECT_EQ(splitPoints({1, 0, 0}, 7),
             (std::array<std::int64_t, 4>{0, 7, 7, 7}));
-  // 969,30,1 of 1000, as Megatron-LM's default is.
+  // 969,30,1 is Megatron-LM's default.
   EXPECT_EQ(splitPoints({969, 30, 1}, 1000),
             (std::array<std::int64_t, 4>{0, 969, 999, 1000}));
-  // 2.5 -> 2, 3.5 -> 4.
+  // 2.5 is rounded to 2, and 3.5 to 4.
   EXPECT_EQ(splitPoints({1, 1, 0}, 5),
             (std::array<std::int64_t, 4>{0, 2, 5, 5}));
   EXPECT_EQ(splitPoints({1, 1, 0}, 7),
@@ -221,7 +221,8 @@ TEST(SplitPoints, AreRoundedHalfToEven) {
   EXPECT_THROW(splitPoints({2, -1, 0}, 7), std::invalid_argument);
 }
 
-// Lengths 3, 1, 2, 5, 4; token = 10 * sequence + place in it.
+// The sequences have lengths 3, 1, 2, 5, 4, and tokens 10 * sequence +
+// position.
 class MegatronCorpus : public testing::Test {
 protected:
   MegatronCorpus() {
@@ -247,9 +248,9 @@ protected:
   DataOptions options;
 };
 
-// Documents 4 0 1 2 3, samples from (0,0) (1,0) (3,0), drawn 1 2 0: sample 0
-// is document 0 whole, 1 whole and the first token of 2.
-TEST_F(MegatronCorpus, SamplesAreThoseOfMegatron) {
+// The documents are in the order 4 0 1 2 3, and the samples from (0,0) (1,0)
+// (3,0) are drawn as 1 2 0. Sample 0 is documents 0 and 1 and a token of 2.
+TEST_F(MegatronCorpus, SamplesEqualMegatrons) {
   options.samples = 3;
   const auto data = openDataset(options);
   EXPECT_EQ(data->samples(), 3);
@@ -261,8 +262,8 @@ TEST_F(MegatronCorpus, SamplesAreThoseOfMegatron) {
               HasSubstr("sample 3 of 3: the order was made for 3"));
 }
 
-// Documents 2 2 4 1 0 3 4 0 1 3; the samples drawn first begin at (8, 0) and
-// (5, 4), the last token of document 3.
+// The documents are in the order 2 2 4 1 0 3 4 0 1 3. The samples drawn first
+// begin at (8, 0) and (5, 4), the last token of document 3.
 TEST_F(MegatronCorpus, SamplesBeginWithinDocuments) {
   options.samples = 7;
   const auto data = openDataset(options);
@@ -284,9 +285,9 @@ TEST_F(MegatronCorpus, IsSplitBySequences) {
               HasSubstr("its test part has 0 tokens"));
 }
 
-// The index and the order count as the tokens do: another number of samples is
-// another order once an epoch does not hold them.
-TEST_F(MegatronCorpus, IdentityIsOfBothFilesAndOfTheOrder) {
+// The identity depends on the index and on the order, too. Another number of
+// samples has another order if an epoch does not hold them.
+TEST_F(MegatronCorpus, IdentityDependsOnBothFilesAndTheOrder) {
   options.samples = 2;
   const std::string identity = openDataset(options)->identity();
   EXPECT_THAT(identity,

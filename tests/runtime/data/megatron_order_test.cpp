@@ -20,15 +20,15 @@ std::vector<int> shuffled(std::uint32_t seed) {
   return values;
 }
 
-// What numpy.random.RandomState(seed).shuffle(arange(10)) leaves.
+// numpy.random.RandomState(seed).shuffle(arange(10)) has these orders.
 TEST(NumpyRandom, ShufflesAsNumpyDoes) {
   EXPECT_THAT(shuffled(0), ElementsAre(2, 8, 4, 9, 1, 6, 7, 3, 0, 5));
   EXPECT_THAT(shuffled(42), ElementsAre(8, 1, 5, 0, 7, 2, 9, 4, 3, 6));
 }
 
 TEST(NumpyRandom, WideIntervalsTakeTwoWordsTheHighOneFirst) {
-  // 2^40 - 1 masks 64 bits to 40: the low 8 of the first word, all of the
-  // second.
+  // The mask 2^40 - 1 keeps the low 8 bits of the first word and all bits of
+  // the second.
   std::mt19937 words(5);
   const std::uint64_t first = words(), second = words();
   EXPECT_EQ(NumpyRandom(5).interval((std::uint64_t{1} << 40) - 1),
@@ -44,7 +44,7 @@ MegatronOrder order(std::int64_t samples, std::int64_t sequence = 4) {
   });
 }
 
-// Worked out by an independent implementation of the published rules.
+// An independent implementation of the published rules made these orders.
 TEST(MegatronOrder, OneEpoch) {
   const MegatronOrder one = order(3);
   EXPECT_EQ(one.epochs, 1);
@@ -76,11 +76,11 @@ TEST(MegatronOrder, LastEpochTogether) {
   EXPECT_THAT(two.shuffle, ElementsAre(6, 4, 0, 5, 3, 2, 1));
 }
 
-// 15 tokens hold (15 - 1) / 4 = 3 samples; not asked for a number, an epoch.
+// 15 tokens hold (15 - 1) / 4 = 3 samples, which are the default.
 TEST(MegatronOrder, WithoutANumberOfSamplesOneEpoch) {
   EXPECT_EQ(order(0).epochs, 1);
   EXPECT_EQ(order(0).shuffle.size(), 3U);
-  // 7 samples of one epoch of 15 tokens and s = 2: 7 * 2 + 1 = 15 fits.
+  // 7 samples with s = 2 need 7 * 2 + 1 = 15 tokens, which one epoch has.
   EXPECT_EQ(order(7, 2).epochs, 1);
   EXPECT_EQ(order(8, 2).epochs, 2);
 }

@@ -1,4 +1,4 @@
-//===- named_files_test.cpp - Which names are one file --------------------===//
+//===- named_files_test.cpp - Names of the same file ----------------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace mtplan::runtime {
 namespace {
 
-TEST(NamedFiles, AreOneByAnyName) {
+TEST(NamedFiles, AliasesOfAFileAreEqual) {
   const TestFolder folder;
   const std::string file = writeFile(folder / "file", "kept");
   std::filesystem::create_symlink("file", folder / "link");
@@ -26,8 +26,8 @@ TEST(NamedFiles, AreOneByAnyName) {
   EXPECT_FALSE(isSameFile(file, ""));
 }
 
-// Links to what neither is there nor is a link, one behind another.
-TEST(NamedFiles, AreOneBeforeTheyAreMade) {
+// Links, also links to links, lead to a file that does not exist yet.
+TEST(NamedFiles, AliasesOfAMissingFileAreEqual) {
   const TestFolder folder;
   std::filesystem::create_symlink("new", folder / "link");
   std::filesystem::create_symlink(folder / "link", folder / "second");
@@ -42,13 +42,13 @@ TEST(NamedFiles, AreOneBeforeTheyAreMade) {
   EXPECT_FALSE(std::filesystem::exists(folder / "new"));
 }
 
-TEST(NamedFiles, DevicesAndFoldersAreNone) {
+TEST(NamedFiles, DevicesAndFoldersAreNeverEqual) {
   const TestFolder folder;
   EXPECT_FALSE(isSameFile("/dev/null", "/dev/null"));
   EXPECT_FALSE(isSameFile(folder / ".", folder / "."));
 }
 
-TEST(NamedFiles, SayWhoNamesOneAlready) {
+TEST(NamedFiles, ConflictNamesTheOtherOption) {
   const TestFolder folder;
   const std::string read = writeFile(folder / "read", "kept");
   NamedFiles files;
@@ -68,7 +68,7 @@ TEST(NamedFiles, SayWhoNamesOneAlready) {
   EXPECT_EQ(files.write("-o", folder / "-"), "");
 }
 
-TEST(MegatronFiles, AreTwoWhateverNamesThem) {
+TEST(MegatronFiles, EitherNameMeansBothFiles) {
   for (const char *name : {"a/b.c", "a/b.c.bin", "a/b.c.idx"})
     EXPECT_THAT(megatronFiles(name),
                 testing::ElementsAre("a/b.c.bin", "a/b.c.idx"));

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Sample k is the tokens 10 k, 10 k + 1, ...
+/// A dataset whose sample k has the tokens 10 k, 10 k + 1, ...
 class Counting final : public Dataset {
 public:
   explicit Counting(std::int64_t sequence) { settings.sequence = sequence; }
@@ -49,8 +49,8 @@ TEST(StepSamples, StepNHasSamplesNTimesB) {
   EXPECT_THAT(step.decoderIds, IsEmpty());
 }
 
-// 12 samples in three steps of 4, then steps of 3 from sample 12 on.
-TEST(StepSamples, ARunMayGoOnWithAnotherBatch) {
+// Three steps have 4 samples, and later steps, from sample 12 on, have 3.
+TEST(StepSamples, RunMayContinueWithAnotherBatch) {
   const StepReader reader(std::make_shared<Counting>(1), {}, 1, 3);
   const StepSamples fifth = reader.read(4, 12 + 3);
   EXPECT_EQ(fifth.step, 4);
@@ -66,7 +66,7 @@ TEST(StepSamples, NothingIsPredictedAcrossTheEndOfADocument) {
   EXPECT_EQ(step.count, 5);
 }
 
-TEST(StepSamples, ContinuationSharesOutOneSample) {
+TEST(StepSamples, ContinuationSplitsOneSample) {
   Objective objective;
   objective.kind = Objective::Kind::continuation;
   objective.decoderSequence = 2;
@@ -111,14 +111,14 @@ TEST(StepSamples, MaskedHasTheSharesOfBert) {
     }
   }
   EXPECT_EQ(step.count, targets);
-  // Four standard errors of 20 000 and of 3 000.
+  // The tolerances are four standard errors of 20 000 and of 3 000 draws.
   EXPECT_NEAR(targets, 3000, 202);
   EXPECT_NEAR(hidden, 0.8 * targets, 88);
   EXPECT_NEAR(replaced, 0.1 * targets, 66);
   EXPECT_NEAR(kept, 0.1 * targets, 66);
 }
 
-TEST(StepSamples, MaskingIsOfTheSampleNotOfTheBatch) {
+TEST(StepSamples, MaskingDependsOnTheSampleAlone) {
   const StepSamples eight = stepOf(masked(), 10, 8, 1);
   for (std::int64_t row = 0; row < 8; ++row) {
     const StepSamples one = stepOf(masked(), 10, 1, 8 + row);
@@ -167,16 +167,16 @@ TEST(Prefetcher, KeepsAtMostDepthSteps) {
         return numbered(step);
       },
       0, 100, 2, 3);
-  // The second taker has taken nothing: only steps 0, 1, 2 may ever be read.
+  // The second taker has taken no step, so only steps 0, 1, 2 may be read.
   for (std::int64_t step = 0; step < 3; ++step)
     ahead.take(step);
   EXPECT_LE(latest, 2);
-  ahead.take(0); // now step 3 may
+  ahead.take(0); // now step 3 may be read
   EXPECT_EQ(ahead.take(3)->step, 3);
   EXPECT_LE(latest, 3);
 }
 
-TEST(Prefetcher, ThrowsWhatReadingThrewAtItsStepAndAfter) {
+TEST(Prefetcher, RethrowsReadErrorsFromTheirStepOn) {
   Prefetcher ahead(
       [](std::int64_t step) {
         if (step == 2)
@@ -195,7 +195,7 @@ TEST(Prefetcher, ThrowsWhatReadingThrewAtItsStepAndAfter) {
             "corpus: byte 7: is broken");
 }
 
-TEST(Prefetcher, StopLetsWaitersGo) {
+TEST(Prefetcher, StopReleasesWaiters) {
   Prefetcher ahead(numbered, 0, 1);
   ahead.take(0);
   std::thread waiter([&] { EXPECT_EQ(ahead.take(1), nullptr); });

@@ -19,8 +19,8 @@ std::vector<std::int32_t> tokensOf(const TokenFile &file,
   return tokens;
 }
 
-std::string refusalOf(const std::string &path,
-                      std::optional<TokenFormat> format = std::nullopt) {
+std::string errorOf(const std::string &path,
+                    std::optional<TokenFormat> format = std::nullopt) {
   return messageOf<DataError>([&] { TokenFile::open(path, format); });
 }
 
@@ -70,25 +70,25 @@ TEST(TokenFile, LlmcHeadersThatDoNotFit) {
   auto written = [&](const std::string &content) {
     return writeFile(folder / "x.bin", content);
   };
-  EXPECT_THAT(refusalOf(written(llmcFile<std::uint16_t>(20240520, 2, {1}))),
+  EXPECT_THAT(errorOf(written(llmcFile<std::uint16_t>(20240520, 2, {1}))),
               HasSubstr("byte 4: version 2, can read 1"));
-  EXPECT_THAT(refusalOf(written(llmcFile<std::uint32_t>(20240801, 1, {1}))),
+  EXPECT_THAT(errorOf(written(llmcFile<std::uint32_t>(20240801, 1, {1}))),
               HasSubstr("byte 4: version 1, can read 7"));
   EXPECT_THAT(
-      refusalOf(written(llmcFile<std::uint16_t>(20240520, 1, {1, 2}) + "x")),
+      errorOf(written(llmcFile<std::uint16_t>(20240520, 1, {1, 2}) + "x")),
       HasSubstr("byte 8: 2 tokens take 1028 bytes, the file has 1029"));
   std::string negative = llmcFile<std::uint16_t>(20240520, 1, {});
   negative[11] = '\x80';
-  EXPECT_THAT(refusalOf(written(negative)), HasSubstr("byte 8: -2147483648"));
-  EXPECT_THAT(refusalOf(written(bytesOfNumbers<std::int32_t>({20240520, 1}))),
+  EXPECT_THAT(errorOf(written(negative)), HasSubstr("byte 8: -2147483648"));
+  EXPECT_THAT(errorOf(written(bytesOfNumbers<std::int32_t>({20240520, 1}))),
               HasSubstr("has 8 bytes, needs 1024"));
-  EXPECT_THAT(refusalOf(written(bytesOfNumbers<std::int32_t>({20240522, 1}))),
+  EXPECT_THAT(errorOf(written(bytesOfNumbers<std::int32_t>({20240522, 1}))),
               HasSubstr("llm.c's evaluation set"));
-  EXPECT_THAT(refusalOf(written(std::string(1024, 'x')), TokenFormat::llmc),
+  EXPECT_THAT(errorOf(written(std::string(1024, 'x')), TokenFormat::llmc),
               HasSubstr("byte 0: number 2021161080, needs 20240520"));
 }
 
-TEST(TokenFile, RawWidthsAreSaidByNameOrByTheCaller) {
+TEST(TokenFile, RawWidthsComeFromTheNameOrTheCaller) {
   TestFolder folder;
   const std::string six = bytesOfHex("010002000300");
   EXPECT_THAT(tokensOf(TokenFile::open(writeFile(folder / "a.u16", six))),
@@ -96,24 +96,24 @@ TEST(TokenFile, RawWidthsAreSaidByNameOrByTheCaller) {
   EXPECT_THAT(tokensOf(TokenFile::open(writeFile(folder / "a.bin", six),
                                        TokenFormat::uint16)),
               ElementsAre(1, 2, 3));
-  EXPECT_THAT(refusalOf(folder / "a.bin"),
+  EXPECT_THAT(errorOf(folder / "a.bin"),
               HasSubstr("say with --format whether its tokens are uint16 or "
                         "uint32"));
-  EXPECT_THAT(refusalOf(folder / "a.bin", TokenFormat::uint32),
+  EXPECT_THAT(errorOf(folder / "a.bin", TokenFormat::uint32),
               HasSubstr("has 6 bytes, no multiple of the 4 of a uint32"));
 }
 
-TEST(TokenFile, WhatHoldsNoTokensIsNamed) {
+TEST(TokenFile, FilesWithoutTokensAreRejected) {
   TestFolder folder;
-  EXPECT_THAT(refusalOf(writeFile(folder / "a.txt", "\x1f\x8bzip")),
+  EXPECT_THAT(errorOf(writeFile(folder / "a.txt", "\x1f\x8bzip")),
               HasSubstr("gzip"));
-  EXPECT_THAT(refusalOf(writeFile(folder / "a.npy", "\x93NUMPY\x01")),
+  EXPECT_THAT(errorOf(writeFile(folder / "a.npy", "\x93NUMPY\x01")),
               HasSubstr("NumPy"));
-  EXPECT_THAT(refusalOf(writeFile(folder / "a.idx", "TNTIDX")),
+  EXPECT_THAT(errorOf(writeFile(folder / "a.idx", "TNTIDX")),
               HasSubstr("fairseq"));
-  EXPECT_THAT(refusalOf(folder / "none.txt"), HasSubstr("No such file"));
-  EXPECT_THAT(refusalOf(folder / ""), HasSubstr("it is a directory"));
-  // Whoever says that it is text is believed.
+  EXPECT_THAT(errorOf(folder / "none.txt"), HasSubstr("No such file"));
+  EXPECT_THAT(errorOf(folder / ""), HasSubstr("it is a directory"));
+  // A format that the caller states overrides the detected one.
   EXPECT_EQ(TokenFile::open(folder / "a.npy", TokenFormat::text).tokens(), 7);
 }
 
@@ -159,9 +159,9 @@ protected:
                       const std::string &bin = kGoldenBin) {
     writeFile(folder / "c.idx", idx);
     writeFile(folder / "c.bin", bin);
-    return refusalOf(folder / "c", TokenFormat::megatron);
+    return errorOf(folder / "c", TokenFormat::megatron);
   }
-  /// The golden index with one byte changed.
+  /// Returns the golden index with one byte changed.
   static std::string with(std::size_t byte, int value) {
     std::string idx = kGoldenIdx;
     idx[byte] = static_cast<char>(value);
@@ -198,12 +198,12 @@ TEST_F(BrokenMegatron, EachRuleHasItsMessage) {
               HasSubstr("byte 86: the last document ends at sequence 2, there "
                         "are 3"));
   EXPECT_EQ(refusal(kGoldenIdx), "");
-  // One mode per sequence, as multimodal corpora have.
+  // Multimodal corpora have one mode per sequence.
   EXPECT_EQ(refusal(kGoldenIdx + std::string(3, '\0')), "");
 }
 
 TEST_F(BrokenMegatron, DocumentsAreInOrder) {
-  // Boundaries 0, 2, 1, 3.
+  // The boundaries are 0, 2, 1, 3.
   std::string idx =
       kGoldenIdx.substr(0, 86) + bytesOfNumbers<std::int64_t>({1, 3});
   idx[26] = 4;
@@ -212,7 +212,8 @@ TEST_F(BrokenMegatron, DocumentsAreInOrder) {
                         "1, needs from 2 to 3"));
 }
 
-// int8 in place of uint16: three, one and two bytes, the last of them -128.
+// The type is int8 in place of uint16: three, one and two bytes, the last of
+// them -128.
 TEST_F(BrokenMegatron, NegativeTokensAreOutOfBounds) {
   std::string idx = with(17, 2);
   idx[54] = 3;
@@ -230,7 +231,7 @@ TEST_F(BrokenMegatron, CutAnywhereIsRefused) {
     EXPECT_NE(refusal(kGoldenIdx, kGoldenBin.substr(0, size)), "") << size;
 }
 
-// No byte, whatever it says, leads out of the file.
+// No value of any byte makes a reader access memory outside the file.
 TEST_F(BrokenMegatron, AnyByteChangedIsReadOrRefused) {
   int read = 0;
   for (std::size_t byte = 0; byte < kGoldenIdx.size(); ++byte)
@@ -244,7 +245,7 @@ TEST_F(BrokenMegatron, AnyByteChangedIsReadOrRefused) {
         }
         ++read;
       }
-  EXPECT_GT(read, 60); // as many bytes are 0 already
+  EXPECT_GT(read, 60); // zero bytes that stay zero
 }
 
 } // namespace

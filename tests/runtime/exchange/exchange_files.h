@@ -3,8 +3,6 @@
 #ifndef MTPLAN_TESTS_RUNTIME_EXCHANGE_EXCHANGE_FILES_H
 #define MTPLAN_TESTS_RUNTIME_EXCHANGE_EXCHANGE_FILES_H
 
-#include <functional>
-
 #include "runtime/exchange/export.h"
 #include "runtime/exchange/import.h"
 #include "runtime/weights/weight_rules.h"
@@ -12,19 +10,9 @@
 
 namespace mtplan::runtime {
 
-/// A folder of tests/parity/files.
+/// Returns the path of a folder in tests/parity/files.
 inline std::string parityFiles(const std::string &name) {
   return std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/files/" + name;
-}
-
-/// Returns the message of the error that a call throws, or "nothing".
-inline std::string saidAgainst(const std::function<void()> &call) {
-  try {
-    call();
-  } catch (const std::runtime_error &error) {
-    return error.what();
-  }
-  return "nothing";
 }
 
 enum class Keeps { nothing, origin };

@@ -1,4 +1,4 @@
-//===- llmc_file_test.cpp - A model as llm.c keeps it ---------------------===//
+//===- llmc_file_test.cpp - Model files of llm.c --------------------------===//
 
 #include <cstring>
 
@@ -23,11 +23,12 @@ std::string with(std::size_t word, std::int32_t value) {
 std::string refusal(const std::string &content) {
   const TestFolder folder;
   const std::string path = writeFile(folder / "model.bin", content);
-  return saidAgainst([&] { (void)readLlmcHeader(MappedFile(path)); });
+  return messageOf<std::runtime_error>(
+      [&] { (void)readLlmcHeader(MappedFile(path)); });
 }
 
-// GPT-2 124M, sizes by hand: 1024 + 4 * (50304 * 768 + 1024 * 768 + 12 *
-// (12 * 768 * 768 + 13 * 768) + 2 * 768) bytes.
+// GPT-2 124M has 1024 + 4 * (50304 * 768 + 1024 * 768 + 12 * (12 * 768 * 768 +
+// 13 * 768) + 2 * 768) bytes.
 TEST(LlmcFile, HasTheSizesOfGpt2) {
   const LlmcHeader header{ElementType::f32, 1024, 50257, 12, 12, 768, 50304};
   EXPECT_EQ(llmcBytes(header), 497'904'640);
@@ -46,8 +47,8 @@ TEST(LlmcFile, BeginsWithItsHeader) {
                                        50304, 0}));
 }
 
-TEST(LlmcFile, WhatIsWrongIsSaid) {
-  EXPECT_EQ(refusal(given()), "nothing");
+TEST(LlmcFile, InvalidFilesAreReported) {
+  EXPECT_EQ(refusal(given()), "");
   EXPECT_THAT(refusal("short"), HasSubstr("has 5 bytes; the header"));
   EXPECT_THAT(refusal(with(0, 20240520)),
               HasSubstr("20240520; an llm.c model"));
@@ -58,7 +59,7 @@ TEST(LlmcFile, WhatIsWrongIsSaid) {
   EXPECT_THAT(refusal(with(7, 2)), HasSubstr("at least the vocabulary"));
   EXPECT_THAT(refusal(given() + "x"), HasSubstr("are needed for 2 layers"));
   EXPECT_THAT(refusal(given().substr(0, 5000)), HasSubstr("has 5000 bytes"));
-  // Sizes whose product no 64 bits hold.
+  // The product of these sizes exceeds 64 bits.
   std::string huge = with(6, INT32_MAX - 1);
   const std::int32_t most = INT32_MAX;
   std::memcpy(huge.data() + 16, &most, sizeof(most));

@@ -11,7 +11,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A file with a text of its header replaced by one that is as long.
+/// Returns a file in which a text of the header is replaced by one of the same
+/// length.
 std::string changed(const std::string &name, const std::string &from,
                     const std::string &to) {
   std::string file = readFile(parityFiles(name + "/model.safetensors"));
@@ -21,8 +22,8 @@ std::string changed(const std::string &name, const std::string &from,
   return file.replace(at, from.size(), to);
 }
 
-/// A file in which a tensor has another shape of as many elements, or in which
-/// there is one more.
+/// Returns a file in which a tensor has another shape of as many elements, or
+/// in which there is one more tensor.
 std::string reshaped(const std::string &name, const std::string &tensor,
                      const std::vector<std::int64_t> &shape,
                      const std::string &another = "") {
@@ -32,7 +33,7 @@ std::string reshaped(const std::string &name, const std::string &tensor,
   for (SafeTensor &each : header.tensors)
     if (each.name == tensor)
       each.shape = shape;
-  if (!another.empty()) // without a byte
+  if (!another.empty()) // without elements
     header.tensors.push_back({another, "F32", {0}, 0, 0});
   return layOut(header) + file.substr(data);
 }
@@ -40,7 +41,7 @@ std::string reshaped(const std::string &name, const std::string &tensor,
 std::string opening(const std::string &content) {
   const TestFolder folder;
   const std::string path = writeFile(folder / "model.safetensors", content);
-  return saidAgainst([&] { (void)openWeights(path); });
+  return messageOf<std::runtime_error>([&] { (void)openWeights(path); });
 }
 
 TEST(ExchangeRefusals, TensorsOfNoFamily) {
@@ -56,8 +57,8 @@ TEST(ExchangeRefusals, AMissingTensorIsNamed) {
       HasSubstr("\"model.norm.weight\" is missing"));
 }
 
-TEST(ExchangeRefusals, AStrangeTensorIsNamedWithTheNearest) {
-  // Presence of a bias is the model's choice; a misspelled one is not.
+TEST(ExchangeRefusals, UnknownTensorIsNamedWithTheNearest) {
+  // A model may omit a bias, but not misspell it.
   EXPECT_THAT(opening(changed("qwen2", "model.layers.1.self_attn.k_proj.bias",
                               "model.layers.1.self_attn.k_prok.bias")),
               HasSubstr("k_prok.bias"));
@@ -68,8 +69,8 @@ TEST(ExchangeRefusals, ATypeThatHoldsNoWeights) {
               HasSubstr("is in I32, which is none of F64, F32, BF16 and F16"));
 }
 
-TEST(ExchangeRefusals, ACopyThatIsNone) {
-  // Of the head's bias BERT has two names. Its last bytes are changed.
+TEST(ExchangeRefusals, TiedTensorThatDiffers) {
+  // BERT's head bias has two names. The last byte under one name is changed.
   std::string file = readFile(parityFiles("bert-published/model.safetensors"));
   const SafetensorsHeader header = headerOf(file);
   const SafeTensor *bias = header.find("cls.predictions.decoder.bias");
@@ -80,7 +81,7 @@ TEST(ExchangeRefusals, ACopyThatIsNone) {
                     HasSubstr("differs from \"cls.predictions.bias\"")));
 }
 
-TEST(ExchangeRefusals, AHeadThatIsNoCopyIsOneOfItsOwn) {
+TEST(ExchangeRefusals, UntiedHeadIsAParameter) {
   std::string file = readFile(parityFiles("gpt2-head/model.safetensors"));
   const SafetensorsHeader header = headerOf(file);
   const SafeTensor *head = header.find("lm_head.weight");
@@ -96,8 +97,8 @@ TEST(ExchangeRefusals, AHeadThatIsNoCopyIsOneOfItsOwn) {
                    .contains("lm_head.weight"));
 }
 
-TEST(ExchangeRefusals, FilesWithoutAPlaceForAHead) {
-  // Written like a model with a tied head, one of its own would be lost.
+TEST(ExchangeRefusals, TiedLayoutHasNoHead) {
+  // Files in the layout of a tied head would lose an untied head.
   std::string file = readFile(parityFiles("gpt2-head/model.safetensors"));
   const SafetensorsHeader header = headerOf(file);
   file[static_cast<std::size_t>(header.dataStart +
@@ -108,14 +109,14 @@ TEST(ExchangeRefusals, FilesWithoutAPlaceForAHead) {
   const auto like = openWeights(parityFiles("gpt2"));
   ExportOptions options;
   options.like = like.get();
-  EXPECT_THAT(
-      saidAgainst([&] { exportHuggingFace(*source, folder / "a", options); }),
-      HasSubstr("\"lm_head.weight\" of gpt2 is missing"));
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportHuggingFace(*source, folder / "a", options); }),
+              HasSubstr("\"lm_head.weight\" of gpt2 is missing"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a"));
 }
 
-TEST(ExchangeRefusals, AFusedTensorThatDoesNotPart) {
-  // [8, 24] of queries, keys and values, and as many numbers otherwise.
+TEST(ExchangeRefusals, FusedTensorThatDoesNotDivide) {
+  // The fused tensor is [8, 24], and [24, 8] has as many elements.
   EXPECT_THAT(opening(changed("gpt2", "\"shape\":[8,24]", "\"shape\":[24,8]")),
               AllOf(HasSubstr("c_attn.weight"), HasSubstr("[24, 8]"),
                     HasSubstr("does not part into the 3 equal ones")));
@@ -136,7 +137,7 @@ TEST(ExchangeRefusals, AMatrixOfThreeDimensions) {
             HasSubstr("is a matrix")));
 }
 
-TEST(ExchangeRefusals, FilesThatPeopleNameByMistake) {
+TEST(ExchangeRefusals, FilesOfOtherFormats) {
   EXPECT_THAT(opening("version https://git-lfs.github.com/spec/v1\n"),
               HasSubstr("model.safetensors: is a pointer of Git LFS"));
   EXPECT_THAT(opening(std::string("PK\x03\x04\0\0\x08\x08", 8)),
@@ -147,16 +148,17 @@ TEST(ExchangeRefusals, FilesThatPeopleNameByMistake) {
   const TestFolder folder;
   writeFile(folder / "model_00000010.bin",
             readFile(parityFiles("gpt2-llmc/model.bin")));
-  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
-              HasSubstr("itself: \"model_00000010.bin\""));
+  EXPECT_THAT(
+      messageOf<std::runtime_error>([&] { (void)openWeights(folder / ""); }),
+      HasSubstr("itself: \"model_00000010.bin\""));
   importWeights(parityFiles("gpt2"), folder / "kept");
-  EXPECT_THAT(saidAgainst([&] {
+  EXPECT_THAT(messageOf<std::runtime_error>([&] {
                 (void)openWeights(folder / "kept/step-00000000/manifest.json");
               }),
               HasSubstr("name the folder"));
 }
 
-TEST(ExchangeRefusals, SayWhichFile) {
+TEST(ExchangeRefusals, MessagesNameTheFile) {
   EXPECT_THAT(opening(reshaped("llama", "", {}, "h.9.mlp.gate")),
               AllOf(HasSubstr("model.safetensors: the tensor \"h.9.mlp.gate\""),
                     HasSubstr("the nearest is")));
@@ -164,49 +166,54 @@ TEST(ExchangeRefusals, SayWhichFile) {
   writeFile(folder / "model.safetensors",
             readFile(parityFiles("gpt2/model.safetensors")));
   writeFile(folder / "config.json", "{\"a\": \"\xff\"}");
-  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
-              HasSubstr("config.json: is not UTF-8"));
+  EXPECT_THAT(
+      messageOf<std::runtime_error>([&] { (void)openWeights(folder / ""); }),
+      HasSubstr("config.json: is not UTF-8"));
 }
 
 TEST(ExchangeRefusals, AFolderThatHasModelFiles) {
   const TestFolder folder;
   writeFile(folder / "model.safetensors",
             readFile(parityFiles("gpt2/model.safetensors")));
-  EXPECT_THAT(saidAgainst([&] { importWeights(folder / "", folder / ""); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { importWeights(folder / "", folder / ""); }),
               HasSubstr("would hide"));
   EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
 }
 
 TEST(ExchangeRefusals, NothingToOpen) {
-  EXPECT_THAT(saidAgainst([] { (void)openWeights(parityFiles("none")); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [] { (void)openWeights(parityFiles("none")); }),
               HasSubstr("none"));
   const TestFolder folder;
-  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
-              HasSubstr("has no checkpoint (step-...), and neither "
-                        "model.safetensors nor"));
+  EXPECT_THAT(
+      messageOf<std::runtime_error>([&] { (void)openWeights(folder / ""); }),
+      HasSubstr("has no checkpoint (step-...), and neither "
+                "model.safetensors nor"));
 }
 
 TEST(ExchangeRefusals, AFolderThatHasCheckpoints) {
   const TestFolder folder;
   importWeights(parityFiles("gpt2"), folder / "kept");
-  EXPECT_THAT(saidAgainst([&] {
+  EXPECT_THAT(messageOf<std::runtime_error>([&] {
                 importWeights(parityFiles("llama"), folder / "kept");
               }),
               HasSubstr("has a checkpoint already, of step 0"));
-  // The first is untouched.
+  // The first checkpoint is untouched.
   EXPECT_EQ(openWeights(folder / "kept")->model(), "gpt2");
 }
 
-TEST(ExchangeRefusals, AFolderThatIsThere) {
+TEST(ExchangeRefusals, ExistingFolderIsKept) {
   const TestFolder folder;
   writeFile(folder / "mine.txt", "precious");
   const auto source = openWeights(parityFiles("gpt2"));
-  EXPECT_THAT(saidAgainst([&] { exportHuggingFace(*source, folder / "", {}); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportHuggingFace(*source, folder / "", {}); }),
               HasSubstr("is there already"));
   EXPECT_EQ(readFile(folder / "mine.txt"), "precious");
 }
 
-TEST(ExchangeRefusals, DamageIsFoundBeforeItIsPassedOn) {
+TEST(ExchangeRefusals, DamageIsFoundBeforeExport) {
   const TestFolder folder;
   importWeights(parityFiles("gpt2"), folder / "kept");
   const std::string path =
@@ -214,7 +221,7 @@ TEST(ExchangeRefusals, DamageIsFoundBeforeItIsPassedOn) {
   std::string file = readFile(path);
   file[file.size() - 100] ^= 4;
   writeFile(path, file);
-  EXPECT_THAT(saidAgainst([&] {
+  EXPECT_THAT(messageOf<std::runtime_error>([&] {
                 exportHuggingFace(*openWeights(folder / "kept"), folder / "out",
                                   {});
               }),
@@ -223,20 +230,22 @@ TEST(ExchangeRefusals, DamageIsFoundBeforeItIsPassedOn) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out.partial"));
 }
 
-TEST(ExchangeRefusals, LlmcHasGpt2Alone) {
+TEST(ExchangeRefusals, LlmcStoresGpt2Alone) {
   const TestFolder folder;
-  EXPECT_THAT(saidAgainst([&] {
+  EXPECT_THAT(messageOf<std::runtime_error>([&] {
                 exportLlmc(*openWeights(parityFiles("llama")), folder / "a",
                            {});
               }),
               HasSubstr("llm.c has GPT-2 with a tied head alone"));
   const auto source = openWeights(parityFiles("gpt2-f16"));
-  EXPECT_THAT(saidAgainst([&] { exportLlmc(*source, folder / "a", {}); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportLlmc(*source, folder / "a", {}); }),
               HasSubstr("the weights are in F16"));
   ExportOptions options;
   options.type = ElementType::bf16;
   options.heads = 3;
-  EXPECT_THAT(saidAgainst([&] { exportLlmc(*source, folder / "a", options); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportLlmc(*source, folder / "a", options); }),
               HasSubstr("3 heads do not part 8 channels"));
 }
 
@@ -245,13 +254,13 @@ TEST(ExchangeRefusals, OfAnotherFamilyByName) {
   const Anonymous source(parityFiles("llama"));
   ExportOptions options;
   options.family = "gpt2";
-  EXPECT_THAT(
-      saidAgainst([&] { exportHuggingFace(source, folder / "a", options); }),
-      HasSubstr("the model has no parameter"));
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportHuggingFace(source, folder / "a", options); }),
+              HasSubstr("the model has no parameter"));
   options.family = "lama";
-  EXPECT_THAT(
-      saidAgainst([&] { exportHuggingFace(source, folder / "a", options); }),
-      HasSubstr("the nearest is \"llama\""));
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportHuggingFace(source, folder / "a", options); }),
+              HasSubstr("the nearest is \"llama\""));
 }
 
 } // namespace

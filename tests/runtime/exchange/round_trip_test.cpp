@@ -1,4 +1,4 @@
-//===- round_trip_test.cpp - In, and out again, byte by byte --------------===//
+//===- round_trip_test.cpp - Import and export, byte by byte --------------===//
 //
 // The files come from Transformers and safetensors, or have llm.c's layout
 // (tests/parity/files).
@@ -53,7 +53,7 @@ void expectFiles(const std::string &folder, const std::string &given) {
 
 class HuggingFaceFiles : public testing::TestWithParam<std::string> {};
 
-TEST_P(HuggingFaceFiles, ComeOutAsTheyCameIn) {
+TEST_P(HuggingFaceFiles, RoundTripByteByByte) {
   const TestFolder folder;
   const std::string given = parityFiles(GetParam());
   importWeights(given, folder / "kept");
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(All, HuggingFaceFiles,
 
 class LlmcFiles : public testing::TestWithParam<std::string> {};
 
-TEST_P(LlmcFiles, ComeOutAsTheyCameIn) {
+TEST_P(LlmcFiles, RoundTripByteByByte) {
   const TestFolder folder;
   const std::string given = parityFiles(GetParam() + "/model.bin");
   importWeights(given, folder / "kept");
@@ -130,7 +130,7 @@ TEST(Exchange, ATensorLargerThanAShardIsAlone) {
 
 // Weights that came from other files are written into new shards, and their
 // configuration stays valid.
-TEST(Exchange, OtherShardsOfWhatCameIn) {
+TEST(Exchange, ImportedWeightsGetNewShards) {
   const TestFolder folder;
   importWeights(parityFiles("bert-published"), folder / "kept");
   const auto source = openWeights(folder / "kept");
@@ -177,13 +177,13 @@ TEST(Exchange, AFolderMayEndInASlashOrBeALink) {
 }
 
 TEST(Exchange, AFileOfLlmcHasTheWeightsOfTransformers) {
-  // Both wrote the same model.
+  // Transformers and llm.c wrote the same model.
   const auto a = openWeights(parityFiles("gpt2"));
   const auto b = openWeights(parityFiles("gpt2-llmc/model.bin"));
   EXPECT_THAT(compareWeights(*a, *b).differences, IsEmpty());
 }
 
-TEST(Exchange, RowsOfPaddingStayAsMany) {
+TEST(Exchange, RowsOfPaddingAreKept) {
   // The file has 256 rows for 13 tokens; llm.c itself would write 128.
   const TestFolder folder;
   std::string file = readFile(parityFiles("gpt2-llmc/model.bin"));
@@ -195,10 +195,11 @@ TEST(Exchange, RowsOfPaddingStayAsMany) {
   EXPECT_EQ(readFile(folder / "out.bin"), file);
 }
 
-TEST(Exchange, FromTransformersToLlmcItNeedsTheHeads) {
+TEST(Exchange, LlmcExportNeedsTheNumberOfHeads) {
   const TestFolder folder;
   const auto source = openWeights(parityFiles("gpt2"));
-  EXPECT_THAT(saidAgainst([&] { exportLlmc(*source, folder / "a.bin", {}); }),
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportLlmc(*source, folder / "a.bin", {}); }),
               HasSubstr("how many heads"));
   ExportOptions options;
   options.heads = 2;
@@ -206,9 +207,9 @@ TEST(Exchange, FromTransformersToLlmcItNeedsTheHeads) {
   EXPECT_EQ(readFile(folder / "a.bin"),
             readFile(parityFiles("gpt2-llmc/model.bin")));
   EXPECT_FALSE(fs::exists(folder / "a.bin.new"));
-  EXPECT_THAT(
-      saidAgainst([&] { exportLlmc(*source, folder / "a.bin", options); }),
-      HasSubstr("is there already"));
+  EXPECT_THAT(messageOf<std::runtime_error>(
+                  [&] { exportLlmc(*source, folder / "a.bin", options); }),
+              HasSubstr("is there already"));
 }
 
 TEST(Exchange, AnotherTypeIsRoundedOnce) {
@@ -222,7 +223,7 @@ TEST(Exchange, AnotherTypeIsRoundedOnce) {
             readFile(parityFiles("gpt2-f16/model.safetensors")));
 }
 
-TEST(Exchange, LikeTakesWhatIsNoParameter) {
+TEST(Exchange, LikeCopiesTensorsThatAreNoParameters) {
   const TestFolder folder;
   const std::string given = parityFiles("bert-published");
   const Anonymous source(given);
@@ -233,7 +234,7 @@ TEST(Exchange, LikeTakesWhatIsNoParameter) {
   expectFiles(folder / "out", given);
 }
 
-TEST(Exchange, WhatIsNotThereIsLeftOutAndSaid) {
+TEST(Exchange, MissingTensorsAreLeftOutAndReported) {
   const TestFolder folder;
   importWeights(parityFiles("bert-published"), folder / "kept");
   // `source` knows the headers of the original files, but not the values of the

@@ -11,7 +11,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// One parameter "a", with a first moment if it is said.
+/// A model of one parameter "a", with a first moment if `moment` is true.
 class One final : public WeightSource {
 public:
   explicit One(std::vector<float> theNumbers, bool moment = false)
@@ -45,13 +45,13 @@ TEST(ExchangeDiff, TheLargestDifferenceAndWhereItIs) {
       compareWeights(One({1, 2, -8, NAN}), One({1.5F, 6, -9, NAN}));
   ASSERT_EQ(compared.differences.size(), 1U);
   const WeightDifference &one = compared.differences[0];
-  EXPECT_EQ(one.elements, 3); // a NaN is as good as another
+  EXPECT_EQ(one.elements, 3); // two NaNs count as equal
   EXPECT_EQ(one.largest, 4.0);
   EXPECT_EQ(one.at, 1);
   EXPECT_EQ(one.size, 8.0);
 }
 
-TEST(ExchangeDiff, ANumberAgainstNone) {
+TEST(ExchangeDiff, NumberAgainstNan) {
   const WeightComparison compared = compareWeights(One({1, 2}), One({5, NAN}));
   ASSERT_EQ(compared.differences.size(), 1U);
   EXPECT_TRUE(std::isinf(compared.differences[0].largest));
@@ -64,7 +64,7 @@ TEST(ExchangeDiff, MomentsOfOneAlone) {
   EXPECT_TRUE(compared.differences.empty());
 }
 
-TEST(Exchange, WeightsComeInWithoutMoments) {
+TEST(Exchange, ImportedWeightsHaveNoMoments) {
   const TestFolder folder;
   importWeights(One({1, 2}, true), folder / "kept");
   const auto kept = openWeights(folder / "kept");

@@ -27,8 +27,8 @@ std::uint16_t rounded(double value, ElementType type) {
   return bits;
 }
 
-// A little more than half way up: by way of float it would be half way, and
-// then down to the even one.
+// The values are slightly above a tie. Rounding to float first would make them
+// ties, which would round down to even.
 TEST(WeightPart, DoublesAreRoundedOnce) {
   EXPECT_EQ(rounded(1 + 0x1p-8 + 0x1p-40, ElementType::bf16), 0x3F81);
   EXPECT_EQ(rounded(1 + 0x1p-8, ElementType::bf16), 0x3F80);
@@ -45,26 +45,27 @@ TEST(WeightPart, HalvesWidenExactly) {
   EXPECT_EQ(wide, (std::vector<double>{1 + 0x1p-10, 0x1p-24, -INFINITY}));
 }
 
-// Larger than a block, and no multiple of one.
-TEST(WeightPart, IsTurnedOverThereAndBack) {
+// The tensor is larger than a block of the transposition, and no multiple of
+// it.
+TEST(WeightPart, TransposesThereAndBack) {
   constexpr std::int64_t kIn = 40, kOut = 70, kBefore = 5;
   const WeightPart part{{kBefore + kOut, kIn}, {kIn, kOut}, true, 0, kBefore};
   std::vector<std::int32_t> file((kBefore + kOut) * kIn);
   std::iota(file.begin(), file.end(), 0);
   std::vector<std::int32_t> own(kIn * kOut), again(file.size(), -1);
-  takePart(part, 4, reinterpret_cast<std::byte *>(file.data()),
-           reinterpret_cast<std::byte *>(own.data()));
+  extractPart(part, 4, reinterpret_cast<std::byte *>(file.data()),
+              reinterpret_cast<std::byte *>(own.data()));
   for (std::int64_t i = 0; i < kIn; ++i)
     for (std::int64_t o = 0; o < kOut; ++o)
       ASSERT_EQ(own[static_cast<std::size_t>(i * kOut + o)],
                 (kBefore + o) * kIn + i);
-  putPart(part, 4, reinterpret_cast<std::byte *>(own.data()),
-          reinterpret_cast<std::byte *>(again.data()));
-  std::fill_n(file.begin(), kBefore * kIn, -1); // is another's
+  insertPart(part, 4, reinterpret_cast<std::byte *>(own.data()),
+             reinterpret_cast<std::byte *>(again.data()));
+  std::fill_n(file.begin(), kBefore * kIn, -1); // of another parameter
   EXPECT_EQ(again, file);
 }
 
-/// Parameters a, [1, 2] of 1 and 2, and b, [1, 3] of 3, 4 and 5.
+/// A model of the parameters a = [[1, 2]] and b = [[3, 4, 5]].
 class TwoOfOtherWidths final : public WeightSource {
 public:
   TwoOfOtherWidths() {
@@ -85,7 +86,7 @@ public:
   }
 };
 
-TEST(MadeTensor, PartsNeedNotBeAsLong) {
+TEST(MadeTensor, PartsMayHaveDifferentLengths) {
   const TwoOfOtherWidths source;
   const std::vector<std::byte> made = bytesOfAll<float>({1, 2, 3, 4, 5});
   const WeightRule below{"ab", "", {"a", "b"}, true, 0}; // [5, 1]

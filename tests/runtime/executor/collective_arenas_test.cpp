@@ -1,4 +1,4 @@
-//===- collective_arenas_test.cpp - Which arenas collectives see ----------===//
+//===- collective_arenas_test.cpp - Arenas that collectives access --------===//
 
 #include <set>
 #include <vector>
@@ -24,7 +24,7 @@ Tensor tensorIn(int buffer) {
   return tensor;
 }
 
-/// Of ranks 0 and 1 the first stage, of 2 and 3 the other.
+/// Returns a plan whose first stage has ranks 0 and 1, the second 2 and 3.
 Plan planOfTwoStages() {
   Plan plan;
   plan.ranks = 4;
@@ -71,14 +71,14 @@ TEST_F(CollectiveArenas, AreThoseOfOperandsAndResultsOfEveryProgram) {
       ElementsAre(Arenas{0, 2}, IsEmpty(), IsEmpty(), Arenas{1, 2}, IsEmpty()));
 }
 
-TEST_F(CollectiveArenas, AreNoneWhereNobodyOrAnotherStageTakesPart) {
+TEST_F(CollectiveArenas, SingleRanksAndOtherStagesUseNone) {
   call(0, CollectiveKind::allReduce, kTied, 0, 0);
   call(0, CollectiveKind::allReduce, kAlone, 1, 1);
   EXPECT_THAT(collectiveArenas(planOfTwoStages(), stage),
               ::testing::Each(IsEmpty()));
 }
 
-// It rearranges what it is given, in memory of its own.
+// An all-to-all rearranges its operand in memory of its own.
 TEST_F(CollectiveArenas, AreNoneOfAnAllToAll) {
   call(0, CollectiveKind::allToAll, kExpert, 0, 1);
   EXPECT_THAT(collectiveArenas(planOfTwoStages(), stage),

@@ -15,17 +15,17 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-/// Its products do nothing but move a clock on.
+/// A device whose products only advance a clock.
 struct Device {
   double now = 0.0;
   double launch = 2e-5, flops = 5e14;
-  double hiccup = 0.0; ///< of the second run alone
+  double hiccup = 0.0; ///< seconds that the second run takes longer
   std::size_t room = std::size_t{80} << 30, taken = 0; ///< bytes
   bool records = true;
-  std::map<std::int64_t, int> ran; ///< by size
+  std::map<std::int64_t, int> ran; ///< number of runs, by size
 };
 
-/// Where nothing is kept.
+/// Memory that stores nothing.
 class NoMemory final : public Memory {
 public:
   explicit NoMemory(Device &d) : device(d) {}
@@ -49,7 +49,7 @@ public:
   void queueUpload(void *, const void *, std::size_t) override {}
   void queueDownload(void *, const void *, std::size_t) override {}
 
-  std::size_t uploaded = 0; ///< numbers
+  std::size_t uploaded = 0; ///< number of elements
   std::ptrdiff_t zeros = 0;
 
 private:
@@ -106,8 +106,8 @@ double peakOf(Device &device) {
   return peak;
 }
 
-// Of a product of 512 it would be a fortieth.
-TEST(ProductPeak, OfAFastDeviceIsThatOfALargeProduct) {
+// A product of 512 would reach only a fortieth of the peak.
+TEST(ProductPeak, FastDeviceIsMeasuredByALargeProduct) {
   Device device;
   EXPECT_NEAR(peakOf(device), device.flops, 0.02 * device.flops);
   EXPECT_THAT(device.ran,
@@ -115,31 +115,31 @@ TEST(ProductPeak, OfAFastDeviceIsThatOfALargeProduct) {
                           Pair(4096, 2), Pair(8192, 23)));
 }
 
-TEST(ProductPeak, IsNotThatOfASmallOneForAHiccup) {
+TEST(ProductPeak, DelayOfASmallProductIsIgnored) {
   Device device;
   device.hiccup = 0.01;
   EXPECT_NEAR(peakOf(device), device.flops, 0.02 * device.flops);
 }
 
-// As an emulated one is: nobody waits for more than it takes to see that.
-TEST(ProductPeak, OfASlowDeviceIsThatOfASmallOne) {
+// A slow device, such as an emulated one, runs no larger product.
+TEST(ProductPeak, SlowDeviceIsMeasuredByASmallProduct) {
   Device device;
   device.flops = 1e9;
   EXPECT_NEAR(peakOf(device), device.flops, 1e-3 * device.flops);
   EXPECT_THAT(device.ran, ElementsAre(Pair(512, 5)));
 }
 
-TEST(ProductPeak, IsOfWhatThereIsRoomFor) {
+TEST(ProductPeak, MemoryLimitsTheProduct) {
   Device device;
-  device.room = std::size_t{300} << 20; // 4096: 192 MiB, 8192: 768
+  device.room = std::size_t{300} << 20; // 4096 needs 192 MiB, 8192 needs 768
   EXPECT_NEAR(peakOf(device), device.flops, 0.08 * device.flops);
   EXPECT_EQ(device.ran.rbegin()->first, 4096);
   device.room = 1 << 20;
   EXPECT_THROW(peakOf(device), std::runtime_error);
 }
 
-// Their time is between barriers, and the first run counts for nothing.
-TEST(ProductPeak, OfCoresIsThatOfSixSmallOnes) {
+// CPU cores are timed between barriers, without the first run.
+TEST(ProductPeak, CoresAreMeasuredBySixSmallProducts) {
   Device device;
   device.records = false;
   device.flops = 1e11;

@@ -1,4 +1,4 @@
-//===- stream_order_test.cpp - Who joins which stream when ----------------===//
+//===- stream_order_test.cpp - Forks and joins of streams -----------------===//
 
 #include <string>
 
@@ -10,14 +10,14 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Writes down what it is told: "s1" for stream 1 selected, "r" and "w" for an
-/// event recorded and waited for.
-class Noting final : public Queue {
+/// Records its calls: "s1" selects stream 1, "r2" records event 2, and "w2"
+/// waits for it.
+class RecordingQueue final : public Queue {
 public:
   void select(int stream) override { note('s', stream); }
   void record(int event) override { note('r', event); }
   void wait(int event) override { note('w', event); }
-  std::string taken() { return std::exchange(text, {}); }
+  std::string takeText() { return std::exchange(text, {}); }
 
 private:
   void note(char what, int number) {
@@ -26,8 +26,8 @@ private:
   std::string text;
 };
 
-/// A kernel on stream 0 and a sum on 1 that waits for it; events 2 and 3 are
-/// the ends of the streams.
+/// Returns a kernel on stream 0 and a sum on stream 1 that waits for it. Events
+/// 2 and 3 are the ends of the streams.
 Program program(bool overlapped) {
   const Plan plan = twoReplicas();
   Program made{"p", {}};
@@ -41,39 +41,39 @@ Program program(bool overlapped) {
 TEST(StreamOrder, ARunJoinsWhatItForked) {
   const Plan plan = twoReplicas();
   const StreamOrder order(plan.stages[0], program(false));
-  Noting queue;
+  RecordingQueue queue;
   order.begin(queue);
-  EXPECT_EQ(queue.taken(), "s0 r2 s1 w2");
+  EXPECT_EQ(queue.takeText(), "s0 r2 s1 w2");
   order.end(queue);
-  EXPECT_EQ(queue.taken(), "s1 r3 s0 w3");
+  EXPECT_EQ(queue.takeText(), "s1 r3 s0 w3");
   order.endOverlap(queue);
-  EXPECT_EQ(queue.taken(), "s0");
+  EXPECT_EQ(queue.takeText(), "s0");
   EXPECT_FALSE(order.overlaps());
 }
 
 TEST(StreamOrder, TheScheduleJoinsWhatIsOverlapped) {
   const Plan plan = twoReplicas();
   const StreamOrder order(plan.stages[0], program(true));
-  Noting queue;
+  RecordingQueue queue;
   order.begin(queue);
-  EXPECT_EQ(queue.taken(), "s0 r2 s1 w2"); // it follows what is before
+  EXPECT_EQ(queue.takeText(), "s0 r2 s1 w2"); // waits for earlier work
   order.end(queue);
-  EXPECT_EQ(queue.taken(), "s0");
+  EXPECT_EQ(queue.takeText(), "s0");
   order.endOverlap(queue);
-  EXPECT_EQ(queue.taken(), "s1 r3 s0 w3");
+  EXPECT_EQ(queue.takeText(), "s1 r3 s0 w3");
   EXPECT_TRUE(order.overlaps());
 }
 
-// A stream is joined as a whole.
-TEST(StreamOrder, AStreamThatIsFollowedIsJoined) {
+// A stream is joined if any instruction on it is not overlapped.
+TEST(StreamOrder, StreamWithLaterWorkIsJoined) {
   const Plan plan = twoReplicas();
   Program both = program(true);
   both.instructions.push_back(both.instructions[1]);
   both.instructions[2].overlapped = false;
   const StreamOrder order(plan.stages[0], both);
-  Noting queue;
+  RecordingQueue queue;
   order.end(queue);
-  EXPECT_EQ(queue.taken(), "s1 r4 s0 w4");
+  EXPECT_EQ(queue.takeText(), "s1 r4 s0 w4");
   EXPECT_FALSE(order.overlaps());
 }
 

@@ -1,4 +1,4 @@
-//===- log_file_test.cpp - A log that training outlives -------------------===//
+//===- log_file_test.cpp - A log whose faults do not end training ---------===//
 
 #include <csignal>
 #include <stdexcept>
@@ -37,7 +37,7 @@ TEST(LogFile, MustBeWritableAtTheStart) {
                                 "directory");
 }
 
-TEST(LogFile, AFullDeviceLosesRecordsAndSaysWhich) {
+TEST(LogFile, FullDeviceLosesRecordsAndReportsThem) {
   LogFile log("/dev/full", LogFile::Mode::append);
   EXPECT_FALSE(log.write("a\n"));
   EXPECT_EQ(log.problem(), "/dev/full: 1 record lost: No space left on device");
@@ -46,7 +46,7 @@ TEST(LogFile, AFullDeviceLosesRecordsAndSaysWhich) {
             "/dev/full: 2 records lost: No space left on device");
 }
 
-/// Lets files of this process grow to some size only.
+/// Limits the size of files of this process.
 class SizeLimit {
 public:
   explicit SizeLimit(rlim_t bytes) {
@@ -67,8 +67,8 @@ private:
   void (*handler)(int) = nullptr;
 };
 
-// The disk takes half of the second record; there is room again for the third.
-TEST(LogFile, NeverEndsInHalfARecord) {
+// The disk is full within the second record, and has space for the third again.
+TEST(LogFile, NeverEndsWithAPartialRecord) {
   TestFolder folder;
   LogFile log(folder / "a", LogFile::Mode::replace);
   {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// 4 ranks, 8192 tokens in half a second, 2 TFLOP: 1 TFLOP/s a rank of 4.
+/// Returns a step of 4 ranks with 8192 tokens and 2 TFLOP in half a second, or
+/// 1 TFLOP/s per rank of a peak of 4.
 StepRecord example() {
   StepRecord record;
   record.step = 20;
@@ -161,6 +163,21 @@ TEST(EventRecords, AStepIsARecordForEachNumber) {
                 scalarRecord(1.0, 7, "tokens_per_second", 0));
   EXPECT_EQ(eventFileName(1700000000, "node1", 42),
             "events.out.tfevents.1700000000.node1.42");
+}
+
+//===----------------------------------------------------------------------===//
+// Memory of this process
+//===----------------------------------------------------------------------===//
+
+TEST(ProcessMemory, GrowsByWhatIsTouchedAndRemembersItsPeak) {
+  constexpr std::int64_t kBytes = std::int64_t{128} << 20;
+  const ProcessMemory before = processMemory();
+  EXPECT_GT(before.now, 0);
+  {
+    const std::vector<char> touched(static_cast<std::size_t>(kBytes), 'x');
+    EXPECT_GE(processMemory().now, before.now + kBytes / 2 + touched[0]);
+  }
+  EXPECT_GE(processMemory().peak, before.now + kBytes / 2);
 }
 
 } // namespace

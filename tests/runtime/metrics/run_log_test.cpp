@@ -1,4 +1,4 @@
-//===- run_log_test.cpp - Everything that is written of a run -------------===//
+//===- run_log_test.cpp - The metrics files of a run ----------------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,12 +37,12 @@ TEST(RunLog, WritesLinesAndEvents) {
     events.push_back(entry.path().string());
   ASSERT_EQ(events.size(), 1U);
   EXPECT_THAT(events[0], testing::HasSubstr("/events.out.tfevents."));
-  // Behind the version, whose time is that of the start.
+  // The version record, with the time of the start, comes first.
   EXPECT_EQ(readFile(events[0]).substr(versionRecord(0).size()),
             stepRecords(1.0, stepNumber(1)) + stepRecords(2.0, stepNumber(2)));
 }
 
-TEST(RunLog, AResumedRunKeepsWhatWasBeforeIt) {
+TEST(RunLog, ResumedRunKeepsEarlierLines) {
   TestFolder folder;
   RunLogOptions options;
   options.linesPath = folder / "m.jsonl";

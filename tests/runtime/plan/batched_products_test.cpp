@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/plan/program_runs.h"
-#include "tests/runtime/plan/batch_faults.h"
+#include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -15,7 +15,7 @@ using testing::ElementsAre, testing::IsEmpty;
 using Numbers = std::vector<std::int64_t>;
 using Found = std::vector<std::string>;
 
-constexpr std::int64_t kUnit = 256; ///< bytes of a tensor, and to the next
+constexpr std::int64_t kUnit = 256; ///< bytes of a tensor, and of a step
 
 const std::string kHere = "/stages/0/programs/0/batches/0: ";
 const std::string kNotShared =
@@ -34,7 +34,7 @@ std::string late(int instruction) {
          ", which needs what comes after the first";
 }
 
-/// A stage with one program, of products of tensors that are a unit each.
+/// A stage with one program of products, whose tensors have one unit each.
 struct Products {
   Products() {
     stage.arenas = {{MemoryClass::activations, 1000 * kUnit},
@@ -43,7 +43,7 @@ struct Products {
     stage.programs[0].name = "h.forward";
     stage.schedule = {{.program = 0}};
   }
-  /// \param place  in units
+  /// \param place  offset in units
   Tensor at(std::int64_t place, int arena = 0) {
     stage.buffers.push_back({"x", arena, place * kUnit, kUnit});
     Tensor tensor;
@@ -60,7 +60,7 @@ struct Products {
     instruction.outputs = std::move(outputs);
     return all().emplace_back(instruction);
   }
-  /// Adds a product of activations and a weight, at these places.
+  /// Adds a product of activations and a weight, at these offsets.
   Instruction &product(std::int64_t x, std::int64_t w, std::int64_t y) {
     return add("einsum", {at(x), at(w)}, {at(y)});
   }
@@ -92,8 +92,8 @@ struct Products {
   Stage stage;
 };
 
-/// Queries, keys and values of activations at 0. Their weights lie two units
-/// apart, their results one.
+/// Returns queries, keys and values of activations at 0. Their weights are two
+/// units apart, their results one.
 Products threeOfOne() {
   Products some;
   some.product(0, 10, 20);
@@ -138,7 +138,7 @@ TEST(BatchedProducts, AreInOneBatchEach) {
                           "which is in another batch, too"));
 }
 
-TEST(BatchedProducts, LieAtEvenDistances) {
+TEST(BatchedProducts, DistancesMustBeEven) {
   Products some;
   some.product(0, 10, 20);
   some.product(0, 12, 21);
@@ -239,7 +239,7 @@ TEST(BatchedProducts, DifferInTheirTensorsAlone) {
               last);
 }
 
-TEST(BatchedProducts, NeitherReadNorOverwriteWhatComesBetween) {
+TEST(BatchedProducts, ConflictsWithInstructionsBetweenAreRejected) {
   // The result of the first is an operand of the second.
   Products chain;
   chain.product(0, 20, 21);
@@ -255,10 +255,10 @@ TEST(BatchedProducts, NeitherReadNorOverwriteWhatComesBetween) {
   EXPECT_THAT(faults(40, 41), IsEmpty());
   EXPECT_THAT(faults(20, 41), IsEmpty()); // reads the result of the first
   EXPECT_THAT(faults(12, 41), IsEmpty()); // reads what the second reads
-  EXPECT_THAT(faults(40, 12), ElementsAre(late(2))); // writes what that reads
+  EXPECT_THAT(faults(40, 12), ElementsAre(late(2))); // overwrites its operand
   EXPECT_THAT(faults(40, 0), ElementsAre(late(2)));
-  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes where that writes
-  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads where that writes
+  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes the same bytes
+  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads before its write
 }
 
 // An instruction of another stream is before a product only if the product
@@ -274,7 +274,7 @@ TEST(BatchedProducts, KeepTheOrderOfStreams) {
   EXPECT_THAT(waits.faultsOf({1, 2}), ElementsAre(late(2)));
   waits.all()[1].waits = {0};
   EXPECT_THAT(waits.faultsOf({1, 2}), IsEmpty());
-  // The copy touches nothing of the product that waits for it.
+  // The copy accesses no bytes of the product that waits for it.
   waits.all()[1].waits = {};
   waits.all()[0].outputs[0] = waits.at(13);
   EXPECT_THAT(waits.faultsOf({1, 2}), IsEmpty());
@@ -290,8 +290,8 @@ TEST(BatchedProducts, KeepTheOrderOfStreams) {
 }
 
 TEST(BatchedProducts, WriteOnlyTheirSums) {
-  // The value that the second product does not write has the bytes of an
-  // operand of others.
+  // The intermediate that the second gradient does not write shares bytes with
+  // an operand of other products.
   Products some;
   some.gradient(0, 10, 30, 20);
   some.product(5, 6, 31);
@@ -300,7 +300,7 @@ TEST(BatchedProducts, WriteOnlyTheirSums) {
   EXPECT_THAT(some.faultsOf({0, 3}), IsEmpty());
   EXPECT_EQ(some.steps({0, 3}).inputs, (Numbers{0, kUnit}));
   EXPECT_EQ(some.steps({0, 3}).outputs, (Numbers{0, kUnit}));
-  // A product that a sum follows is like one that is accumulated.
+  // A product with a fused sum is checked like an accumulated product.
   Products added = some, activated = some;
   for (const std::size_t i : {0U, 3U}) {
     const auto word = [i](Products &products) -> Setting & {
@@ -311,12 +311,12 @@ TEST(BatchedProducts, WriteOnlyTheirSums) {
   }
   EXPECT_THAT(added.faultsOf({0, 3}), IsEmpty());
   EXPECT_THAT(activated.faultsOf({0, 3}), ElementsAre(unlike(0)));
-  // The sum is written.
+  // The sum, in contrast, is written.
   some.all()[3].outputs[1] = some.at(31);
   EXPECT_THAT(some.faultsOf({0, 3}), ElementsAre(late(3)));
 }
 
-TEST(BatchedProducts, LieAtEvenDistancesInEveryRun) {
+TEST(BatchedProducts, DistancesMustBeEvenInEveryRun) {
   Products copies = threeOfOne();
   Stage &stage = copies.stage;
   stage.schedule[0].count = 3;
@@ -336,7 +336,7 @@ TEST(BatchedProducts, LieAtEvenDistancesInEveryRun) {
   EXPECT_THAT(copies.faultsOf({0, 1}), IsEmpty());
   EXPECT_THAT(copies.faultsOf({0, 1, 2}), ElementsAre(uneven(2, 1)));
   buffer(2).entryStride = 10 * kUnit;
-  buffer(1).entries = 2; // copy 2 has entry 0
+  buffer(1).entries = 2; // copy 2 wraps to entry 0
   EXPECT_THAT(copies.faultsOf({0, 1}), ElementsAre(uneven(1, 2)));
   EXPECT_THAT(copies.faultsOf({1, 2}), ElementsAre(uneven(2, 2)));
   EXPECT_THAT(copies.faultsOf({0, 1, 2}), ElementsAre(uneven(1, 2)));
@@ -364,7 +364,7 @@ TEST(BatchedProducts, AreNotOfTheUpdateNorTheHosts) {
   EXPECT_THAT(some.faultsOf({0, 1, 2}),
               ElementsAre(kHere + "is in \"h.forward\", which does not run by "
                                   "one entry of /apply alone"));
-  // A batch of the update is one of kernels, of which only the first waits.
+  // A batch in the update is a batch of kernels: only the first may wait.
   some.stage.schedule.clear();
   some.all()[2].waits = {0};
   EXPECT_THAT(some.faultsOf({0, 1, 2}),

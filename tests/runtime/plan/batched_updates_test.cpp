@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/runtime/plan/batch_faults.h"
+#include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -26,8 +26,8 @@ std::string conflict(int copy = 0) {
          std::to_string(copy);
 }
 
-/// A stage that updates by one program, of kernels that copy two elements from
-/// one place of an arena to another.
+/// A stage that updates by one program, whose kernels copy two elements within
+/// an arena.
 struct Updates {
   Updates() {
     stage.arenas = {{MemoryClass::parameters, 4096}};
@@ -35,7 +35,7 @@ struct Updates {
     stage.programs[0].name = "update";
     stage.apply = {{.program = 0}};
   }
-  /// \param copies  each has its elements behind those of the one before
+  /// \param copies  number of copies, whose elements are adjacent
   Tensor at(int element, std::int64_t size = 2, int copies = 1) {
     Buffer buffer{"x", 0, element * kElement, size * kElement};
     buffer.entries = copies;
@@ -68,8 +68,8 @@ struct Updates {
     return faultsOfBatches(
         {}, stage, {{std::move(some), false}, {std::move(others), false}});
   }
-  /// Returns what is wrong with a batch of the only two kernels, which run for
-  /// one copy: it is the batch of all copies, too.
+  /// Returns the faults of a batch of the only two kernels. They run for one
+  /// copy, so a batch of all copies has the same faults.
   Found faultsOfTwo() const {
     Found faults = faultsOf({0, 1});
     EXPECT_EQ(faultsOf({0, 1}, true), faults);
@@ -93,21 +93,21 @@ TEST(BatchedUpdates, AreAtLeastTwoKernels) {
 
 TEST(BatchedUpdates, NeverWriteWhatOthersTouch) {
   EXPECT_THAT(Updates().copy(0, 2).copy(4, 6).faultsOfTwo(), IsEmpty());
-  // All may read the same, and each what it writes itself.
+  // Kernels may read the same bytes, and each may read its own result.
   EXPECT_THAT(Updates().copy(0, 2).copy(0, 4).faultsOfTwo(), IsEmpty());
   EXPECT_THAT(Updates().copy(0, 0).copy(2, 2).faultsOfTwo(), IsEmpty());
-  // One reads one of the two elements that the other writes.
+  // One kernel reads one of the two elements that the other writes.
   EXPECT_THAT(Updates().copy(0, 2).copy(3, 6).faultsOfTwo(),
               ElementsAre(conflict()));
   EXPECT_THAT(Updates().copy(4, 0).copy(2, 5).faultsOfTwo(),
               ElementsAre(conflict()));
-  // Both write one element.
+  // Both kernels write one element.
   EXPECT_THAT(Updates().copy(0, 4).copy(2, 5).faultsOfTwo(),
               ElementsAre(conflict()));
 }
 
-// The tensor that begins next need not be the one that overlaps.
-TEST(BatchedUpdates, AreComparedWithAllThatOverlaps) {
+// Overlapping tensors need not be neighbours in the order of their offsets.
+TEST(BatchedUpdates, AllOverlapsAreFound) {
   Updates wide;
   wide.add(wide.at(0, 12), wide.at(0, 12));
   EXPECT_THAT(Updates(wide).copy(14, 10).faultsOfTwo(),
@@ -132,7 +132,7 @@ TEST(BatchedUpdates, OfAllCopiesNeverWriteWhatAnotherCopyReads) {
   updates.add(updates.at(20, 2, 3), updates.at(30, 2, 3));
   EXPECT_THAT(updates.faultsOf({0, 1}), IsEmpty());
   EXPECT_THAT(updates.faultsOf({0, 1}, true), ElementsAre(conflict()));
-  // Copy 1 alone is at fault.
+  // Only copy 1 conflicts.
   updates.all()[1].outputs[0] = updates.at(4);
   EXPECT_THAT(updates.faultsOf({0, 1}), ElementsAre(conflict(1)));
 }
@@ -146,7 +146,7 @@ TEST(BatchedUpdates, OfAllCopiesAreTheWholeProgram) {
                                   "program's 4 instructions"));
 }
 
-TEST(BatchedUpdates, EndWhereSomethingElseOrAWaitComes) {
+TEST(BatchedUpdates, OtherInstructionsAndWaitsAreRejected) {
   const std::vector<int> all = {0, 1, 2, 3};
   Updates updates;
   updates.copy(0, 2).copy(4, 6).copy(8, 10).copy(12, 14);

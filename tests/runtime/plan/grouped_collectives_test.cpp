@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/runtime/plan/batch_faults.h"
+#include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -43,8 +43,8 @@ struct Calls {
     stage.ranks = {0, 1};
     plan.groups = {{"dp", {{0, 1}, {2, 3}}}, {"tp", {{0, 1}, {2, 3}}}};
   }
-  /// \param copies, slots  each has the two elements after those of the one
-  /// before
+  /// \param copies, slots  numbers of copies and slots, whose elements are
+  /// adjacent
   Tensor at(int element, int copies = 1, int slots = 1) {
     Buffer buffer{"x", 0, element * kElement, 2 * kElement};
     buffer.entries = copies;
@@ -160,7 +160,7 @@ TEST(GroupedCollectives, AreAllOverlappedOrNone) {
 }
 
 // Ranks of another stage may call something else between the collectives, and
-// NCCL schedules a group of calls otherwise than single ones.
+// NCCL schedules a group of calls differently from single calls.
 TEST(GroupedCollectives, AreOfRanksOfOneStage) {
   Calls calls;
   calls.add(0, 2).add(4, 6);
@@ -192,7 +192,7 @@ TEST(GroupedCollectives, MayBeAnyNumber) {
 }
 
 // Only the first collective waits, and so the whole group waits with it.
-TEST(GroupedCollectives, BeginWithOneThatMayWait) {
+TEST(GroupedCollectives, OnlyTheFirstMayWait) {
   Calls calls;
   calls.add(0, 2).add(4, 6).add(8, 10);
   calls.all()[0].what = KernelCall{"copy", {}};
@@ -205,7 +205,7 @@ TEST(GroupedCollectives, BeginWithOneThatMayWait) {
 
 TEST(GroupedCollectives, NeverWriteWhatOthersTouch) {
   EXPECT_THAT(Calls().add(0, 2).add(4, 6).faultsOf({0, 1}), IsEmpty());
-  // Collectives may work in place, or read one operand.
+  // Collectives may work in place, or share an operand.
   EXPECT_THAT(Calls().add(0, 0).add(2, 2).faultsOf({0, 1}), IsEmpty());
   EXPECT_THAT(Calls().add(0, 2).add(0, 4).faultsOf({0, 1}), IsEmpty());
   const auto conflict = ElementsAre(kConflict + "0");
@@ -221,7 +221,7 @@ TEST(GroupedCollectives, NeverWriteWhatOthersTouch) {
 }
 
 TEST(GroupedCollectives, TouchBytesOfTheirOwnInEveryRun) {
-  // In copy 1 the first writes where the second reads.
+  // In copy 1, the first collective writes what the second reads.
   Calls copies;
   copies.add(copies.at(0), copies.at(2, 2)).add(4, 8);
   EXPECT_THAT(copies.faultsOf({0, 1}), IsEmpty());

@@ -1,9 +1,9 @@
-//===- pipeline_plan.h - Plans that fit together, of any size ---*- C++ -*-===//
+//===- pipeline_plan.h - Valid plans of any size ----------------*- C++ -*-===//
 //
-// A chain of layers with tensor and data parallelism, over the stages of a
-// pipeline: everything that a check looks at is in it. Values of micro-batches
-// in flight lie side by side, workspace is used again by every program, the
-// first weight is tied to the last stage, and with `zero` the state is split.
+// A plan is a chain of layers with tensor and data parallelism, over the stages
+// of a pipeline, and has every feature that the checks cover. Micro-batches in
+// flight have adjacent slots, programs reuse the workspace, the first weight is
+// tied to the last stage, and `zero` shards the optimizer state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +23,16 @@ namespace mtplan::runtime {
 
 struct PipelineSize {
   int pp = 1, dp = 1, tp = 1;
-  int layers = 1; ///< of each stage
+  int layers = 1; ///< per stage
   int microBatches = 1;
   int chain = 1;                                       ///< kernels of a layer
-  std::int64_t samples = 1, positions = 2, hidden = 4; ///< local; 4: by tp, dp
+  std::int64_t samples = 1, positions = 2, hidden = 4; ///< samples per rank
   bool zero = false;                                   ///< needs dp > 1
-  bool forwardsFirst = false; ///< else one forward, one backward
+  bool forwardsFirst = false;                          ///< GPipe; else 1F1B
   ElementType type = ElementType::f32;
 };
 
-/// Builds one stage after the other.
+/// Builds a plan, stage by stage.
 class PipelinePlan {
 public:
   explicit PipelinePlan(PipelineSize asked) : size(asked) {}
@@ -87,7 +87,7 @@ private:
     return static_cast<int>(memoryClass);
   }
 
-  // At the end of its arena.
+  // Adds a buffer at the end of its arena, and returns its index.
   int buffer(std::string name, MemoryClass memoryClass, std::int64_t bytes,
              int entries = 1, int slots = 1) {
     Arena &arena = stage.arenas[static_cast<std::size_t>(memoryClass)];
@@ -107,7 +107,7 @@ private:
     return static_cast<int>(stage.buffers.size()) - 1;
   }
 
-  // Of the program that is being built; the next one has the bytes again.
+  // Adds a buffer of the current program; the next program reuses the bytes.
   int workspace(std::string name, std::int64_t bytes) {
     Arena &arena =
         stage.arenas[static_cast<std::size_t>(MemoryClass::workspace)];
@@ -189,7 +189,7 @@ private:
     return stage.programs.back();
   }
 
-  // Waits for the instruction before.
+  // Adds an instruction that waits for the previous one.
   static void add(Program &to, Instruction made, int stream) {
     made.stream = stream;
     if (!to.instructions.empty() && to.instructions.back().stream != stream)
@@ -227,7 +227,7 @@ private:
     add(to, std::move(made), pipeline);
   }
 
-  // One direction of a layer: a chain of products, summed over tp.
+  // Adds one direction of a layer: a chain of products, summed over tp.
   void layer(Program &to, const std::string &label, const Tensor &in,
              const Tensor &w, const Tensor &out) {
     Tensor last = in;
@@ -265,7 +265,7 @@ private:
                        size.layers + 1, flight);
     int ids = buffer("ids", MemoryClass::activations,
                      size.samples * size.positions * 4, 1, flight);
-    // Two are enough: each copy reads one and writes the other.
+    // Two entries suffice: each copy reads one and writes the other.
     int back =
         buffer("carry.grad", MemoryClass::workspace, activationBytes(), 2);
     int loss = 0;
@@ -369,7 +369,7 @@ private:
     }
   }
 
-  // Whole gradients, then new weights, copy by copy.
+  // Adds the reductions of gradients and the updates of weights, copy by copy.
   void makeUpdate(bool isFirst, bool isLast, const Tensor &loss) {
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       const Parameter parameter = stage.parameters[i];
@@ -423,10 +423,11 @@ private:
   std::vector<int> sums; ///< buffers of gradients, by parameter
   const std::vector<Setting> firstOfAll = {{kFirstTerm, std::int64_t{0}}};
   int s = 0;
-  std::int64_t shared = 0, used = 0; ///< of workspace: by all, so far
+  std::int64_t shared = 0, used = 0; ///< workspace bytes: of all, of the
+                                     /// program
 };
 
-/// A small one, with something of everything that may differ.
+/// Returns a small plan with random features.
 inline Plan randomPlan(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   auto among = [&](std::initializer_list<int> values) {

@@ -1,4 +1,4 @@
-//===- plan_check_test.cpp - A broken plan is told where ------------------===//
+//===- plan_check_test.cpp - Faults of plans and their pointers -----------===//
 
 #include <cmath>
 #include <limits>
@@ -20,7 +20,8 @@ using testing::StartsWith;
 
 namespace {
 
-// Two stages, three micro-batches, state split over two replicas.
+// Returns a plan of two stages, three micro-batches, and state that is sharded
+// over two replicas.
 const Plan &wholePlan() {
   static const Plan plan = PipelinePlan({.pp = 2,
                                          .dp = 2,
@@ -38,8 +39,8 @@ const Plan &wholePlan() {
   return plan;
 }
 
-// One member that is set, or erased if there is no value, and a fault that
-// must be found then.
+// A member that is set to `value`, or erased if that is null, and a fault that
+// the check must find then.
 struct Break {
   const char *pointer;
   const char *value;
@@ -68,7 +69,7 @@ std::vector<std::string> faultsOf(const Break &one) {
 
 class BrokenPlan : public testing::TestWithParam<Break> {};
 
-TEST_P(BrokenPlan, IsToldWhere) {
+TEST_P(BrokenPlan, FaultHasItsPointer) {
   EXPECT_THAT(faultsOf(GetParam()), Contains(StartsWith(GetParam().fault)));
 }
 
@@ -101,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/ranks", "[1, 0, 2, 3]",
               "/stages/0/ranks/1: rank 0 comes after rank 1"},
         Break{"/global_batch", "7",
-              "/global_batch: 7 samples cannot be dealt to 3 micro-batches"},
+              "/global_batch: 7 samples cannot be divided evenly among 3 "
+              "micro-batches"},
         Break{"/global_batch", "12",
               "/stages/0/programs/0/instructions/0/outputs/0/shape/0: 1 "
               "samples in each of 3 micro-batches are 6 over the axes that "
@@ -112,14 +114,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Break{"/stages/0/buffers/1/offset", "256",
               "/stages/0/programs/6/instructions/0/inputs/0: reads buffer 1 "
-              "(\"h.*.weight.sum\"), whose place buffer 2 "
-              "(\"h.*.weight.gradient\") has taken since"},
+              "(\"h.*.weight.sum\"), whose memory buffer 2 "
+              "(\"h.*.weight.gradient\") has overwritten"},
         Break{"/stages/0/buffers/1/arena", "6",
               "/stages/0/buffers/1/arena: refers to number 6 of 6 arenas"},
         Break{"/stages/0/arenas/1/size", "2048",
               "/stages/0/buffers/11: ends at byte 2064 of arena 1 "
               "(optimizer), which has 2048 bytes"},
-        // The last slot counts, too.
+        // The buffer's last slot must fit, too.
         Break{"/stages/0/arenas/3/size", "1792",
               "/stages/0/buffers/13: ends at byte 1800 of arena 3 "
               "(activations), which has 1792 bytes"},
@@ -129,19 +131,20 @@ INSTANTIATE_TEST_SUITE_P(
               "/stages/0/buffers/12: its entries or slots overlap each other"},
         Break{"/stages/0/buffers/12/slot_stride", "512",
               "/stages/0/buffers/12: its entries or slots overlap each other"},
-        // One slot for two micro-batches in flight.
+        // Two micro-batches in flight share one slot.
         Break{"/stages/0/buffers/12/slots", "1",
               "/stages/0/programs/4/instructions/4/inputs/0: reads buffer 12 "
               "(\"carry\"), which has the value of micro-batch 1 in its 1 "
               "slots, in /stages/0/schedule/7 (micro-batch 0, copy 1)"},
-        // Two entries for three values that backward needs.
+        // Backward needs three values, but there are two entries.
         Break{"/stages/0/buffers/12/entries", "2",
               "/stages/0/programs/4/instructions/4/inputs/0: reads buffer 12 "
               "(\"carry\") as entry 0, which has entry 2 there"},
         Break{"/stages/0/buffers/14/entries", "1",
               "/stages/0/programs/4/instructions/3/outputs/0: overlaps input "
               "0; it needs bytes of its own"},
-        // Workspace of one program over what another hands on.
+        // A program's workspace overlaps a value that another program passes
+        // on.
         Break{"/stages/0/buffers/17/offset", "0",
               "/stages/0/programs/4/instructions/3/inputs/0: reads buffer 14 "
               "(\"carry.grad\"), whose place buffer 17 (\"h.*.dx0\") has taken "
@@ -165,12 +168,12 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/programs/4/instructions/3/outputs/0/entry_step", "-1",
               "/stages/0/programs/4/instructions/3/outputs/0/entry_step: "
               "reaches entry -1; entries start at 0"},
-        // Backward sums into the first copy alone.
+        // Backward accumulates in the first copy alone.
         Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
               "/stages/0/programs/6/instructions/0/inputs/0: reads buffer 1 "
               "(\"h.*.weight.sum\"), which nothing has written, in "
               "/stages/0/reduce/0 (micro-batch 0, copy 1)"},
-        // Whose copies all begin it.
+        // All copies begin the same sum.
         Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
               "/stages/0/programs/4/instructions/5/outputs/0: begins buffer 1 "
               "(\"h.*.weight.sum\") anew, to which was added before"},
@@ -294,7 +297,8 @@ INSTANTIATE_TEST_SUITE_P(
               "[2, 2]"},
         Break{"/stages/0/programs/6/instructions/0/inputs/0/shape", "[3, 2]",
               "/stages/0/programs/6/instructions/0/inputs/0/shape/0: 3 "
-              "elements cannot be dealt to the 2 ranks of group \"dp\""},
+              "elements cannot be divided evenly among the 2 ranks of group "
+              "\"dp\""},
         Break{"/stages/0/programs/6/instructions/0/group", "3",
               "/stages/0/programs/6/instructions/0/group: refers to number 3 "
               "of 3 groups"},
@@ -372,14 +376,14 @@ INSTANTIATE_TEST_SUITE_P(
               "/stages/0/programs/1/batches/0: has instruction 1, which needs "
               "what comes after the first"}));
 
-TEST(PlanCheck, FindsNothingWhereNothingIsWrong) {
+TEST(PlanCheck, ValidPlanHasNoFaults) {
   EXPECT_THAT(checkPlan(wholePlan()), IsEmpty());
   EXPECT_THAT(checkPlan(twoReplicas()), IsEmpty());
   for (std::uint64_t seed = 0; seed < 200; ++seed)
     EXPECT_THAT(checkPlan(randomPlan(seed)), IsEmpty()) << "seed " << seed;
 }
 
-TEST(PlanCheck, TellsAllFaults) {
+TEST(PlanCheck, ReportsAllFaults) {
   Plan plan = wholePlan();
   plan.stages[0].programs[1].instructions[2].waits = {};
   std::get<KernelCall>(plan.stages[1].programs[4].instructions.back().what)
@@ -389,10 +393,9 @@ TEST(PlanCheck, TellsAllFaults) {
   EXPECT_EQ(faults.size(), 3U) << testing::PrintToString(faults);
 }
 
-// On streams of their own: who reads first must have read before another
-// writes.
-// A weight is its own master where the rank has all of it that it updates.
-TEST(PlanCheck, AWeightServesAsMasterOfAPartOfItself) {
+// A weight is its own master weight if the rank has all elements that it
+// updates.
+TEST(PlanCheck, WeightIsMasterOfItsShards) {
   const char *missing = "/stages/0/parameters/0/master: is missing";
   Plan plan = twoReplicas();
   Parameter &weight = plan.stages[0].parameters[0];
@@ -402,6 +405,7 @@ TEST(PlanCheck, AWeightServesAsMasterOfAPartOfItself) {
   EXPECT_THAT(checkPlan(plan), Contains(StartsWith(missing)));
 }
 
+// A stream that overwrites a value must wait for its readers on other streams.
 TEST(PlanCheck, WritersWaitForReaders) {
   Plan plan = twoReplicas();
   Program &backward = plan.stages[0].programs[1];
@@ -447,8 +451,8 @@ TEST(PlanCheck, AnEinsumThatAccumulatesReadsItsSum) {
                                   "which nothing has written")));
 }
 
-// What a file cannot say, and a program can.
-TEST(PlanCheck, TellsSettingsThatNoFileCouldHave) {
+// A plan in memory may have settings that a file cannot have.
+TEST(PlanCheck, ReportsSettingsThatNoFileCanHave) {
   auto faults = [](std::vector<Setting> settings) {
     Plan plan = wholePlan();
     std::get<KernelCall>(plan.stages[0].programs[1].instructions[0].what)
@@ -465,11 +469,13 @@ TEST(PlanCheck, TellsSettingsThatNoFileCouldHave) {
   EXPECT_THAT(faults({{"axis", std::int64_t{2}}}), IsEmpty());
   EXPECT_THAT(
       faults({{"first_term", std::int64_t{0}}}),
-      testing::ElementsAre(where + "first_term: is of what adds to no sum"));
+      testing::ElementsAre(
+          where +
+          "first_term: is set, but the instruction does not accumulate"));
 }
 
-// Numbers that no file gets past the reader.
-TEST(PlanCheck, TellsNumbersOutOfRange) {
+// The reader rejects such numbers in files, but plans in memory may have them.
+TEST(PlanCheck, ReportsNumbersOutOfRange) {
   Plan plan = wholePlan();
   plan.version = 1;
   Stage &stage = plan.stages[0];

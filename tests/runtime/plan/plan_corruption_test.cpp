@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What reading and checking says first; empty if nothing.
+// Returns the first error of reading and checking; "" if there is none.
 std::string firstFault(const std::string &text) {
   try {
     std::vector<std::string> faults = checkPlan(parsePlan(text));
@@ -27,7 +27,7 @@ std::string firstFault(const std::string &text) {
   }
 }
 
-TEST(PlanCorruption, WhatIsWrittenIsReadAgain) {
+TEST(PlanCorruption, WrittenPlansAreRead) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const std::string text = planText(randomPlan(seed));
     EXPECT_EQ(planText(parsePlan(text)), text) << "seed " << seed;
@@ -35,15 +35,16 @@ TEST(PlanCorruption, WhatIsWrittenIsReadAgain) {
   }
 }
 
-// Half a file is no plan, wherever it ends.
-TEST(PlanCorruption, NoBeginningIsAPlan) {
+// No truncated file is a plan.
+TEST(PlanCorruption, NoTruncatedFileIsAPlan) {
   const std::string text = planText(twoReplicas());
   for (std::size_t length = 0; length + 1 < text.size(); ++length)
     EXPECT_NE(firstFault(text.substr(0, length)), "") << length;
 }
 
-// Bytes changed, lost, doubled and moved: an error or a plan, never a crash.
-TEST(PlanCorruption, RandomBytesAreRefusedOrRead) {
+// Changed, lost, doubled and moved bytes lead to an error or a plan, but never
+// to a crash.
+TEST(PlanCorruption, RandomBytesAreRejectedOrRead) {
   std::mt19937_64 random(7);
   const std::string digits = "0123456789-+.eE[]{},:\"";
   int refused = 0, tries = 0;
@@ -79,17 +80,17 @@ TEST(PlanCorruption, RandomBytesAreRefusedOrRead) {
   EXPECT_GT(refused, tries * 9 / 10);
 }
 
-// Numbers of a plan, one after another, made one less and one more.
-// Those below say something that nothing else in the plan says again.
+// Numbers that may change by one without a fault, because nothing else in the
+// plan depends on them.
 const std::set<std::string> &freeNumbers() {
   static const std::set<std::string> kFree = {
       "/sequence", "/layers",
-      // Memory that nothing needs.
+      // These members describe memory, some of which nothing needs.
       "/stages/#/arenas/#/size", "/stages/#/buffers/#/arena",
       "/stages/#/buffers/#/offset", "/stages/#/buffers/#/size",
       "/stages/#/buffers/#/entries", "/stages/#/buffers/#/entry_stride",
       "/stages/#/buffers/#/slots", "/stages/#/buffers/#/slot_stride",
-      // Which of two alike values is read, and what is done with it.
+      // These members choose one of several similar values, and its use.
       "/stages/#/programs/#/instructions/#/inputs/#/buffer",
       "/stages/#/programs/#/instructions/#/inputs/#/entry",
       "/stages/#/programs/#/instructions/#/inputs/#/entry_step",
@@ -148,7 +149,7 @@ private:
   ordered_json root;
 };
 
-TEST(PlanCorruption, NearlyEveryNumberIsHeldByAnother) {
+TEST(PlanCorruption, NearlyEveryChangedNumberIsAFault) {
   EachNumber numbers(PipelinePlan({.pp = 2,
                                    .dp = 2,
                                    .tp = 3,

@@ -1,4 +1,4 @@
-//===- plan_deadlock_test.cpp - Stages that would wait for ever -----------===//
+//===- plan_deadlock_test.cpp - Stages that deadlock ----------------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Plan plain(int pp) {
       .make();
 }
 
-// A program at the end of a stage's reduction, on a number that is summed.
+// A program at the end of a stage's reduction, whose calls use one number.
 class Ending {
 public:
   Ending(Plan &plan, std::size_t number) : stage(plan.stages[number]) {
@@ -102,7 +102,7 @@ TEST(PlanDeadlock, BothReceiveFirst) {
           HasSubstr("for stage 0"))));
 }
 
-// Three in a ring, each in order for itself.
+// Three stages in a ring each receive before they send.
 TEST(PlanDeadlock, ARingOfReceives) {
   Plan plan = plain(3);
   Ending(plan, 0).receive(2).send(1);
@@ -112,7 +112,7 @@ TEST(PlanDeadlock, ARingOfReceives) {
               ElementsAre(AllOf(HasSubstr(") for stage 2; stage 2 waits"),
                                 HasSubstr(") for stage 1; stage 1 waits"),
                                 HasSubstr(") for stage 0"))));
-  // One that sends first lets all of them go.
+  // If one stage sends first, all of them proceed.
   plan = plain(3);
   Ending(plan, 0).send(1).receive(2);
   Ending(plan, 1).receive(0).send(2);
@@ -120,8 +120,8 @@ TEST(PlanDeadlock, ARingOfReceives) {
   EXPECT_THAT(checkPlan(plan), IsEmpty());
 }
 
-// Two groups of the same stages, called in the one order and in the other: each
-// group alone is in order.
+// Two stages call two groups in opposite orders, although the calls of each
+// group alone are in order.
 TEST(PlanDeadlock, TwoGroupsInTwoOrders) {
   Plan plan = plain(2);
   plan.groups.push_back({"again", {{0, 1}}});
@@ -135,15 +135,15 @@ TEST(PlanDeadlock, TwoGroupsInTwoOrders) {
   EXPECT_THAT(checkPlan(plan), ElementsAre(HasSubstr("wait for each other")));
 }
 
-// A message that is awaited before a sum, and sent after it.
-TEST(PlanDeadlock, AMessageBehindASum) {
+// A stage receives a message before a sum, but the other sends it after.
+TEST(PlanDeadlock, MessageAfterACollective) {
   Plan plan = plain(2);
   Ending(plan, 0).receive(1).join(2);
   Ending(plan, 1).join(2).send(0);
   EXPECT_THAT(checkPlan(plan), ElementsAre(HasSubstr("wait for each other")));
 }
 
-// The last stage takes the second micro-batch first.
+// The last stage receives the second micro-batch first.
 TEST(PlanDeadlock, MessagesInAnotherOrder) {
   Plan plan = plain(2);
   for (ScheduleEntry &entry : plan.stages[1].schedule)

@@ -196,18 +196,18 @@ const char *const kEveryMember =
 "apply": []}]}
 )json";
 
-TEST(PlanJson, TheExampleOfThePageIsThisPlan) {
+TEST(PlanJson, ExampleOfTheDocsIsThisPlan) {
   EXPECT_EQ(planText(twoReplicas()), exampleInDocs());
   EXPECT_EQ(planText(parsePlan(exampleInDocs())), exampleInDocs());
 }
 
-TEST(PlanJson, EveryMemberHasItsPlace) {
+TEST(PlanJson, EveryMemberIsWritten) {
   EXPECT_EQ(planText(everyMember()), kEveryMember);
 }
 
-// With the test above, this shows that each member is read from where it is
+// This test and the one above show that each member is read from where it is
 // written.
-TEST(PlanJson, WhatWasWrittenIsRead) {
+TEST(PlanJson, EveryMemberIsRead) {
   EXPECT_EQ(planText(parsePlan(kEveryMember)), kEveryMember);
 }
 
@@ -236,7 +236,7 @@ TEST(PlanJson, BatchesAreOfTheirProgram) {
   EXPECT_THAT(programs.at(1).batches, IsEmpty());
 }
 
-TEST(PlanJson, DoublesComeBackToTheBit) {
+TEST(PlanJson, DoublesRoundTripToTheBit) {
   for (double value : {0.1, -0.0, 1e22, 3.0, 5e-324, 1.7976931348623157e308}) {
     Plan plan = twoReplicas();
     auto &what = plan.stages[0].programs[1].instructions[0].what;
@@ -250,7 +250,7 @@ TEST(PlanJson, DoublesComeBackToTheBit) {
   }
 }
 
-TEST(PlanJson, RefusesToWriteWhatJsonCannotSay) {
+TEST(PlanJson, RejectsNumbersThatJsonCannotHold) {
   auto faultOfSetting = [](Setting setting) -> std::string {
     Plan plan = twoReplicas();
     auto &what = plan.stages[0].programs[1].instructions[0].what;
@@ -269,7 +269,8 @@ TEST(PlanJson, RefusesToWriteWhatJsonCannotSay) {
               StartsWith(where + "s: must be UTF-8"));
 }
 
-// A fault, and its message: the place, both numbers, and the valid value.
+// A replaced text, and the message: the pointer, the value, and the valid
+// values.
 struct Fault {
   std::string from, to, said;
 };
@@ -393,7 +394,7 @@ TEST_F(PlanFile, ReadsWhatItWrote) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
-TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
+TEST_F(PlanFile, ReportsFilesThatCannotBeReadOrWritten) {
   std::filesystem::path missing = folder / "missing" / "plan.json";
   EXPECT_THAT(faultOfReading(missing),
               StartsWith(missing.string() +
@@ -413,7 +414,7 @@ TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
 }
 
 // A write that fails leaves the old file unchanged.
-TEST_F(PlanFile, KeepsTheOldFileUntilTheNewOneIsWhole) {
+TEST_F(PlanFile, KeepsTheOldFileUntilTheNewOneIsComplete) {
   std::filesystem::path path = folder / "plan.json";
   writePlanFile(path, twoReplicas());
   std::filesystem::create_directory(folder / "plan.json.part"); // in the way

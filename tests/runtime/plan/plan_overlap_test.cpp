@@ -1,4 +1,4 @@
-//===- plan_overlap_test.cpp - What runs beside later runs is checked -----===//
+//===- plan_overlap_test.cpp - Checks of overlapped collectives -----------===//
 
 #include <algorithm>
 
@@ -43,8 +43,8 @@ Instruction &sumOf(Plan &plan) {
 TEST(PlanOverlap, RunsWithTheLastMicroBatchAlone) {
   Plan plan = overlapped();
   EXPECT_THAT(checkPlan(plan), IsEmpty());
-  // Without the mark the all-reduce would run after each micro-batch, and the
-  // second one would add to a reduced gradient.
+  // An unmarked all-reduce would run after each micro-batch, and the second
+  // micro-batch would add to a reduced gradient.
   sumOf(plan).overlapped = false;
   EXPECT_THAT(checkPlan(plan), IsEmpty()); // only the numbers would show it
   EXPECT_TRUE(runsFor(1, overlapped().stages[0].programs[1].instructions[2],
@@ -75,7 +75,7 @@ TEST(PlanOverlap, IsOfTheScheduleAlone) {
 }
 
 // A later run reads the gradient that the all-reduce may still write.
-TEST(PlanOverlap, IsAloneWithItsBytes) {
+TEST(PlanOverlap, OtherAccessesToItsBytesAreRejected) {
   Plan plan = overlapped();
   Stage &stage = plan.stages[0];
   Program more{"more", {}};

@@ -1,4 +1,4 @@
-//===- plan_sides_test.cpp - What the host may do, and where --------------===//
+//===- plan_sides_test.cpp - Checks of offloaded plans --------------------===//
 
 #include <functional>
 
@@ -21,8 +21,8 @@ using testing::StartsWith;
 constexpr std::size_t kForward = 0, kReduce = 2, kApply = 3; // programs
 constexpr int kArrived = 7, kMaster = 8;                     // buffers
 
-// The moments of two_replicas.h in the host's memory, with a master, and a
-// place for the gradient to arrive at.
+// Returns two_replicas.h with the moments in the host's memory, a master
+// weight, and a buffer in which the gradient arrives.
 Plan offloaded() {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
@@ -68,7 +68,7 @@ TEST(PlanSides, AreThoseOfTheOperands) {
   EXPECT_THAT(checkPlan(plan), IsEmpty());
 }
 
-TEST(PlanSides, OnlyACopyLeadsAcross) {
+TEST(PlanSides, OnlyCopiesCrossSides) {
   EXPECT_THAT(
       faultsAfter([](Stage &stage) {
         stage.programs[kApply].instructions[1].inputs = {
@@ -79,7 +79,7 @@ TEST(PlanSides, OnlyACopyLeadsAcross) {
                "leads from one to the other"));
 }
 
-TEST(PlanSides, ACopyAcrossChangesNothing) {
+TEST(PlanSides, CopiesAcrossKeepTypeAndShape) {
   EXPECT_THAT(
       faultsAfter([](Stage &stage) {
         auto &all = stage.programs[kApply].instructions;
@@ -112,7 +112,7 @@ TEST(PlanSides, TheHostComputesInApplyAlone) {
               ElementsAre(HasSubstr("does not run in /apply alone")));
 }
 
-TEST(PlanSides, OnTheHostThereAreKernelsAlone) {
+TEST(PlanSides, HostRunsKernelsAlone) {
   EXPECT_THAT(
       faultsAfter([](Stage &stage) {
         Instruction sum = stage.programs[kReduce].instructions[0];
@@ -121,7 +121,7 @@ TEST(PlanSides, OnTheHostThereAreKernelsAlone) {
         all.insert(all.begin() + 1, sum);
       }),
       Contains("/stages/0/programs/3/instructions/1: has operands in the "
-               "host's memory; there kernels work alone"));
+               "host's memory, where only kernels run"));
 }
 
 TEST(PlanSides, TheHostHasTheStateAlone) {

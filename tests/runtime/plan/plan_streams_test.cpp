@@ -1,4 +1,4 @@
-//===- plan_streams_test.cpp - Streams that meet unasked are told ---------===//
+//===- plan_streams_test.cpp - Checks of concurrent streams ---------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,13 +12,13 @@ using testing::StartsWith;
 
 namespace {
 
-// Slots are used by turns: who is apart in the first micro-batch may meet in a
-// later one.
+// Slots alternate: accesses to different bytes in the first micro-batch may
+// overlap in a later one.
 TEST(PlanStreams, AreCheckedInEveryMicroBatch) {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
   Program &forward = stage.programs[0];
-  // Beside x: slot 1 of it alone.
+  // The buffer is an alias of slot 1 of x.
   Buffer beside = stage.buffers[4];
   beside.offset += beside.slotStride;
   beside.slots = 1;

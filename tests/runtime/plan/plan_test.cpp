@@ -1,4 +1,4 @@
-//===- plan_test.cpp - The contract can say a real program ------*- C++ -*-===//
+//===- plan_test.cpp - Plans of real programs -------------------*- C++ -*-===//
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@ using namespace mtplan::runtime;
 
 namespace {
 
-// Two ranks, each with half of the rows of a 4x6 weight: y = x w is a sum of
-// two terms, joined on a second stream.
+// Returns a plan of two ranks, each with half of the rows of a 4x6 weight: y =
+// x w is a sum of two terms, reduced on a second stream.
 Plan rowSplitProduct() {
   Plan plan;
   plan.model = "row split";

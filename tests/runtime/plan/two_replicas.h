@@ -1,17 +1,20 @@
-//===- two_replicas.h - A small plan that trains ----------------*- C++ -*-===//
+//===- two_replicas.h - A small plan, and faults of batches -----*- C++ -*-===//
 //
-// A weight that learns to make y = x w small (its gradient is the outer product
-// of x and y), on two replicas of two samples each; the example of
-// docs/executable-plan.md.
+// The plan trains a weight to make y = x w small (its gradient is the outer
+// product of x and y), on two replicas of two samples each. It is the example
+// of docs/executable-plan.md.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TESTS_RUNTIME_PLAN_TWO_REPLICAS_H
 #define MTPLAN_TESTS_RUNTIME_PLAN_TWO_REPLICAS_H
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/plan/plan.h"
+#include "runtime/plan/plan_checks.h"
 
 namespace mtplan::runtime {
 
@@ -69,7 +72,7 @@ inline Plan twoReplicas() {
   buffer("fc.weight.second", 1, 256, 96);
   buffer("x", 3, 0, 24);
   buffer("y", 3, 512, 16);
-  for (int saved : {x, y}) { // for backward, of both micro-batches
+  for (int saved : {x, y}) { // saved for both micro-batches
     stage.buffers[saved].slots = 2;
     stage.buffers[saved].slotStride = 256;
   }
@@ -128,6 +131,25 @@ inline Plan twoReplicas() {
   plan.globalBatch = 4;
   plan.stages = {stage};
   return plan;
+}
+
+/// Returns the faults that checkBatches() finds.
+///
+/// \param plan  a plan with valid indices, except those of batches
+inline std::vector<std::string> batchFaultsOf(const Plan &plan) {
+  Faults faults;
+  checkBatches(plan, faults);
+  return faults.take();
+}
+
+/// Returns the faults of `batches` in the first program of `stage`, as the only
+/// stage of a plan with two streams.
+inline std::vector<std::string> faultsOfBatches(Plan plan, Stage stage,
+                                                std::vector<Batch> batches) {
+  plan.streams = {"compute", "beside"};
+  stage.programs[0].batches = std::move(batches);
+  plan.stages = {std::move(stage)};
+  return batchFaultsOf(plan);
 }
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- draws_test.cpp - The generator and what is drawn ---------===//
+//===- draws_test.cpp - The random generator and its draws ----------------===//
 
 #include <cmath>
 #include <set>
@@ -12,7 +12,7 @@
 namespace mtplan::runtime {
 namespace {
 
-// Known answers of the Random123 distribution of Salmon et al. (kat_vectors).
+// The answers are those of Random123 by Salmon et al. (kat_vectors).
 TEST(Philox, KnownAnswers) {
   const std::uint32_t ones = 0xffffffff;
   const PhiloxCounter zero{}, full{ones, ones, ones, ones},
@@ -58,7 +58,7 @@ TEST(Draws, NormalsHaveTheirMoments) {
     sum += x;
     squares += x * x;
   }
-  // Four standard errors.
+  // The tolerances are four standard errors.
   EXPECT_NEAR(sum / kDraws, 0.0, 4 / std::sqrt(kDraws));
   EXPECT_NEAR(squares / kDraws, 1.0, 4 * std::sqrt(2.0 / kDraws));
 }
@@ -80,10 +80,10 @@ TEST(Draws, TargetsStayBelowTheLimitAndOneInEightIsAbsent) {
     EXPECT_NEAR(count, 1400, 4 * std::sqrt(1400.0));
 }
 
-// What an independent program in Python makes of the definition, with its own
-// Philox, SplitMix64 and FNV-1a: the words of two draws, and with a rate of 0.3
-// which of the elements from there on are kept.
-TEST(Masks, AreTheKnownOnes) {
+// An independent program in Python, with its own Philox, SplitMix64 and FNV-1a,
+// computed these values: the words of two draws, and the elements from there on
+// that a rate of 0.3 keeps.
+TEST(Masks, EqualKnownMasks) {
   const Stream stream =
       Stream::ofMask({(std::uint64_t{9} << 40) + 7, 3, 2, 5}, "h.*.attn.drop");
   const auto kept = [&](std::int64_t first, auto &&place, std::int64_t count) {
@@ -100,14 +100,14 @@ TEST(Masks, AreTheKnownOnes) {
   EXPECT_EQ(stream.maskWordsAt(far / 8),
             (PhiloxCounter{0x52bded8a, 0x8a020666, 0xc2ac490f, 0x487ce31c}));
   EXPECT_EQ(kept(far, plain, 32), "11001111010000111111000010111110");
-  // 40 scores of query 7, of which each has a place for 64.
+  // Query 7 has 40 scores, in a row with space for 64.
   EXPECT_EQ(scorePitch(40), 64);
   EXPECT_EQ(kept(7 * 64, scoreIndex, 40),
             "0101100001011011101111101110001010110111");
 }
 
-// Within four standard errors, in each of a draw's places, and so that what is
-// next to it, in the next draw or in the next group says nothing of an element.
+// The kept share is within four standard errors in each position of a draw, and
+// adjacent elements, also of the next draw or group, are uncorrelated.
 TEST(Masks, KeepTheirRateInEveryPlaceAndAreIndependent) {
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
   constexpr int kElements = 1 << 16;
@@ -134,7 +134,7 @@ TEST(Masks, KeepTheirRateInEveryPlaceAndAreIndependent) {
   }
 }
 
-// Heads, samples and copies lie in other places or streams: of two, as many
+// Heads, samples and copies have other indices or streams: for any two, as many
 // elements are kept in both as by chance.
 TEST(Masks, OfOtherRowsCopiesAndStepsAreUncorrelated) {
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
@@ -153,18 +153,18 @@ TEST(Masks, OfOtherRowsCopiesAndStepsAreUncorrelated) {
     EXPECT_NEAR(both(Stream::ofMask(moment, "m"), 0), expected, 4 * sigma);
 }
 
-TEST(Masks, DropTheNearestOfTheirRates) {
+TEST(Masks, RoundTheirRates) {
   EXPECT_EQ(maskLimit(0.0), 0U);
-  EXPECT_EQ(maskLimit(0.1), 3277U); // of 3276.8
+  EXPECT_EQ(maskLimit(0.1), 3277U); // 3276.8 rounded
   EXPECT_EQ(maskLimit(0.5), 0x4000U);
   for (const double rate : {0.1, 0.3, 1.0 / 3.0, 0.9})
     EXPECT_NEAR(maskLimit(rate) / 32768.0, rate, 0x1p-16);
-  // Too little to drop anything: nor is anything scaled.
+  // A rate that is too small to drop anything does not scale either.
   EXPECT_EQ(maskLimit(0x1p-17), 0U);
   EXPECT_EQ(maskFactor(0x1p-17), 1.0);
   EXPECT_EQ(maskLimit(0x1p-16), 1U);
   EXPECT_EQ(maskFactor(0.75), 4.0);
-  // Something is always kept.
+  // Some elements are always kept.
   EXPECT_EQ(maskLimit(0.999999), 0x7FFFU);
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
   for (int i = 0; i < 100; ++i) {
@@ -184,8 +184,8 @@ TEST(Masks, GroupsOfScoresHaveAPlaceForEach) {
   EXPECT_EQ(scorePitch(64), 64);
 }
 
-// One micro-batch of eight samples or eight of one: the same elements go.
-TEST(Draws, MasksGoOnFromMicroBatchToMicroBatch) {
+// One micro-batch of eight samples and eight of one drop the same elements.
+TEST(Draws, MasksContinueAcrossMicroBatches) {
   const Moment first{1, 5, 0, 2}, fourth{1, 5, 3, 2};
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(maskIndex(fourth, 10, i), maskIndex(first, 80, 30 + i));

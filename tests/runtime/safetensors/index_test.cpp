@@ -17,11 +17,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-std::string refusalOf(const std::string &text) {
+std::string errorOf(const std::string &text) {
   return messageOf<DataError>([&] { parseIndex("i.json", text); });
 }
 
-// Python: json.dumps(index, indent=2, sort_keys=True) + "\n"
+// Python's json.dumps(index, indent=2, sort_keys=True) + "\n" has this form.
 constexpr const char *kPlain = R"({
   "metadata": {
     "total_parameters": 7,
@@ -101,33 +101,32 @@ TEST(ShardIndex, WithoutASize) {
 }
 
 TEST(ShardIndex, Refused) {
-  EXPECT_EQ(refusalOf("{}"), "i.json: has no weight_map");
-  EXPECT_EQ(refusalOf("[]"), "i.json: needs an object, is an array");
-  EXPECT_EQ(refusalOf("7"), "i.json: needs an object, is 7");
-  EXPECT_THAT(refusalOf(""), HasSubstr("i.json: byte 0: not JSON"));
-  EXPECT_EQ(refusalOf(R"({"weight_map":[]})"),
+  EXPECT_EQ(errorOf("{}"), "i.json: has no weight_map");
+  EXPECT_EQ(errorOf("[]"), "i.json: needs an object, is an array");
+  EXPECT_EQ(errorOf("7"), "i.json: needs an object, is 7");
+  EXPECT_THAT(errorOf(""), HasSubstr("i.json: byte 0: not JSON"));
+  EXPECT_EQ(errorOf(R"({"weight_map":[]})"),
             "i.json: /weight_map: needs an object, is an array");
-  EXPECT_EQ(refusalOf(R"({"weight_map":"a"})"),
+  EXPECT_EQ(errorOf(R"({"weight_map":"a"})"),
             "i.json: /weight_map: needs an object, is the text 'a'");
-  EXPECT_EQ(refusalOf(R"({"metadata":[]})"),
+  EXPECT_EQ(errorOf(R"({"metadata":[]})"),
             "i.json: /metadata: needs an object, is an array");
-  EXPECT_EQ(refusalOf(R"({"metadata":null})"),
+  EXPECT_EQ(errorOf(R"({"metadata":null})"),
             "i.json: /metadata: needs an object, is null");
-  EXPECT_EQ(refusalOf(R"({"weight_map":{"a":1}})"),
+  EXPECT_EQ(errorOf(R"({"weight_map":{"a":1}})"),
             "i.json: /weight_map/a: needs the name of a file, is 1");
-  EXPECT_EQ(refusalOf(R"({"weight_map":{"a":{}}})"),
+  EXPECT_EQ(errorOf(R"({"weight_map":{"a":{}}})"),
             "i.json: /weight_map/a: needs the name of a file, is an object");
-  EXPECT_EQ(refusalOf(R"({"weight_map":{"a":"m","b":"n","a":"m"}})"),
+  EXPECT_EQ(errorOf(R"({"weight_map":{"a":"m","b":"n","a":"m"}})"),
             "i.json: /weight_map/a: the key is given twice");
 }
 
 TEST(ShardIndex, FilesOfOtherFolders) {
   for (const char *name :
        {"", ".", "..", "/etc/x", "../x", "a/x", R"(x\u0000y)"})
-    EXPECT_THAT(
-        refusalOf(std::string(R"({"weight_map":{"a":")") + name + "\"}}"),
-        HasSubstr("/weight_map/a: needs the name of a file in the same "
-                  "folder"))
+    EXPECT_THAT(errorOf(std::string(R"({"weight_map":{"a":")") + name + "\"}}"),
+                HasSubstr("/weight_map/a: needs the name of a file in the same "
+                          "folder"))
         << name;
 }
 
@@ -135,7 +134,7 @@ TEST(ShardIndex, TotalSizesThatAreNone) {
   for (const char *size : {"-1", "1.5", "1e300", "9223372036854775808", "null",
                            "\"22\"", "true", "[]", "{}"})
     EXPECT_THAT(
-        refusalOf(std::string(R"({"metadata":{"total_size":)") + size + "}}"),
+        errorOf(std::string(R"({"metadata":{"total_size":)") + size + "}}"),
         HasSubstr("i.json: /metadata/total_size: needs a number of "
                   "bytes, is "))
         << size;

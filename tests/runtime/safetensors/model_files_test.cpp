@@ -16,11 +16,12 @@ using testing::HasSubstr;
 
 constexpr const char *kIndex = "model.safetensors.index.json";
 
-std::string refusalOf(const std::string &path) {
+std::string errorOf(const std::string &path) {
   return messageOf<DataError>([&] { ModelFiles::open(path); });
 }
 
-/// A file of tensors of four bytes, each filled with its name's first letter.
+/// Writes a file of tensors of four bytes, each filled with the first letter of
+/// its name.
 void writeTensors(const std::string &path,
                   const std::vector<std::string> &names) {
   SafetensorsHeader header;
@@ -105,7 +106,7 @@ TEST(ModelFiles, MissingFile) {
   writeIndexOf(folder, {{"a", "s1.safetensors"},
                         {"c", "s2.safetensors"},
                         {"b", "s2.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / kIndex + ": file 's2.safetensors' is missing; it should "
                               "hold tensor 'b'");
 }
@@ -117,7 +118,7 @@ TEST(ModelFiles, TensorInAnotherFile) {
   writeIndexOf(folder, {{"a", "s1.safetensors"},
                         {"b", "s2.safetensors"},
                         {"c", "s2.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / kIndex + ": tensor 'b' is in 's1.safetensors'; it should "
                               "be in 's2.safetensors'");
 }
@@ -126,7 +127,7 @@ TEST(ModelFiles, TensorInNoFile) {
   TestFolder folder;
   writeTensors(folder / "s1.safetensors", {"a"});
   writeIndexOf(folder, {{"a", "s1.safetensors"}, {"b", "s1.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / kIndex + ": tensor 'b' is in none of the files; it should "
                               "be in 's1.safetensors'");
 }
@@ -138,7 +139,7 @@ TEST(ModelFiles, TensorTwice) {
   writeIndexOf(folder, {{"a", "s1.safetensors"},
                         {"b", "s1.safetensors"},
                         {"c", "s2.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / kIndex + ": tensor 'b' is in 's1.safetensors' and in "
                               "'s2.safetensors'; it should be in "
                               "'s1.safetensors' alone");
@@ -148,7 +149,7 @@ TEST(ModelFiles, TensorThatTheIndexDoesNotName) {
   TestFolder folder;
   writeTensors(folder / "s1.safetensors", {"a", "b"});
   writeIndexOf(folder, {{"a", "s1.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / kIndex +
                 ": tensor 'b' is in 's1.safetensors', but not in weight_map");
 }
@@ -157,31 +158,31 @@ TEST(ModelFiles, BrokenFiles) {
   TestFolder folder;
   writeFile(folder / "s1.safetensors", kGoldenSafetensors.substr(0, 173));
   writeIndexOf(folder, {{"a", "s1.safetensors"}, {"b", "s1.safetensors"}});
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             folder / "s1.safetensors" +
                 ": byte 152: the tensors take 22 bytes from here, the file has "
                 "21: 1 are missing");
   writeFile(folder / kIndex, "{}");
-  EXPECT_EQ(refusalOf(folder / ""), folder / kIndex + ": has no weight_map");
+  EXPECT_EQ(errorOf(folder / ""), folder / kIndex + ": has no weight_map");
 }
 
 TEST(ModelFiles, FoldersWithoutAModel) {
   TestFolder folder;
   const std::string what = folder / "" + ": has neither model.safetensors nor "
                                          "model.safetensors.index.json";
-  EXPECT_EQ(refusalOf(folder / ""), what);
+  EXPECT_EQ(errorOf(folder / ""), what);
   writeFile(folder / "pytorch_model.bin", "x");
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             what + "; 'pytorch_model.bin' is of another format: save the model "
                    "as safetensors");
   writeFile(folder / "other.safetensors", "x");
-  EXPECT_EQ(refusalOf(folder / ""), what + "; name its 'other.safetensors' "
-                                           "itself");
+  EXPECT_EQ(errorOf(folder / ""), what + "; name its 'other.safetensors' "
+                                         "itself");
   writeFile(folder / "another.safetensors", "x");
-  EXPECT_EQ(refusalOf(folder / ""),
+  EXPECT_EQ(errorOf(folder / ""),
             what + "; of its 2 files .safetensors, such as "
                    "'another.safetensors', the index is missing");
-  EXPECT_THAT(refusalOf(folder / "nothing"),
+  EXPECT_THAT(errorOf(folder / "nothing"),
               HasSubstr("nothing: cannot be read: No such file"));
 }
 

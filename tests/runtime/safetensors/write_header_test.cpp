@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-std::string refusalOf(SafetensorsHeader header) {
+std::string errorOf(SafetensorsHeader header) {
   return messageOf<std::invalid_argument>([&] { layOut(header); });
 }
 
@@ -40,7 +40,7 @@ TEST(LayOut, PlacesFollowTheOrderGiven) {
   EXPECT_EQ(header, headerOf(bytes + std::string(10, 'x')));
 }
 
-// What release 0.8.0 of the reference writes.
+// Release 0.8.0 of the reference writes these headers.
 TEST(LayOut, OfNothing) {
   SafetensorsHeader header;
   EXPECT_EQ(layOut(header), safetensorsFile("{}      "));
@@ -73,8 +73,8 @@ TEST(LayOut, EscapesAsTheReference) {
 }
 
 TEST(SortAsReference, TypesAsItsWriterHasThem) {
-  // From a file that it wrote of one tensor of each type that PyTorch has;
-  // those of 6 bits stand where its list has them.
+  // The reference wrote a file with one tensor of each type that PyTorch has in
+  // this order; types of 6 bits are in the order of its list.
   const std::vector<std::string> order = {
       "U64",         "I64",     "F64",     "C64",     "F32", "U32",
       "I32",         "BF16",    "F16",     "U16",     "I16", "F8_E5M2FNUZ",
@@ -129,11 +129,11 @@ TEST(BitsOf, EveryType) {
   EXPECT_EQ(bitsOf(""), 0);
 }
 
-TEST(LayOut, RefusesWhatNoReaderTakes) {
+TEST(LayOut, RejectsInvalidHeaders) {
   auto one = [](SafeTensor tensor) {
     SafetensorsHeader header;
     header.tensors = {std::move(tensor)};
-    return refusalOf(header);
+    return errorOf(header);
   };
   EXPECT_EQ(one({"a", "F31", {1}}),
             "tensor 'a': type 'F31' is not one of the format's");
@@ -144,16 +144,16 @@ TEST(LayOut, RefusesWhatNoReaderTakes) {
   EXPECT_THAT(one({"a", "U8", {1LL << 32, 1LL << 32}}),
               HasSubstr("more bits than 64 bits count"));
   EXPECT_EQ(one({"__metadata__", "F32", {1}}),
-            "tensor '__metadata__': no tensor can be called so");
+            "tensor '__metadata__': is not allowed as the name of a tensor");
   EXPECT_THAT(one({"a\xff", "F32", {1}}), HasSubstr("is not UTF-8"));
 
   SafetensorsHeader twice;
   twice.tensors = {{"a", "F32", {1}}, {"b", "F32", {1}}, {"a", "U8", {2}}};
-  EXPECT_EQ(refusalOf(twice), "tensor 'a': is there twice");
+  EXPECT_EQ(errorOf(twice), "tensor 'a': occurs twice");
   SafetensorsHeader together;
   for (const char *name : {"a", "b", "c", "d", "e"})
     together.tensors.push_back({name, "U8", {(1LL << 61) - 1}});
-  EXPECT_EQ(refusalOf(together), "tensor 'e': ends beyond what 64 bits count");
+  EXPECT_EQ(errorOf(together), "tensor 'e': ends beyond what 64 bits count");
 }
 
 TEST(LayOut, ManyTensorsReadAsTheyWereWritten) {

@@ -1,4 +1,4 @@
-//===- initial_values_test.cpp - What parameters start as -----------------===//
+//===- initial_values_test.cpp - Initial values of parameters -------------===//
 
 #include <cmath>
 #include <stdexcept>
@@ -50,8 +50,8 @@ TEST(InitialValues, HaveTheirDeviations) {
   EXPECT_NEAR(momentsOf(filled("normal", matrix, how)).deviation, 0.02, 0.0002);
 }
 
-// Of a standard normal: 68.27 % within one deviation, 4.55 % beyond two, in
-// each of the four places that share a draw; neighbours are uncorrelated.
+// A standard normal has 68.27 % within one deviation and 4.55 % beyond two, in
+// each of the four positions that share a draw; neighbours are uncorrelated.
 TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   const std::vector<double> values = filled("normal", whole(400, 400));
   for (std::size_t place = 0; place < 4; ++place) {
@@ -71,7 +71,7 @@ TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   }
 }
 
-// By a second implementation, in Python: a model begins alike for good.
+// A second implementation, in Python, made these values, which may not change.
 TEST(InitialValues, GoldenValues) {
   const TensorView vector{ElementType::f64, {1002}, {{0, 1002}}};
   const auto values =
@@ -92,7 +92,7 @@ TEST(InitialValues, OnesAndZeros) {
   EXPECT_THROW(filled("xavier", whole(3, 5)), std::invalid_argument);
 }
 
-// Pieces of any layout are cut out of the same tensor, bit for bit.
+// Pieces of any layout have the bits of the whole tensor.
 TEST(InitialValues, PiecesAreThoseOfTheWhole) {
   const std::int64_t shape[3] = {4, 6, 10};
   const TensorView all{ElementType::f64, {4, 6, 10}, {{0, 4}, {0, 6}, {0, 10}}};

@@ -9,8 +9,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// GPT-2's recipe: 1.5e-4, 3 000 steps of warm-up, cosine to 1e-5 at 300 000;
-// values of Megatron-LM's get_lr.
+// GPT-2's schedule has the peak 1.5e-4, 3 000 steps of warm-up and a cosine to
+// 1e-5 at step 300 000. The values are those of Megatron-LM's get_lr.
 TEST(LearningRate, CosineOfGpt2) {
   LearningRate rate;
   rate.decay = Decay::cosine;
@@ -55,7 +55,7 @@ TEST(LearningRate, ConstantHasWarmUpAndNoEnd) {
   EXPECT_DOUBLE_EQ(learningRateAt(rate, 1), 1e-3);
 }
 
-// 1e-3 sqrt(100 / step), not below 1e-4.
+// The rate is 1e-3 sqrt(100 / step), but at least 1e-4.
 TEST(LearningRate, InverseSquareRoot) {
   LearningRate rate;
   rate.decay = Decay::inverseSquareRoot;
@@ -71,7 +71,7 @@ TEST(LearningRate, InverseSquareRoot) {
   EXPECT_DOUBLE_EQ(learningRateAt(rate, 50001), 1e-4);
 }
 
-// Stable at 1 until step 800 of 1 000, then down to 0.2.
+// The rate is 1 until step 800 of 1 000, and then decays to 0.2.
 TEST(LearningRate, WarmUpStableDecay) {
   LearningRate rate;
   rate.decay = Decay::wsd;
@@ -82,7 +82,7 @@ TEST(LearningRate, WarmUpStableDecay) {
   rate.annealing = 200;
   const struct {
     Annealing shape;
-    double quarter, half; // of the way down from 1 to 0
+    double quarter, half; // values after a quarter and half of the decay
   } golden[] = {{Annealing::linear, 0.75, 0.5},
                 {Annealing::cosine, 0.8535533905932737, 0.5},
                 {Annealing::exponential, 0.681792830507429, 0.414213562373095},

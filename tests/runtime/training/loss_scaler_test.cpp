@@ -6,7 +6,6 @@
 
 #include "runtime/training/gradient_factor.h"
 #include "runtime/training/loss_scaler.h"
-#include "runtime/training/precision.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -29,8 +28,7 @@ TEST(LossScaler, MegatronForgivesOneOverflow) {
   }
 }
 
-// A good step between two overflows does not bring the hysteresis back; growth
-// does.
+// A good step between two overflows does not reset the hysteresis; growth does.
 TEST(LossScaler, HysteresisIsRefilledByGrowthAlone) {
   LossScaler scaler = scalerNamed("megatron");
   scaler.after(true);
@@ -75,7 +73,7 @@ TEST(LossScaler, BmtrainAndNvidia) {
   EXPECT_EQ(lossScalerNamed("apex"), std::nullopt);
 }
 
-TEST(LossScaler, StopsAtItsFloorAndSaysSo) {
+TEST(LossScaler, StopsAtItsMinimumWithAMessage) {
   LossScalerSettings settings;
   settings.initial = 3;
   LossScaler scaler(settings);
@@ -133,7 +131,7 @@ TEST(LossScaler, FaultsAreNamed) {
 //===----------------------------------------------------------------------===//
 
 TEST(GradientFactor, ClipsAboveTheLargestNormAlone) {
-  // Norm 5: (5 + 1e-6) / 1 clips to a fifth.
+  // A norm of 5 is clipped to 1 by the factor 1 / (5 + 1e-6).
   const GradientFactor five = gradientFactorOf(25, 1, 1);
   EXPECT_EQ(five.norm, 5);
   EXPECT_DOUBLE_EQ(five.factor, 1 / 5.000001);
@@ -144,7 +142,7 @@ TEST(GradientFactor, ClipsAboveTheLargestNormAlone) {
 }
 
 TEST(GradientFactor, UnscalesBeforeItClips) {
-  // Gradients of norm 5 under a scale of 1024.
+  // The gradients have norm 5 and the loss scale 1024.
   const GradientFactor scaled = gradientFactorOf(25.0 * 1024 * 1024, 1024, 1);
   EXPECT_EQ(scaled.norm, 5);
   EXPECT_DOUBLE_EQ(scaled.factor, 1 / 5.000001 / 1024);
@@ -154,15 +152,6 @@ TEST(GradientFactor, UnscalesBeforeItClips) {
 TEST(GradientFactor, InfinityAndNoNumberAreOverflows) {
   EXPECT_TRUE(gradientFactorOf(INFINITY, 1, 1).overflow);
   EXPECT_TRUE(gradientFactorOf(NAN, 1, 1).overflow);
-}
-
-TEST(Precision, OnlyHalfPrecisionScalesItsLoss) {
-  EXPECT_TRUE(precisionNamed("fp16")->scalesLoss);
-  EXPECT_FALSE(precisionNamed("bf16")->scalesLoss);
-  EXPECT_TRUE(precisionNamed("bf16")->hasMaster());
-  EXPECT_FALSE(precisionNamed("fp32")->hasMaster());
-  EXPECT_EQ(precisionNamed("fp64")->master, ElementType::f64);
-  EXPECT_EQ(precisionNamed("fp8"), std::nullopt);
 }
 
 } // namespace

@@ -1,8 +1,7 @@
-//===- piece_filler_test.cpp - Drawn once, for all that want it -----------===//
+//===- piece_filler_test.cpp - Values drawn once for several tensors ------===//
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -10,33 +9,10 @@
 #include "runtime/backend/element.h"
 #include "runtime/training/initial_values.h"
 #include "runtime/training/piece_filler.h"
+#include "tests/runtime/backend/counting_memory.h"
 
 namespace mtplan::runtime {
 namespace {
-
-/// Seen by uploads alone.
-class FarMemory final : public Memory {
-public:
-  void *allocate(std::size_t bytes) override {
-    return hostMemory().allocate(bytes);
-  }
-  void release(void *data, std::size_t bytes) noexcept override {
-    hostMemory().release(data, bytes);
-  }
-  void upload(void *to, const void *from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-    ++uploads;
-    longest = std::max(longest, bytes);
-  }
-  void download(void *, const void *, std::size_t) override {}
-  void fetch(void *, const void *, std::size_t) override {}
-  Memory &staging() override { return hostMemory(); }
-  void queueUpload(void *, const void *, std::size_t) override {}
-  void queueDownload(void *, const void *, std::size_t) override {}
-
-  int uploads = 0;
-  std::size_t longest = 0; ///< bytes
-};
 
 using Bytes = std::vector<std::byte>;
 
@@ -44,13 +20,13 @@ std::size_t sizeOf(const TensorView &piece, ElementType type) {
   return static_cast<std::size_t>(piece.elements() * bytesOf(type));
 }
 
-/// A weight, its master and a third, the third in the host's memory.
+/// A weight, its master and a third copy, which is in the host's memory.
 struct Three {
   Bytes bf16, f32, f64;
   std::int64_t drawn = 0;
 };
 
-// Drawn as a whole, one after another.
+// Returns the values, drawn in one call and written type by type.
 Three plain(const TensorView &piece, std::int64_t copy) {
   std::vector<double> values(static_cast<std::size_t>(piece.elements()));
   fillInitial({}, "w", copy, "normal", piece, values.data());
@@ -85,8 +61,8 @@ Three filled(const TensorView &piece, int threads, Memory &memory,
   return all;
 }
 
-// Of several batches; of rows that are longer than a part, in two dimensions
-// and in three; of many short rows; of less than a part; of one number.
+// The pieces have several batches; rows longer than a part, in two dimensions
+// and in three; many short rows; less than a part; and one number.
 const TensorView kPieces[] = {
     {{}, {1100, 4000}, {{2200, 3300}, {0, 8000}}},
     {{}, {2, 70'001}, {{3, 5}, {7, 80'000}}},
@@ -97,14 +73,14 @@ const TensorView kPieces[] = {
     {{}, {40, 900}, {}},
     {{}, {}, {}}};
 
-TEST(PieceFiller, GivesTheSameBytesToAll) {
+TEST(PieceFiller, FillsAllTensorsWithTheSameValues) {
   for (const TensorView &piece : kPieces) {
     TensorView whole = piece;
     if (whole.pieces.empty())
       for (std::int64_t size : whole.shape)
         whole.pieces.push_back({0, size});
     const Three expected = plain(whole, 3);
-    FarMemory far;
+    CountingMemory far;
     for (const auto &[memory, threads] :
          {std::pair<Memory *, int>{&far, 5}, {&hostMemory(), 5}, {&far, 1}}) {
       SCOPED_TRACE(testing::PrintToString(piece.shape) + ", threads " +
@@ -119,14 +95,14 @@ TEST(PieceFiller, GivesTheSameBytesToAll) {
 }
 
 TEST(PieceFiller, UploadsMegabytesAtATime) {
-  FarMemory far;
+  CountingMemory far;
   filled(kPieces[0], 2, far); // 4.4 million elements
   EXPECT_EQ(far.uploads, 4);
   EXPECT_GE(far.longest, std::size_t{8} << 20);
   EXPECT_LE(far.longest, std::size_t{16} << 20);
 }
 
-TEST(PieceFiller, ThrowsWhatAThreadThrew) {
+TEST(PieceFiller, RethrowsErrorsOfThreads) {
   Bytes bytes(sizeOf(kPieces[0], ElementType::bf16));
   for (int threads : {1, 4})
     EXPECT_THROW(PieceFiller(hostMemory(), threads)

@@ -30,7 +30,7 @@ TEST(UpdateRule, WithoutAScaleTheFirstOverflowStops) {
   UpdateRule rule({});
   const UpdateDecision decision = rule.decide(12, NAN);
   EXPECT_FALSE(decision.update);
-  // The sign of a NaN is nobody's business.
+  // A NaN may have either sign.
   EXPECT_TRUE(decision.stop == "step 12: the gradients' norm is nan" ||
               decision.stop == "step 12: the gradients' norm is -nan")
       << decision.stop;
@@ -45,7 +45,7 @@ TEST(UpdateRule, SkippingIsBounded) {
   UpdateRule rule(settings);
   EXPECT_EQ(rule.decide(1, INFINITY).stop, "");
   EXPECT_FALSE(rule.decide(2, INFINITY).update);
-  EXPECT_TRUE(rule.decide(3, 1).update); // counts from here on
+  EXPECT_TRUE(rule.decide(3, 1).update); // resets the count
   rule.decide(4, INFINITY);
   EXPECT_EQ(rule.decide(5, INFINITY).stop, "");
   EXPECT_EQ(rule.decide(6, INFINITY).stop,
@@ -53,7 +53,7 @@ TEST(UpdateRule, SkippingIsBounded) {
             "without an update; at most 2 may be skipped");
 }
 
-TEST(UpdateRule, AScaleShrinksUntilItsFloor) {
+TEST(UpdateRule, ScaleShrinksToItsMinimum) {
   UpdateRuleSettings settings;
   settings.scaler = LossScalerSettings{};
   settings.scaler->initial = 2;

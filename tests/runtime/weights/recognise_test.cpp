@@ -1,4 +1,4 @@
-//===- recognise_test.cpp - What the names of a file's tensors say --------===//
+//===- recognise_test.cpp - Families that tensor names identify -----------===//
 
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// Tensors of GPT-2 without its buffers, by hand.
+// Returns the names of GPT-2's tensors without its buffers, by hand.
 Strings gpt2(const std::string &prefix, int layers) {
   Strings names = {prefix + "wte.weight", prefix + "wpe.weight",
                    prefix + "ln_f.weight", prefix + "ln_f.bias"};
@@ -101,7 +101,7 @@ TEST(RecogniseWeights, ByTheirNames) {
             "bert \"bert.\" 1");
 }
 
-TEST(RecogniseWeights, OrSayWhatIsMissing) {
+TEST(RecogniseWeights, MissingTensorsAreReported) {
   EXPECT_EQ(said({}), "there are no tensors");
   EXPECT_EQ(said({"vision.patch", "audio.stem"}),
             "of the 2 tensors none is of a family that is known, which are "
@@ -124,7 +124,7 @@ TEST(RecogniseWeights, OrSayWhatIsMissing) {
   EXPECT_EQ(said({"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"}),
             "the tensors are like those of gpt2, but none starts with "
             "\"h.0.\"");
-  // Names of nothing, and numbers that are none.
+  // The names are empty or have invalid layer numbers.
   EXPECT_NE(said({"", "h.", "h.-1.x", "h.99999999999999999999.ln_1.bias"}), "");
 }
 

@@ -1,4 +1,4 @@
-//===- weight_rules_test.cpp - Whose weights other files hold -------------===//
+//===- weight_rules_test.cpp - Parameters in the files of other tools -----===//
 //
 // Names, orders and orientations are those of Transformers' model classes
 // (modeling_gpt2.py, modeling_gptj.py, modeling_llama.py, modeling_qwen2.py,
@@ -48,7 +48,7 @@ WeightRule turned(const std::string &name, const std::string &label) {
   return {name, "", {label}, true, 0};
 }
 
-// Both halves of a module that has them.
+// Returns weight and bias of each module.
 Strings both(const Strings &modules) {
   Strings made;
   for (const std::string &module : modules) {
@@ -89,7 +89,7 @@ Strings namesOf(const WeightTable &table) {
   return names;
 }
 
-TEST(WeightRules, Gpt2HasThreeInOneAsTheyAre) {
+TEST(WeightRules, Gpt2FusesQueriesKeysAndValues) {
   WeightTable table = weightTable(usualNames("gpt2", 1), kGpt2Labels);
   const std::string h = "transformer.h.0.";
   EXPECT_EQ(
@@ -121,7 +121,7 @@ TEST(WeightRules, Gpt2HasThreeInOneAsTheyAre) {
           asIs("transformer.ln_f.bias", "ln_f.bias")}));
 }
 
-TEST(WeightRules, LlamaIsTurnedOver) {
+TEST(WeightRules, LlamaIsTransposed) {
   WeightTable table = weightTable(usualNames("llama", 1), kLlamaLabels + kHead);
   const std::string h = "model.layers.0.";
   EXPECT_EQ(table.rules,
@@ -142,7 +142,7 @@ TEST(WeightRules, LlamaIsTurnedOver) {
             table.rules);
 }
 
-TEST(WeightRules, QwenHasBiasesOfThree) {
+TEST(WeightRules, QwenHasBiasesOfQueriesKeysAndValues) {
   Strings names =
       namesOf(weightTable(usualNames("qwen2", 1), kLlamaLabels + kQkvBiases));
   EXPECT_THAT(names, testing::IsSupersetOf(
@@ -219,7 +219,8 @@ TEST(WeightRules, BertNamesItsNormsAfterTheOutput) {
   EXPECT_EQ(older[h + "output.LayerNorm.bias"], h + "output.LayerNorm.beta");
 }
 
-// What is no parameter of ours, and what it is a copy of.
+// The table skips tensors that are no parameters, and has the parameter that a
+// skipped tensor is a copy of.
 TEST(WeightRules, SkipWhatIsNoParameter) {
   auto skipped = [](const std::string &family, const Strings &labels,
                     const std::string &name) -> std::string {
@@ -237,11 +238,11 @@ TEST(WeightRules, SkipWhatIsNoParameter) {
                     "model.layers.1.self_attn.rotary_emb.inv_freq"),
             "kept");
   EXPECT_EQ(skipped("llama", kLlamaLabels, "lm_head.weight"), "wte.weight");
-  // A head of its own is no copy.
+  // An untied head is no copy.
   EXPECT_EQ(skipped("llama", kLlamaLabels + kHead, "lm_head.weight"), "not");
 }
 
-TEST(WeightRules, RefuseParametersWithoutAPlace) {
+TEST(WeightRules, ParametersWithoutATensorAreRejected) {
   auto wrong = [](const std::string &family, const Strings &labels) {
     return whatIsWrong(
         [&] { (void)weightTable(usualNames(family, 2), labels); });
@@ -266,7 +267,7 @@ TEST(WeightRules, RefuseParametersWithoutAPlace) {
             "\"gpt2\"");
 }
 
-TEST(WeightRules, NamesOfAFileFitOrAreNamed) {
+TEST(WeightRules, UnknownNamesOfAFileAreReported) {
   WeightTable table = weightTable(usualNames("gpt2", 2), kGpt2Labels);
   Strings names = namesOf(table);
   EXPECT_NO_THROW(expectWeights(table, names));
@@ -274,7 +275,7 @@ TEST(WeightRules, NamesOfAFileFitOrAreNamed) {
   EXPECT_NO_THROW(expectWeights(table, more));
   more.emplace_back("transformer.h.2.ln_1.bias");
   EXPECT_EQ(whatIsWrong([&] { expectWeights(table, more); }),
-            "the tensor \"transformer.h.2.ln_1.bias\" has no place in this "
+            "the tensor \"transformer.h.2.ln_1.bias\" does not belong to this "
             "model of gpt2; the nearest is \"transformer.h.0.ln_1.bias\"");
   std::erase(names, "transformer.h.1.attn.c_attn.weight");
   EXPECT_THAT(whatIsWrong([&] { expectWeights(table, names); }),
@@ -282,7 +283,7 @@ TEST(WeightRules, NamesOfAFileFitOrAreNamed) {
                         "gpt2 is missing; the nearest is "));
 }
 
-TEST(WeightRules, ShapesOfAFileAreOursTogether) {
+TEST(WeightRules, ShapesOfAFileCombineThoseOfParameters) {
   const WeightRule fused = {"c", "", {"q", "k", "v"}, false, 1};
   using Shapes = std::vector<std::vector<std::int64_t>>;
   EXPECT_EQ(shapeInFile(fused, Shapes{{4, 6}, {4, 2}, {4, 3}}),
@@ -300,15 +301,16 @@ TEST(WeightRules, ShapesOfAFileAreOursTogether) {
     return whatIsWrong([&] { (void)shapeInFile(rule, shapes); });
   };
   EXPECT_EQ(wrong(fused, {{4, 6}, {5, 6}, {4, 6}}),
-            "\"k\" is [5, 6] and \"q\" is [4, 6], which do not lie side by "
-            "side in \"c\"");
+            "\"k\" is [5, 6] and \"q\" is [4, 6], which cannot be concatenated "
+            "in \"c\"");
   EXPECT_EQ(wrong(fused, {{4, 6}}),
             "\"c\" is of 3 parameters, but there are shapes of 1");
   EXPECT_EQ(wrong(turned("a", "b"), {{4}}),
             "\"b\" is [4], but \"a\" has it turned over, as a matrix");
 }
 
-// train_gpt2.cu of karpathy/llm.c, ParameterTensors; two layers.
+// The order is that of ParameterTensors in train_gpt2.cu of karpathy/llm.c, for
+// two layers.
 TEST(WeightRules, LlmcStacksLayers) {
   Strings names;
   for (const WeightRule &rule : llmcRules(2))

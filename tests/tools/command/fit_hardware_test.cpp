@@ -17,10 +17,10 @@ std::string exampleMeasurements() {
          "/examples/measurements/a100-published.json";
 }
 
-// Published figures of A100 servers: large products reach about 0.82 of peak,
-// memory 1680 of 2039 GB/s, and all-reduce about 230 GB/s
+// The figures are published for A100 servers: large products reach 0.82 of
+// peak, memory 1680 of 2039 GB/s, and all-reduce about 230 GB/s
 // (docs/machine-format.md).
-TEST(FitHardware, FitsTheExampleAndThePlannerTakesIt) {
+TEST(FitHardware, FitsAMachineFileThatThePlannerAccepts) {
   std::string path = testing::TempDir() + "mtplan_fitted.json";
   Ran ran({"fit-hardware", exampleMeasurements(), "-o", path});
   EXPECT_EQ(ran.code, kDone) << ran.err;
@@ -67,13 +67,13 @@ TEST(FitHardware, NamesTheFileOfAnError) {
   "collectives": []
 })",
                             errors));
-  Ran untold({"fit-hardware", path});
-  EXPECT_EQ(untold.code, kBadInput);
-  EXPECT_EQ(untold.out, "");
-  EXPECT_EQ(untold.err,
+  Ran undetermined({"fit-hardware", path});
+  EXPECT_EQ(undetermined.code, kBadInput);
+  EXPECT_EQ(undetermined.out, "");
+  EXPECT_EQ(undetermined.err,
             "error: " + path +
-                ": /machine/link/bandwidth_GBps: nothing was measured that "
-                "tells it; measure collectives: of 100 MB and more over 2 or "
+                ": /machine/link/bandwidth_GBps: no measurement determines "
+                "it; measure collectives: of 100 MB and more over 2 or "
                 "more ranks, which reach \"link\"\n");
   ASSERT_TRUE(writeTextFile(path, "{}", errors));
   Ran empty({"fit-hardware", path});
@@ -107,7 +107,7 @@ TEST(FitHardware, KeepsInputFiles) {
   EXPECT_EQ(*readTextFile(path, errors), text);
 }
 
-TEST(FitHardware, HasHelpOfItsOwn) {
+TEST(FitHardware, HasItsOwnHelp) {
   Ran ran({"fit-hardware", "--help"});
   EXPECT_EQ(ran.code, kDone);
   EXPECT_THAT(ran.out, HasSubstr("MEASUREMENTS"));

@@ -1,4 +1,4 @@
-//===- claims_test.cpp - Claims of a report hold --------------------------===//
+//===- claims_test.cpp - Reasons in reports are true ----------------------===//
 
 #include <map>
 
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Claims,
                                           testing::Values(1, 2, 5)));
 
 // A pinned split excludes meshes without tensor ranks.
-TEST(Claims, ASplitThatIsPinnedIsMade) {
+TEST(Claims, APinnedSplitIsUsed) {
   PlanRequest request = requestFor("bert-336m", 8, 1);
   std::vector<std::string> errors;
   request.pins = parsePins({"h.*.mlp.fc1=column"}, errors);
@@ -85,8 +85,8 @@ TEST(Claims, ASplitThatIsPinnedIsMade) {
               testing::Contains(testing::HasSubstr("with tp 1 nothing")));
 }
 
-// The sequence cannot be split if no split allows it.
-TEST(Claims, PinsThatCannotHoldAreNamed) {
+// The report names the pin without which a plan exists.
+TEST(Claims, ErrorsNameImpossiblePins) {
   Ran ran =
       runExample("bert-336m", {"--gpus", "8", "--tp", "8", "--micro-batch", "1",
                                "--pin", "h.*.attn.core=batch"});
@@ -96,9 +96,9 @@ TEST(Claims, PinsThatCannotHoldAreNamed) {
               testing::HasSubstr("without --pin 'h.*.attn.core=batch' fits"));
 }
 
-// Without column splits a tied table is looked up unsharded, but the head uses
+// A tied table is looked up unsharded without column splits, but the head uses
 // it by rows; the error names the conflict and a remedy.
-TEST(Claims, SplitsThatLeaveNothingLegalAreNamed) {
+TEST(Claims, ErrorsNameSplitsWithoutALegalPlan) {
   Ran ran = runExample("tiny-gpt2",
                        {"--gpus", "2", "--tp", "2", "--splits", "row,head"});
   EXPECT_EQ(ran.code, kNothingFits);
@@ -126,7 +126,7 @@ TEST(Claims, TextualIrKeepsItsTypes) {
   EXPECT_THAT(refused.err, testing::HasSubstr("parameters are f32, not bf16"));
 }
 
-// 64 Ki samples of 1,024 floats take 128 MiB, from any source.
+// The workspace includes the inputs, so that it grows with the samples.
 TEST(Claims, InputsTakeMemory) {
   auto workspace = [](std::int64_t samples) {
     PlanRequest request;

@@ -26,8 +26,7 @@ using planner::StepKind;
 // GPT-2 1.2B: 40 layers of width 1536, 51200 rows, 1024 positions.
 constexpr double kLayers = 40, kHidden = 1536, kRows = 51200;
 constexpr double kWeights = 1'213'479'936;
-// A layer has 12 h^2 + 13 h parameters; this counts the ones that are not
-// biases.
+// The parameters of a layer, 12 h^2 + 13 h.
 constexpr double kOfLayer = 28'331'520;
 
 PlanRequest replicated(int replicas, int zero) {
@@ -68,9 +67,9 @@ TEST(Volumes, DataParallelReducesEveryGradientOnce) {
   }
 }
 
-// G1, and Alpa's count: one reduce-scatter of all gradients, in fp32, and one
-// all-gather of all parameters per step. With gradients in 16 bits they are
-// together as much as an all-reduce.
+// G1, and Alpa's count: a step has one reduce-scatter of all gradients, in
+// fp32, and one all-gather of all parameters. Together they would be an
+// all-reduce if gradients had 16 bits.
 TEST(Volumes, ZeroOneScattersAndGathersOnce) {
   PlanOutcome outcome = planned(replicated(8, 1));
   EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::update),
@@ -93,9 +92,9 @@ TEST(Volumes, ZeroTwoScattersEveryMicroBatch) {
             2 * kWeights);
 }
 
-// G3: each layer and micro-batch has one gather forward, one gather backward of
-// what backward reads (the six matrices and the norms' gains, no biases), and
-// one reduce-scatter.
+// G3: each layer and micro-batch has an all-gather in forward, one in backward
+// of the six matrices and the norms' gains, but not of biases, and a
+// reduce-scatter.
 TEST(Volumes, ZeroThreeGathersTwiceAndScattersOnce) {
   PlanOutcome outcome = planned(replicated(8, 3));
   double biases =
@@ -166,8 +165,8 @@ TEST(Volumes, SequenceParallelGathersSixAndScattersFourALayer) {
          "h.*.mlp.add=sequence", "ln_f=sequence", "lm_head=vocab"},
         errors);
     ASSERT_TRUE(errors.empty());
-    // With enough memory the gathered input is kept for the weight gradients;
-    // Megatron-LM keeps the shards and gathers again.
+    // The plan saves the gathered input for the weight gradients if memory
+    // allows; Megatron-LM saves the shards and gathers again.
     PlanOutcome outcome = planned(request);
     double whole = 1024 * kHidden * 2;
     EXPECT_EQ(sent(outcome, "h", LedgerPhase::backward, whole).gathers, 2 * 40);
@@ -260,13 +259,13 @@ PlanOutcome onOne(const char *model, double gib, int tp, Recompute recompute) {
   request.recompute = {{recompute}};
   request.splits = megatronSplits();
   request.hardware = "dgx-2h";
-  request.software = "megatron-2019"; // 16 bytes a weight
+  request.software = "megatron-2019"; // 16 bytes per weight
   return plan(request);
 }
 
-// E13: of 32 GB (31.74 GiB are usable) 1.2 B takes 18.08 GiB and its
-// activations; 8.3 B takes an eighth of 124 GiB and its recomputed activations.
-TEST(Memory, OfTheTalksModels) {
+// E13: on GPUs of 32 GB, of which 31.74 GiB are usable, 1.2 B needs 18.08 GiB
+// plus activations. 8.3 B needs 124 GiB, hence eight GPUs and recomputation.
+TEST(Memory, MegatronModelsFitOneAndEightV100s) {
   EXPECT_NE(onOne("gpt2-1.2b", 31.74, 1, Recompute::none).best(), nullptr);
   for (int tp : {1, 2, 4})
     for (Recompute recompute : {Recompute::none, Recompute::full})
@@ -281,10 +280,10 @@ TEST(Memory, OfTheTalksModels) {
   EXPECT_NEAR(state / 1024 / 1024 / 1024, 15.55, 0.05);
 }
 
-// J6: 336 M weights of 18 bytes take 5.63 GiB of state, 1.88 with the optimizer
-// on the host. The tied table has a second sum of 0.12 GiB.
-// On 11 GB with samples of 512 tokens, 8 samples fit with recomputation and not
-// without, 12 fit with offloading, and 24 fit only with both.
+// J6: 336 M weights of 18 bytes have 5.63 GiB of state, or 1.88 GiB with the
+// optimizer on the host. The tied table has a second gradient of 0.12 GiB.
+// With 11 GB and samples of 512 tokens, 8 samples fit only with recomputation,
+// 12 fit with offload, and 24 fit only with both.
 TEST(Memory, BertOnElevenGigabytes) {
   using planner::Offload;
   auto of = [](std::int64_t samples, Recompute recompute,
@@ -347,8 +346,8 @@ TEST(Memory, OfStagesAddsUp) {
   EXPECT_TRUE(fits(4));
 }
 
-// B5: Megatron-LM's rows for GPT-2's 50,257 and BERT's 30,522 tokens depend on
-// the tensor ranks; ours are always those of one rank.
+// B5: Megatron-LM pads GPT-2's 50,257 and BERT's 30,522 tokens by the number of
+// tensor ranks; mtplan always pads as for one rank.
 TEST(Vocabulary, IsPaddedAsMegatronSaysAndHereOnce) {
   const std::pair<int, std::int64_t> kGpt2[] = {
       {1, 50304}, {2, 50432}, {4, 50688}, {8, 51200}, {16, 51200}};

@@ -1,4 +1,4 @@
-//===- constraints_test.cpp - Flags in a file -----------------------------===//
+//===- constraints_test.cpp - Constraints files ---------------------------===//
 
 #include <map>
 
@@ -72,8 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
     TenPlans, Constraints,
     testing::Values(
         Case{"free", "gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h"}},
-        // With gradients of 16 bits no two plans are equally fast. Constraints
-        // do not say how often a gradient is reduced.
+        // This software has 16-bit gradients, so that no two plans are equally
+        // fast: constraints do not fix how often a gradient is reduced.
         Case{"runs", "llama-3-8b", {"--software", "megatron-2020"}},
         Case{"pins",
              "gpt2-1.2b",
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"context",
              "tiny-gptj",
              {"--gpus", "8", "--cp", "2", "--global-batch", "16"}},
-        // Uneven cuts were allowed, and the best plan has none.
+        // Uneven stages are allowed, but the best plan has a single stage.
         Case{"uncut",
              "tiny-gpt2",
              {"--gpus", "2", "--pp", "any", "--stage-layers", "any", "--layers",
@@ -134,13 +134,13 @@ TEST(ConstraintsFile, IsTheSameAsFlags) {
 struct Refusal {
   const char *name, *text;
   std::vector<std::string> arguments,
-      errors; ///< FILE stands for the file's name
+      errors; ///< FILE is replaced by the file's name
 };
 void PrintTo(const Refusal &one, std::ostream *out) { *out << one.name; }
 
 class Refused : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Refused, WithThePlace) {
+TEST_P(Refused, ListsErrorsWithTheirPaths) {
   std::string file = fileWith("refused.json", GetParam().text);
   std::vector<std::string> arguments = GetParam().arguments;
   arguments.insert(arguments.end(), {"--constraints", file});

@@ -1,8 +1,8 @@
 //===- decision_flow_test.cpp - Hugging Face's advice as tests ------------===//
 //
-// "Efficient training on multiple GPUs" (Hugging Face, v4.40) says what to try
-// in which situation; features 1K number its rules. The planner, with
-// everything open, must come to the same answers. Tensor parallelism is
+// "Efficient training on multiple GPUs" (Hugging Face, v4.40) advises what to
+// try in which situation; features K1 to K13 number its rules. The planner,
+// with everything open, must choose the same. Tensor parallelism is
 // Megatron-LM's, as on that page.
 //
 //===----------------------------------------------------------------------===//
@@ -11,7 +11,7 @@
 
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
-#include "tools/report/screen.h"
+#include "tools/report/report.h"
 #include "tools/text/text_file.h"
 
 namespace mtplan::tools {
@@ -64,10 +64,10 @@ TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
   EXPECT_TRUE(ledger(outcome).empty());
 }
 
-// K2: one GPU does not hold 16 bytes for each of 8.3 billion weights, even with
-// recomputation. With the optimizer on the host it holds 4 bytes each. The
-// optimizer stays on the GPU where it fits. Weights are not offloaded: the
-// report says that more than 4 bytes do not fit.
+// K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, even with
+// recomputation. The optimizer on the host leaves 4 bytes each, but stays on
+// the GPU if it fits. Weights are not offloaded: the report says that more than
+// 4 bytes do not fit.
 TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   PlanRequest request = openRequest("gpt2-8.3b", 1, "dgx-a100-80g");
   request.software = "megatron-2020"; // gradients of 2 bytes

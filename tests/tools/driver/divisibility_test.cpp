@@ -26,14 +26,13 @@ struct Rule {
   const char *name, *model;
   std::vector<std::string> breaking;
   const char *error;
-  std::vector<std::string>
-      neighbour; ///< flags it names, which give a plan or do not fit in memory
+  std::vector<std::string> neighbour; ///< suggested flags, which give a plan
 };
 void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
 
 class Rules : public testing::TestWithParam<Rule> {};
 
-TEST_P(Rules, AreRefusedWithNumbersThatDo) {
+TEST_P(Rules, RejectWithNumbersThatFit) {
   const Rule &rule = GetParam();
   Ran refused = runExample(rule.model, rule.breaking);
   EXPECT_EQ(refused.code, kBadInput);
@@ -214,13 +213,13 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"ExpertRanksNeedExperts",
              "tiny-gpt2",
              {"--gpus", "8", "--ep", "2,4"},
-             "the model has no experts to deal out over ep 2 or 4; ep must be "
-             "1",
+             "the model has no experts to distribute over ep 2 or 4; ep must "
+             "be 1",
              {"--gpus", "8", "--ep", "1"}}),
     [](const testing::TestParamInfo<Rule> &one) { return one.param.name; });
 
-// Uneven cuts are allowed: the first and last stage get fewer layers, because
-// they hold more besides.
+// The first and the last stage get fewer layers, because they also have the
+// embedding or the head.
 TEST(Layers, AreCutUnevenlyWhereTheyDoNotDivide) {
   Json plan = Json::parse(
       runExample("gpt2-1.2b", {"--gpus", "3", "--tp", "1", "--dp", "1", "--pp",
@@ -230,7 +229,7 @@ TEST(Layers, AreCutUnevenlyWhereTheyDoNotDivide) {
 }
 
 // The embedding and the head count as a layer each. The search finds the same
-// with the number of virtual stages open or fixed.
+// plan whether the number of virtual stages is open or fixed.
 TEST(Layers, InterleavedEndsMayHaveOneLess) {
   auto planWith = [](const char *vp) {
     return runExample(
@@ -256,7 +255,7 @@ TEST(Layers, InterleavedEndsMayHaveOneLess) {
                         "may be 2 4, or any with --stage-layers"));
 }
 
-// A hidden size that heads do not divide is no model (h % a).
+// The hidden size must be a multiple of the heads.
 TEST(Layers, HeadsDivideTheHiddenSize) {
   std::ifstream file(examplePath("tiny-gpt2"));
   Json model = Json::parse(file);
@@ -268,7 +267,7 @@ TEST(Layers, HeadsDivideTheHiddenSize) {
   EXPECT_THAT(ran.err, HasSubstr("n_head"));
 }
 
-// For random layers, stages and virtual stages, each layer is in one stage, or
+// Each layer is in one stage, for random layers, stages and virtual stages, or
 // the request is rejected and the suggested numbers give a plan.
 TEST(Layers, AreNeverLost) {
   std::mt19937_64 random(17);

@@ -1,4 +1,4 @@
-//===- objective_test.cpp - Objectives beside the step time ---------------===//
+//===- objective_test.cpp - Objectives other than the step time -----------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(GpuCounts, AreDivisorsOfANodeThenNodes) {
+TEST(GpuCounts, AreDivisorsOfANodeThenWholeNodes) {
   planner::Machine machine;
   machine.devicesPerNode = 8;
   EXPECT_THAT(gpuCounts(machine, 24), ElementsAre(1, 2, 4, 8, 16, 24));
@@ -67,8 +67,8 @@ TEST(FewestGpus, SayWhyOthersFail) {
   EXPECT_THAT(none.out, HasSubstr("GPUs  no number tried is enough\n"));
 }
 
-// With tp fixed, numbers that tp does not divide are skipped.
-TEST(FewestGpus, HonourWhatIsFixed) {
+// Numbers of GPUs that a fixed tp does not divide are skipped.
+TEST(FewestGpus, ObeyFixedDegrees) {
   Ran ran = runExample("gpt2-1.2b", {"--objective", "gpus", "--tp", "4",
                                      "--global-batch", "16"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
@@ -76,7 +76,7 @@ TEST(FewestGpus, HonourWhatIsFixed) {
   EXPECT_THAT(ran.out, HasSubstr("  2: tp 4 does not divide the 2 GPUs"));
 }
 
-// There is a plan at the least memory, and none below.
+// A plan exists at the least memory, and none below.
 TEST(LeastMemory, IsTheLeast) {
   std::vector<std::string> asked = {"--gpus", "4", "--global-batch", "16"};
   auto with = [&](std::vector<std::string> more) {
@@ -124,7 +124,7 @@ TEST(MaxStepTime, WithoutAPlanIsReportedAsTooSlow) {
 }
 
 // A search that is stopped at any point has a plan of the space, and the
-// optimum lies between its bound and the plan.
+// optimum is between its bound and the plan.
 TEST(Budget, BoundsTheOptimum) {
   PlanRequest request;
   request.model = examplePath("gpt2-1.2b");

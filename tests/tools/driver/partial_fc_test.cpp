@@ -1,4 +1,4 @@
-//===- partial_fc_test.cpp - Replicated trunk, split head -----------------===//
+//===- partial_fc_test.cpp - Replicated trunk, sharded head ---------------===//
 //
 // InsightFace's partial FC on one mesh: replicas of a trunk split the classes
 // of their head. Features are gathered before the head, softmax has three
@@ -32,7 +32,7 @@ PlanRequest partialFc(const std::vector<std::string> &pins = {}) {
   return request;
 }
 
-TEST(PartialFc, TheTrunkIsReplicatedAndTheHeadSplit) {
+TEST(PartialFc, TheTrunkIsReplicatedAndTheHeadSharded) {
   PlanOutcome outcome = planned(partialFc());
   EXPECT_TRUE(outcome.result.optimal);
   const auto &graph = outcome.problem->graph;

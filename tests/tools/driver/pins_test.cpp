@@ -72,7 +72,7 @@ std::vector<std::string> wordsAt(const PlanOutcome &outcome,
   return words;
 }
 
-TEST(Pins, HoldForEveryCopy) {
+TEST(Pins, HoldForEveryLayer) {
   for (const char *word : {"column", "row", "replicated", "sequence"}) {
     PlanOutcome outcome = planWith({std::string("h.*.mlp.fc1=") + word});
     ASSERT_TRUE(outcome.best()) << word;
@@ -81,7 +81,7 @@ TEST(Pins, HoldForEveryCopy) {
   }
 }
 
-TEST(Pins, HoldForOneCopy) {
+TEST(Pins, HoldForOneLayer) {
   PlanOutcome outcome =
       planWith({"h.1.mlp.fc1=row", "h.0.mlp.fc1=column", "h.0.attn.core=head"});
   ASSERT_TRUE(outcome.best());
@@ -92,7 +92,7 @@ TEST(Pins, HoldForOneCopy) {
 
 // Layers that pins separate still count as the model's layers: they recompute,
 // and a pipeline distributes them.
-TEST(Pins, HoldForARangeOfCopies) {
+TEST(Pins, HoldForARangeOfLayers) {
   Ran ran =
       runExample("gpt2-1.2b", {"--gpus",        "4",
                                "--tp",          "2",
@@ -156,8 +156,8 @@ TEST(Pins, AreNotReportedOnOneRank) {
   PlanOutcome outcome = planWith({"h.*.mlp.fc1=column"}, "1");
   ASSERT_TRUE(outcome.best());
   EXPECT_THAT(outcome.problem->notes,
-              testing::Contains("with tp 1 nothing is split, so every pin "
-                                "holds by itself"));
+              testing::Contains("with tp 1 no tensor is split, so every pin "
+                                "is satisfied"));
 }
 
 struct BadPin {

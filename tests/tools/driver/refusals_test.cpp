@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/test_helpers.h"
 #include "tests/tools/command_testing.h"
 
 namespace mtplan::tools {
@@ -292,21 +293,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "planned, model, partitioned and differentiated"}}),
     nameOfTest);
 
-/// A file that the destructor removes.
-struct TemporaryFile {
-  std::string path;
-  explicit TemporaryFile(const std::string &text,
-                         const char *name = "mtplan_refusal.json") {
-    path = testing::TempDir() + name;
-    std::ofstream(path) << text;
-  }
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path); }
-};
-
 struct BadFile {
-  const char *test, *text, *error; ///< after the file's name
+  const char *test, *text, *error; ///< the text after the file's name
 };
 
 std::string nameOfFile(const testing::TestParamInfo<BadFile> &file) {
@@ -315,8 +303,8 @@ std::string nameOfFile(const testing::TestParamInfo<BadFile> &file) {
 
 class Files : public testing::TestWithParam<BadFile> {};
 
-TEST_P(Files, AreRefusedWithThePlace) {
-  TemporaryFile file(GetParam().text);
+TEST_P(Files, AreRejectedWithThePath) {
+  TestFile file(GetParam().text);
   Ran ran({file.path});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_THAT(ran.err,
@@ -339,29 +327,29 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A file that starts like neither JSON nor IR is read by its name.
 TEST(Files, WithAnIrSuffixAreReadAsIr) {
-  TemporaryFile empty("", "mtplan_refusal.mlir");
+  TestFile empty("", "mtplan_refusal.mlir");
   EXPECT_EQ(Ran({empty.path}).err, "error: " + empty.path +
                                        ": is empty: neither JSON nor textual "
                                        "IR\n");
-  TemporaryFile broken("modul {}", "mtplan_refusal.mlir");
+  TestFile broken("modul {}", "mtplan_refusal.mlir");
   const Ran ran({broken.path});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_THAT(ran.err, testing::AllOf(
                            testing::StartsWith("error: " + broken.path + ":1:"),
                            testing::Not(testing::HasSubstr("JSON"))));
-  TemporaryFile json("{\"model_type\": \"gpt5\"}", "mtplan_refusal.mlir");
+  TestFile json("{\"model_type\": \"gpt5\"}", "mtplan_refusal.mlir");
   EXPECT_THAT(Ran({json.path}).err,
               testing::HasSubstr("unknown architecture \"gpt5\""));
 }
 
 TEST(Files, NestedDeeplyDoNotOverflowTheStack) {
-  TemporaryFile file(std::string(1'000'000, '['));
+  TestFile file(std::string(1'000'000, '['));
   Ran ran({file.path});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_THAT(ran.err, testing::StartsWith("error: " + file.path + ":1:"));
 }
 
-TEST(Files, MustBeThere) {
+TEST(Files, MustExist) {
   Ran missing({"no-such-model.json"});
   EXPECT_EQ(missing.code, kBadInput);
   EXPECT_EQ(missing.err, "error: no-such-model.json: cannot be read: No such "
@@ -384,7 +372,7 @@ TEST(Files, MustBeThere) {
 }
 
 TEST(Files, ErrorsOfMachineAndModelAreReportedTogether) {
-  TemporaryFile machine("{\"name\": 3}");
+  TestFile machine("{\"name\": 3}");
   Ran ran({"no-such-model.json", "--hardware", machine.path, "--top", "0"});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_THAT(ran.err, testing::HasSubstr("error: --top: "));
@@ -394,7 +382,7 @@ TEST(Files, ErrorsOfMachineAndModelAreReportedTogether) {
 }
 
 TEST(Files, WithoutAJsonObjectAreRejectedByName) {
-  TemporaryFile file("[]");
+  TestFile file("[]");
   const std::string what = file.path + ": must be an object, got an array\n";
   for (const char *flag : {"--hardware", "--software", "--constraints"})
     EXPECT_EQ(runExample(kGpt, {flag, file.path}).err, "error: " + what);
@@ -405,7 +393,7 @@ TEST(Files, WithoutAJsonObjectAreRejectedByName) {
 TEST(Files, InputsAreNotOverwritten) {
   std::ifstream example(examplePath(kGpt));
   const std::string text(std::istreambuf_iterator<char>(example), {});
-  TemporaryFile model(text);
+  TestFile model(text);
   for (const char *flag : {"--save", "--trace", "--report", "--dot"}) {
     Ran ran({model.path, flag, model.path});
     EXPECT_EQ(ran.code, kBadInput);
@@ -420,7 +408,7 @@ TEST(Files, InputsAreNotOverwritten) {
       "error: --save: both.json is what --trace names; give it another name\n");
   const std::filesystem::path folder =
       std::filesystem::path(model.path).parent_path();
-  TemporaryFile saved("", "mtplan_refusal_plan.json");
+  TestFile saved("", "mtplan_refusal_plan.json");
   EXPECT_EQ(runExample(kGpt, {"--save", saved.path}).err, "");
   for (const std::vector<std::string> &reads :
        {std::vector<std::string>{"--load", saved.path},
@@ -484,6 +472,27 @@ TEST(Arguments, ThatAreUnknownAreRefused) {
   Ran none({});
   EXPECT_EQ(none.code, kBadInput);
   EXPECT_THAT(none.err, testing::HasSubstr("MODEL is required"));
+}
+
+// Plans may have features that cannot be compiled yet.
+TEST(Uncompiled, UncompiledFeaturesAreReported) {
+  const std::filesystem::path folder = testing::TempDir() + "mtplan_refused";
+  const auto errorsOf = [&](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--hardware", "dgx-h100", "--gpus", "2", "--dp",
+                               "2", "--zero", "3", "-o", folder.string()});
+    return runExample(kGpt, flags).err;
+  };
+  EXPECT_THAT(
+      errorsOf({"--offload", "optimizer", "--emit", "cuda"}),
+      testing::HasSubstr("error: --emit: an optimizer that is offloaded to the "
+                         "host's memory cannot be written into a program that "
+                         "stands alone yet; plan with --offload none\n"));
+  EXPECT_THAT(
+      errorsOf({"--tiles", "2"}),
+      testing::HasSubstr("error: -o: weights in tiles are planned and priced, "
+                         "but not compiled yet; plan with --tiles 1\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "plan.json"));
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

@@ -47,7 +47,7 @@ TEST(RepeatedWork, IsNotedWithRemedies) {
 }
 
 // All work except the logits is repeated.
-TEST(RepeatedWork, MayBeMostOfIt) {
+TEST(RepeatedWork, MayBeMostOfTheWork) {
   EXPECT_THAT(
       notesOf("gpt2-8.3b", {"--gpus", "5", "--memory-gib", "999"}),
       ElementsAre(HasSubstr("all 5 GPUs repeat 98 % of the work: tp 5 divides "
@@ -66,7 +66,7 @@ TEST(RepeatedWork, MayBeAskedFor) {
                           "micro-batch 1; with --pp any they could share it"));
 }
 
-// With so little work, repeating it is faster than sending it.
+// Repeating so little work is faster than communication.
 TEST(RepeatedWork, MayBeFasterThanCommunication) {
   EXPECT_THAT(notesOf("tiny-gpt2", {"--gpus", "12", "--global-batch", "12"}),
               ElementsAre("all 12 GPUs do the same work: sharing it would take "

@@ -1,4 +1,4 @@
-//===- repeats_test.cpp - Repeated values of a choice ---------------------===//
+//===- repeats_test.cpp - Repeated values of a flag -----------------------===//
 
 #include <set>
 
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(one.param.key);
     });
 
-// The layers of stages are no choice, so each number counts.
+// The layers of stages are one list, not alternatives, so every number counts.
 TEST(Repeats, OfStageLayersCount) {
   Json plan = Json::parse(
       runExample("tiny-gpt2", {"--gpus", "4", "--layers", "8", "--pp", "4",

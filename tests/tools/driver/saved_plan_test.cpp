@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
               "--software", "nemo-24", "--memory-gib", "70"}}),
     [](const testing::TestParamInfo<Case> &one) { return one.param.name; });
 
-// A loaded plan needs no search for anything it can be used for.
+// A loaded plan is proved and exported without a search.
 TEST(SavedPlan, IsProvedAndExported) {
   std::string path = pathOf("proved");
   std::vector<std::string> asked = {"--gpus",         "4",
@@ -168,7 +168,7 @@ protected:
   Json file;
 };
 
-TEST_F(Spoiled, IsRefusedWithThePlace) {
+TEST_F(Spoiled, IsRejectedWithThePath) {
   file["mtplan_plan"] = 2;
   EXPECT_EQ(refusal(),
             "error: /mtplan_plan: is 2; this mtplan reads version 1\n");
@@ -212,7 +212,7 @@ TEST_F(Spoiled, ByALayoutThatDoesNotDivide) {
 }
 
 // Each layout is legal, but a value is read in a layout that nothing produces.
-TEST_F(Spoiled, ByLayoutsThatDoNotGoTogether) {
+TEST_F(Spoiled, ByLayoutsThatNothingProduces) {
   Json &run = file["plans"][0]["runs"][1];
   ASSERT_FALSE(run["changes"].empty());
   Json lost = run["changes"][0];
@@ -224,7 +224,7 @@ TEST_F(Spoiled, ByLayoutsThatDoNotGoTogether) {
           HasSubstr(lost["to"].get<std::string>() + ", but is there as ")));
 }
 
-TEST_F(Spoiled, ByNeighboursThatDoNotAgree) {
+TEST_F(Spoiled, ByAdjacentSegmentsThatDisagree) {
   Json &run = file["plans"][0]["runs"][1];
   Json layout = run["carried_in"][0];
   run["carried_in"][0] =

@@ -1,4 +1,4 @@
-//===- search_test.cpp - The optimum is the best of all parts -------------===//
+//===- search_test.cpp - The optimum is the best part's plan --------------===//
 //
 // Each part of the space, one mesh and micro-batch or one choice of some
 // operators, is searched alone. The best of these plans must be the optimum of
@@ -52,8 +52,7 @@ TEST(Search, FindsTheBestOfAllMeshesAndMicroBatches) {
   EXPECT_DOUBLE_EQ(outcome.best()->time.step.value, bestOfEach(request));
 }
 
-// With less memory than the fastest plan needs, the best plan that fits is
-// found.
+// The search finds the best plan that fits if the fastest one does not.
 TEST(Search, FindsTheBestPlanThatFits) {
   PlanRequest request = wholeSpace(16);
   PlanOutcome free = planned(request);
@@ -90,8 +89,8 @@ TEST(Search, DoesNotDependOnHowManyAreListed) {
   }
 }
 
-// For every choice of three operators of a block the rest is solved: the best
-// of these is the free optimum.
+// The best plan over all pinned choices of three operators of a block is the
+// optimum without pins.
 TEST(Search, FindsTheBestOfAllPinnedChoices) {
   PlanRequest request = exampleRequest("tiny-gpt2", 4);
   request.layers = 2;

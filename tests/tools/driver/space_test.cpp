@@ -38,7 +38,7 @@ Json jsonOf(const char *model, std::vector<std::string> arguments) {
   return Json::parse(ran.out);
 }
 
-// With everything open, no single configuration is faster.
+// No single configuration is faster than the plan with everything open.
 TEST(OpenSpace, IsTheBestOfItsParts) {
   const std::vector<std::string> open = {
       "--gpus",      "8",   "--global-batch", "16",  "--pp",   "any",
@@ -113,7 +113,7 @@ TEST(OpenSpace, SelectiveRecomputationKeepsNoScores) {
   EXPECT_EQ(planOf("any", "mtplan")["search"]["candidates"], 2);
 }
 
-TEST(OpenSpace, RefusesWhatCannotBe) {
+TEST(OpenSpace, RejectsImpossibleConfigurations) {
   auto errorOf = [](const std::vector<std::string> &arguments) {
     Ran ran = runExample("tiny-gpt2", arguments);
     EXPECT_EQ(ran.code, kBadInput);

@@ -1,4 +1,4 @@
-//===- zero_update_test.cpp - Traffic of the update, counted twice --------===//
+//===- zero_update_test.cpp - Traffic of the update, two ways -------------===//
 //
 // The ledger, which prices the search, and the program of one rank must have
 // the same collectives in the update: kind, axis, elements and number.

@@ -58,7 +58,7 @@ TEST(ExchangeDeepSpeed, ReadsAPublishedStyleFile) {
   EXPECT_EQ(config.precision, Precision::bf16);
 }
 
-TEST(ExchangeDeepSpeed, AnyTwoOfTheTripleGiveTheThird) {
+TEST(ExchangeDeepSpeed, TwoOfTheThreeBatchSizesGiveTheThird) {
   struct Case {
     const char *text;
     std::int64_t global, micro;
@@ -83,7 +83,7 @@ TEST(ExchangeDeepSpeed, AnyTwoOfTheTripleGiveTheThird) {
   }
 }
 
-TEST(ExchangeDeepSpeed, TheLauncherFillsWhatIsAuto) {
+TEST(ExchangeDeepSpeed, TheLauncherReplacesAuto) {
   Launch launch;
   launch.gpus = 8;
   launch.microBatch = 2;
@@ -97,7 +97,7 @@ TEST(ExchangeDeepSpeed, TheLauncherFillsWhatIsAuto) {
   EXPECT_EQ(config.parallelism.globalBatch, 32);
 }
 
-TEST(ExchangeDeepSpeed, RefusesByPointerWithNeighbours) {
+TEST(ExchangeDeepSpeed, RejectsWithJsonPointerAndNearestValue) {
   struct Case {
     const char *text;
     std::vector<std::string> errors;

@@ -75,8 +75,7 @@ CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node 8 \
   EXPECT_EQ(config.model.kvHeads, 16);
 }
 
-// Options in the spelling of writeMegatron; reading and writing gives them
-// back.
+// Options in the spelling of writeMegatron, which reading and writing preserve.
 struct Spelling {
   std::int64_t gpus;
   std::string text;

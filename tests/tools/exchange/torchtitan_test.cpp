@@ -9,7 +9,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/exchange/accelerate.h"
 #include "tools/exchange/torchtitan.h"
 
 namespace {
@@ -194,7 +193,7 @@ TEST(ExchangeTorchtitan, RefusesByPointer) {
         << c.text;
 }
 
-// Tables are freed recursively, so their depth is limited before they are made.
+// Tables are freed recursively, so the parser limits their depth first.
 TEST(ExchangeTorchtitan, RefusesKeysOfManyParts) {
   const auto errorsOf = [](std::size_t parts) {
     std::string text = "# ....\n[a";
@@ -259,7 +258,7 @@ parallelism_config:
   parallelism_config_cp_size: 1
 )");
   EXPECT_THAT(written.notes,
-              ElementsAre("the script is to be told: 2 samples a device at "
+              ElementsAre("set in the script: 2 samples per device at "
                           "once, 4 steps of gradient accumulation"));
 }
 

@@ -9,6 +9,7 @@
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
 #include "tools/report/comparison.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 namespace {
@@ -24,7 +25,7 @@ planner::PlannedCandidate candidate(planner::StepTime time) {
 
 // Differences are sorted by size; those below a tenth of the largest are left
 // out.
-TEST(Differences, NameWhatMatters) {
+TEST(Differences, NameTheLargestTerms) {
   planner::StepTime a, b;
   a.compute = {3.0};
   b.compute = {5.0};
@@ -37,14 +38,22 @@ TEST(Differences, NameWhatMatters) {
   EXPECT_EQ(differencesText(candidate(a), candidate(a)), "takes the same");
 }
 
+TEST(Reason, NamesExpertCommunication) {
+  planner::StepTime a, b;
+  a.compute = b.compute = {3.0};
+  a.exchange = {5.0};
+  b.exchange = {1.0};
+  EXPECT_EQ(reasonAgainst(candidate(a), candidate(b)),
+            "expert communication 5.00 s against 1.00 s");
+}
+
 TEST(Shortage, NamesTheLargestClasses) {
-  constexpr double kGib = 1024.0 * 1024 * 1024;
   planner::MemoryUse use;
-  use.parameters = {10 * kGib};
-  use.optimizer = {40 * kGib};
-  use.activations = {8 * kGib};
-  use.workspace = {1 * kGib};
-  use.limit = {31.5 * kGib};
+  use.parameters = {10 * kGiB};
+  use.optimizer = {40 * kGiB};
+  use.activations = {8 * kGiB};
+  use.workspace = {1 * kGiB};
+  use.limit = {31.5 * kGiB};
   EXPECT_EQ(shortageText(use), "59.0 of 31.5 GiB: optimizer 40.0, parameters "
                                "10.0, activations 8.00");
 }
@@ -62,7 +71,7 @@ TEST(Explain, NamesTrueReasons) {
                             report["search"]["rejections"].size());
   EXPECT_THAT(why[0].get<std::string>(),
               testing::StartsWith("chosen: dp 1 x tp 8, micro-batch 8 x 64: "));
-  // Without the limit, the mesh takes the stated time.
+  // The mesh takes the stated time if memory is not limited.
   std::smatch parts;
   std::string chosen = why[0];
   ASSERT_TRUE(std::regex_search(
@@ -72,7 +81,8 @@ TEST(Explain, NamesTrueReasons) {
                             "--micro-batch", "8", "--memory-gib", "1000"});
   EXPECT_THAT(endless.out, HasSubstr("Step  " + parts[2].str() + ":"));
   EXPECT_THAT(endless.out, HasSubstr("Memory  " + parts[1].str() + " of "));
-  // For a mesh that does not fit, the memory of its smallest plan is listed.
+  // The report lists the memory of a mesh's smallest plan if the mesh does not
+  // fit.
   int meshes = 0;
   for (const Json &one : why) {
     std::string line = one;
@@ -137,7 +147,7 @@ TEST(Compare, RejectsOtherFiles) {
 
 // A plan names the terms that no published run has, and its time without them.
 // Tiled plans are priced without tiles; host time is subtracted.
-TEST(Unvalidated, TilesAndTheHost) {
+TEST(Unvalidated, TilesAndHostTimeAreSubtracted) {
   auto report = [](const char *tiles, const char *offload) {
     return Json::parse(
         runExample("gpt2-1.2b",

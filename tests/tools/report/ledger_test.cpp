@@ -210,8 +210,8 @@ TEST(Ledger, TheOptimumIsNoWorseThanMegatronsOnEveryExample) {
     }
 }
 
-// Each rank holds the parameters of Megatron-LM's partitioning: split ones over
-// tp, others whole.
+// Each rank holds the parameters of Megatron-LM's partitioning: sharded over tp
+// or replicated.
 TEST(Ledger, EveryRankHoldsWhatMegatronsWould) {
   const std::pair<int, std::int64_t> kPerRank[] = {
       {0, 1213479936}, {1, 1246500480}, {2, 1052213760}, {3, 1043549184}};

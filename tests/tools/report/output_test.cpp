@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command_testing.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 namespace {
@@ -189,6 +190,18 @@ TEST(Screen, ShowsTheFactsOnOneScreen) {
         "Communication  ", "Alternatives"})
     EXPECT_THAT(ran.out, HasSubstr(part));
   EXPECT_LE(std::ranges::count(ran.out, '\n'), 60);
+}
+
+TEST(Screen, PrintsExpertCommunication) {
+  const std::vector<std::string> asked = {
+      "--gpus",      "64",           "--dp",          "64", "--ep",   "8",
+      "--hardware",  "dgx-a100-80g", "--micro-batch", "1",  "--zero", "3",
+      "--recompute", "full"};
+  const Json parts = jsonOfExample("mixtral-8x7b", asked)["prediction"];
+  const double seconds = parts["breakdown_s"]["expert_communication"];
+  EXPECT_GT(seconds, 0);
+  EXPECT_THAT(runExample("mixtral-8x7b", asked).out,
+              HasSubstr("expert communication " + timeText({seconds}) + " ("));
 }
 
 TEST(Proof, IsPrintedAndHolds) {

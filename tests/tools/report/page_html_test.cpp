@@ -1,4 +1,4 @@
-//===- page_html_test.cpp - The whole page --------------------------------===//
+//===- page_html_test.cpp - The HTML page ---------------------------------===//
 
 #include <algorithm>
 #include <cmath>
@@ -212,7 +212,7 @@ TEST(PageHtml, HasHeadingsAndTextForDrawings) {
   EXPECT_EQ(drawings, 6); // step, timeline, memory, two of traffic, plans
 }
 
-TEST(PageHtml, NeedsNothingElse) {
+TEST(PageHtml, ReferencesNoExternalResources) {
   std::string html = htmlOf(fullPage());
   // The only address is the namespace of SVG elements that the script creates.
   html = std::regex_replace(html, std::regex("http://www.w3.org/2000/svg"), "");
@@ -221,7 +221,7 @@ TEST(PageHtml, NeedsNothingElse) {
     EXPECT_THAT(html, Not(HasSubstr(outside)));
 }
 
-// Every text of the page is tried.
+// Every text field of the page has malicious text.
 TEST(PageHtml, EscapesAllText) {
   const std::string evil = "</script></style></title><script>alert(1)</script>"
                            "\"' onload=x <!-- &lt; \xFF\xC0\x80 ]]>";
@@ -332,7 +332,7 @@ double luminanceOf(const std::string &hex) {
   return sum;
 }
 
-// WCAG 2.1 asks for a contrast of 4.5 for text, and 3 for drawings.
+// WCAG 2.1 requires a contrast of 4.5 for text and of 3 for drawings.
 TEST(PageHtml, ColoursStandOutFromThePage) {
   std::string style = kPageStyle;
   std::size_t dark = style.find("@media (prefers-color-scheme:dark)");

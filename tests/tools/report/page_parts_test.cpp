@@ -1,4 +1,4 @@
-//===- page_parts_test.cpp - Numbers of the planner on the page -----------===//
+//===- page_parts_test.cpp - The planner's numbers on the page ------------===//
 
 #include <cmath>
 #include <string>
@@ -89,8 +89,8 @@ TEST(PageParts, TrafficIsSummedByAxisPhaseAndKind) {
   EXPECT_EQ(traffic[2].phase, "backward");
 }
 
-// With three stages and two micro-batches, each crosses two boundaries, both
-// ways.
+// Each of two micro-batches crosses the two boundaries of three stages, in both
+// directions.
 TEST(PageParts, SendsAreCounted) {
   SliceTimes slice;
   slice.forward = slice.backward = {1};

@@ -20,7 +20,7 @@ using testing::Not;
 
 const std::string kReplaced = "\xEF\xBF\xBD";
 
-TEST(PageText, LeavesNothingThatEndsTextOrAttribute) {
+TEST(PageText, EscapesMarkup) {
   EXPECT_EQ(escaped("</script><a b=\"c\" d='e'>&amp;"),
             "&lt;/script&gt;&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;amp;");
   EXPECT_EQ(escaped("<!-- ]]> -->"), "&lt;!-- ]]&gt; --&gt;");
@@ -31,7 +31,7 @@ TEST(PageText, KeepsCharactersOfEveryLength) {
   EXPECT_EQ(escaped(text), text);
 }
 
-TEST(PageText, ReplacesWhatIsNotUtf8) {
+TEST(PageText, ReplacesInvalidUtf8) {
   EXPECT_EQ(escaped("a\xFF"
                     "b"),
             "a" + kReplaced + "b");
@@ -44,7 +44,7 @@ TEST(PageText, ReplacesWhatIsNotUtf8) {
             kReplaced + kReplaced + kReplaced + kReplaced);
 }
 
-TEST(PageText, ReplacesWhatCannotBeSeen) {
+TEST(PageText, ReplacesInvisibleCharacters) {
   EXPECT_EQ(escaped(std::string("a\0b\x1B[1m", 6)),
             "a" + kReplaced + "b" + kReplaced + "[1");
   EXPECT_EQ(escaped("\xE2\x80\xAE"

@@ -13,7 +13,6 @@
 #include "tools/report/page/page.h"
 #include "tools/report/page/plan_page.h"
 #include "tools/report/page/timeline.h"
-#include "tools/report/page/timeline_boxes.h"
 
 namespace {
 
@@ -129,8 +128,8 @@ TEST(PageTimelines, StagesAddUpToTheStep) {
   EXPECT_EQ(bars.bars[63].note, "1");
 }
 
-// For merged tasks, height times width of a kind's boxes is the time of its
-// tasks, and boxes of a stream do not overlap.
+// The area of a kind's boxes is the time of its tasks, also if tasks are
+// merged, and boxes of a stream do not overlap.
 void expectTrue(const PageTimeline &timeline, const TimelineBoxes &boxes) {
   for (const TimelineLane &lane : boxes.lanes) {
     std::map<int, std::pair<double, int>> drawn, real;
@@ -217,7 +216,7 @@ TEST(PageTimelines, DoesNotMergeAcrossALongWait) {
 }
 
 // Long waits between all tasks do not prevent merging.
-TEST(PageTimelines, MergesWhatIsFarApart) {
+TEST(PageTimelines, MergesDistantTasks) {
   PageTimeline timeline;
   timeline.kinds = {{"a", 0}, {"b", 1}};
   timeline.stages = 1;

@@ -20,12 +20,12 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Verdict = Beaten::Verdict;
+using Verdict = PlanComparison::Verdict;
 
 const std::string kPublished =
     MTPLAN_SOURCE_DIR "/docs/accuracy/throughput.csv";
 
-void tellNobody(const Beaten &, std::size_t, std::size_t) {}
+void tellNobody(const PlanComparison &, std::size_t, std::size_t) {}
 
 struct Ran {
   int code = 0;
@@ -39,7 +39,7 @@ Ran run(const std::vector<std::string> &arguments) {
 
 // The searches here are short: 2 to 576 GPUs, fp16, bf16 and fp8, with tensor,
 // pipeline and context ranks.
-TEST(Beat, PlansAreAtLeastAsFastAsWhatWasPublished) {
+TEST(Beat, PlansAreAtLeastAsFastAsPublishedRuns) {
   std::ifstream file(kPublished);
   std::ostringstream text;
   text << file.rdbuf();
@@ -52,9 +52,9 @@ TEST(Beat, PlansAreAtLeastAsFastAsWhatWasPublished) {
       if (row.id == id)
         rows.push_back(row);
   ASSERT_EQ(rows.size(), 6U);
-  std::vector<Beaten> all = beat(rows, {}, tellNobody);
+  std::vector<PlanComparison> all = beat(rows, {}, tellNobody);
   ASSERT_EQ(all.size(), 5U); // 76 and 88 differ only in their container
-  for (const Beaten &one : all) {
+  for (const PlanComparison &one : all) {
     EXPECT_EQ(one.verdict(), Verdict::beaten) << beatLine(one);
     // Each row fits on its own machine.
     EXPECT_TRUE(one.fitting && !one.tooLarge) << beatLine(one);
@@ -85,10 +85,10 @@ RunRow rowOf(const std::string &id, std::int64_t microBatch) {
 // 256 samples of 2,048 tokens keep about 24 x 16 x 2,048 values per token, 800
 // GB. Such a run is impossible, and a plan need not be faster.
 TEST(Beat, SeparatesConfigurationsThatDoNotFit) {
-  std::vector<Beaten> all =
+  std::vector<PlanComparison> all =
       beat({rowOf("fits", 4), rowOf("large", 256)}, {}, tellNobody);
   ASSERT_EQ(all.size(), 1U);
-  const Beaten &one = all.front();
+  const PlanComparison &one = all.front();
   EXPECT_EQ(one.runs, 2U);
   ASSERT_TRUE(one.fitting && one.tooLarge && one.found);
   EXPECT_EQ(one.fitting->id, "fits");
@@ -101,7 +101,7 @@ TEST(Beat, SeparatesConfigurationsThatDoNotFit) {
 }
 
 TEST(Beat, Verdicts) {
-  Beaten one;
+  PlanComparison one;
   EXPECT_EQ(one.verdict(), Verdict::nothingFits);
   one.found = true;
   one.planned = 2.0;
@@ -116,7 +116,7 @@ TEST(Beat, Verdicts) {
   EXPECT_THAT(beatLine(one), HasSubstr("SLOWER"));
 }
 
-TEST(Beat, PartsAreAllTogether) {
+TEST(Beat, GroupsTogetherCoverAllRows) {
   std::vector<RunRow> rows;
   for (int i = 0; i < 5; ++i) {
     rows.push_back(rowOf("x", 4));
@@ -125,11 +125,12 @@ TEST(Beat, PartsAreAllTogether) {
   }
   std::vector<std::size_t> planned;
   for (std::size_t part : {1, 2, 3})
-    beat(rows, {part, 3}, [&](const Beaten &one, std::size_t i, std::size_t n) {
-      EXPECT_EQ(n, 5U);
-      EXPECT_THAT(one.name, HasSubstr("batch " + std::to_string(8 << i)));
-      planned.push_back(i);
-    });
+    beat(rows, {part, 3},
+         [&](const PlanComparison &one, std::size_t i, std::size_t n) {
+           EXPECT_EQ(n, 5U);
+           EXPECT_THAT(one.name, HasSubstr("batch " + std::to_string(8 << i)));
+           planned.push_back(i);
+         });
   EXPECT_THAT(planned, ElementsAre(0, 3, 1, 4, 2));
 }
 

@@ -13,7 +13,7 @@ function roundStep(raw) {
   for (const f of [1, 2, 5]) if (f * power >= raw * 0.75) return f * power;
   return 10 * power;
 }
-// Boxes of a path: [start, width] each, in the order of its words.
+// Returns [start, width, word] of each box of a path; data-t has the words.
 function boxesOf(path) {
   if (!path.boxes) {
     const words = path.dataset.t.split(" ");
@@ -64,7 +64,7 @@ for (const box of document.querySelectorAll(".timeline")) {
       axis.append(line, text);
     }
   }
-  // Edges between boxes are worth drawing where all boxes are wide.
+  // Draws the edges of boxes in the lanes of which every visible box is wide.
   function drawEdges() {
     for (const lane of lanes) {
       let least = span;

@@ -9,13 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "planner/search/given_plan.h"
+#include "planner/search/solve_candidate.h"
 #include "planner/simulate/schedule.h"
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
-#include "tools/report/plan_rows.h"
-#include "tools/report/screen.h"
+#include "tools/report/report.h"
 #include "tools/text/units_text.h"
 
 namespace mtplan::tools {

@@ -16,7 +16,6 @@
 
 #include "tools/report/page/bars.h"
 #include "tools/report/page/html.h"
-#include "tools/report/page/timeline_boxes.h"
 
 namespace mtplan::tools {
 

@@ -1,9 +1,18 @@
 //===- timeline.h - A timeline as a drawing and in numbers ------*- C++ -*-===//
+//
+// A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
+// first and last tasks of each stream, where the pipeline fills and drains, are
+// drawn one by one. The tasks between are drawn as groups of consecutive tasks,
+// with heights by their shares of the group's time. If there are many stages,
+// only some are drawn, and only some of these with all streams.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TOOLS_REPORT_PAGE_TIMELINE_H
 #define MTPLAN_TOOLS_REPORT_PAGE_TIMELINE_H
 
 #include <string>
+#include <vector>
 
 #include "tools/report/page/page.h"
 
@@ -16,6 +25,37 @@ std::string timelineFigure(const PageTimeline &timeline);
 /// Returns tables of time by stage and kind; also of each task if there are
 /// few.
 std::string timelineTables(const PageTimeline &timeline);
+
+/// Describes a task, or all tasks of one kind in a group.
+struct TimelineBox {
+  double start = 0, finish = 0; ///< seconds, start < finish
+  int kind = 0;
+  double top = 0, height = 1; ///< share of the stream's height
+  int tasks = 1;
+  int chunk = -1, segment = -1;             ///< of a single task
+  int microBatch = -1, lastMicroBatch = -1; ///< of a group: first, last
+};
+
+struct TimelineLane {
+  int stage = 0;
+  const PageStream *stream = nullptr;
+  std::vector<TimelineBox> boxes;
+};
+
+struct TimelineBoxes {
+  std::vector<TimelineLane> lanes; ///< pointers into the timeline
+  int stages = 0;                  ///< number of drawn stages
+  int detailed = 0;                ///< drawn stages with all streams
+  int edge = 0;                    ///< single tasks at either end
+  int group = 1;                   ///< tasks per box between the ends
+  int leftOut = 0;                 ///< hidden streams of drawn stages
+};
+
+/// Returns whether a task has a position on the axis and a colour.
+bool isDrawn(const PageTimeline &timeline, const PageTask &task);
+
+/// Returns the boxes of a timeline, limited as described above.
+TimelineBoxes boxesOf(const PageTimeline &timeline);
 
 } // namespace mtplan::tools
 

@@ -1,11 +1,10 @@
 //===- timeline_boxes.cpp - Boxes of a drawn timeline ---------------------===//
 
-#include "tools/report/page/timeline_boxes.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "tools/report/page/html.h"
+#include "tools/report/page/timeline.h"
 
 namespace mtplan::tools {
 

@@ -49,18 +49,18 @@ void freePlain(void *data) noexcept { cudaFree(data); }
 
 } // namespace
 
-std::string Flight::words() const {
+std::string CallInFlight::words() const {
   return step == 0 ? what : "step " + std::to_string(step) + ", " + what;
 }
 
-bool Flight::hasBegun() const {
+bool CallInFlight::hasBegun() const {
   if (!launch)
     return marks->begun.hasHappened();
   return launch->before.hasHappened() &&
          hasHappenedSince(launch->before, marks->begun).value_or(true);
 }
 
-bool Flight::hasEnded() const {
+bool CallInFlight::hasEnded() const {
   if (!launch)
     return marks->ended.hasHappened();
   return launch->behind.hasHappened() ||
@@ -75,17 +75,17 @@ ncclUniqueId newUniqueId() {
   return id;
 }
 
-NcclLink::NcclLink(const Watchdog &theWatchdog, Party theParty, Ask theAsk)
-    : watchdog(theWatchdog), party(std::move(theParty)),
+NcclLink::NcclLink(const Watchdog &theWatchdog, Members theMembers, Ask theAsk)
+    : watchdog(theWatchdog), members(std::move(theMembers)),
       ask(std::move(theAsk)) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  std::vector<ncclUniqueId> ids = party.ids;
+  std::vector<ncclUniqueId> ids = members.ids;
   const ncclResult_t result = ncclCommInitRankScalable(
-      &comm, party.size, party.place, static_cast<int>(ids.size()), ids.data(),
-      &config);
+      &comm, members.size, members.place, static_cast<int>(ids.size()),
+      ids.data(), &config);
   if (result != ncclSuccess && result != ncclInProgress) {
-    const CommunicationError fault = faultOf(party.name, result, comm);
+    const CommunicationError fault = faultOf(members.name, result, comm);
     abort();
     throw fault;
   }
@@ -99,12 +99,12 @@ ncclResult_t NcclLink::state() {
 
 void NcclLink::throwGone() const {
   watchdog.check();
-  throw CommunicationError(party.name + ": a call before it has failed");
+  throw CommunicationError(members.name + ": a call before it has failed");
 }
 
 void NcclLink::throwFault(ncclResult_t result) {
   throw faultOf((flights.empty() ? "" : flights.front().words() + ", in ") +
-                    party.name + ", on rank " +
+                    members.name + ", on rank " +
                     std::to_string(watchdog.world().rank()),
                 result, comm);
 }
@@ -128,7 +128,7 @@ void NcclLink::awaitMade() {
   const auto deadline = Clock::now() + patience;
   while (!isReady()) {
     if (Clock::now() > deadline)
-      throw CommunicationError(party.name + ": NCCL did not make it within " +
+      throw CommunicationError(members.name + ": NCCL did not make it within " +
                                wordsOf(patience));
     awaitAMoment(watchdog);
   }
@@ -148,10 +148,10 @@ void NcclLink::registerMemory(void *data, std::size_t bytes) {
   if (result != ncclSuccess && result != ncclInProgress) {
     registrations.pop_back();
     throw CommunicationError(
-        faultOf(party.name + ": " + std::to_string(bytes) + " bytes of rank " +
-                    std::to_string(watchdog.world().rank()) +
-                    " are not registered",
-                result, comm)
+        faultOf(
+            members.name + ": " + std::to_string(bytes) + " bytes of rank " +
+                std::to_string(watchdog.world().rank()) + " are not registered",
+            result, comm)
             .what() +
         std::string(kWithoutRegistration));
   }
@@ -194,20 +194,21 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
   if (!comm)
     throwGone();
   if (captureOf(stream)) {
-    Flight &flight = recorded.emplace_back();
+    CallInFlight &flight = recorded.emplace_back();
     flight.what = what;
-    flight.marks = std::make_shared<Flight::Marks>(cudaEventDefault);
+    flight.marks = std::make_shared<CallInFlight::Marks>(cudaEventDefault);
     return MTPLAN_CUDA(cudaEventRecordWithFlags(
         flight.marks->begun.get(), stream, cudaEventRecordExternal));
   }
   // Ended calls are removed here too, because many may end between two polls of
   // the watchdog.
   forgetEnded();
-  Flight &flight = flights.emplace_back();
+  CallInFlight &flight = flights.emplace_back();
   flight.what = what;
   flight.step = watchdog.currentStep();
   if (spare.empty()) {
-    flight.marks = std::make_shared<Flight::Marks>(cudaEventDisableTiming);
+    flight.marks =
+        std::make_shared<CallInFlight::Marks>(cudaEventDisableTiming);
   } else {
     flight.marks = std::move(spare.back());
     spare.pop_back();
@@ -224,7 +225,7 @@ void NcclLink::end(cudaStream_t stream) {
   flights.back().isQueued = true;
 }
 
-std::vector<Flight> NcclLink::takeRecorded() {
+std::vector<CallInFlight> NcclLink::takeRecorded() {
   const std::lock_guard lock(mutex);
   return std::exchange(recorded, {});
 }
@@ -234,17 +235,17 @@ bool NcclLink::haveEnded(const GraphLaunch &launch) {
   if (!comm)
     throwGone();
   forgetEnded();
-  return std::ranges::none_of(flights, [&](const Flight &flight) {
+  return std::ranges::none_of(flights, [&](const CallInFlight &flight) {
     return flight.launch.get() == &launch;
   });
 }
 
-void NcclLink::repeat(const std::vector<Flight> &calls,
+void NcclLink::repeat(const std::vector<CallInFlight> &calls,
                       const std::shared_ptr<const GraphLaunch> &launch) {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
-  for (Flight flight : calls) {
+  for (CallInFlight flight : calls) {
     flight.step = watchdog.currentStep();
     flight.launch = launch;
     flight.isQueued = true;
@@ -303,7 +304,7 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
   forgetEnded();
   if (flights.empty())
     return std::nullopt;
-  Flight &first = flights.front();
+  CallInFlight &first = flights.front();
   // The time also runs for a call that is not queued yet, because it blocks the
   // host.
   if (!first.since && (!first.isQueued || first.hasBegun()))
@@ -328,8 +329,8 @@ void NcclLink::look(Clock::time_point now) {
   const std::lock_guard lock(mutex);
   if (comm && overdue(now) == late)
     throw CommunicationError(
-        *late + ", in " + party.name +
-        ": all ranks have come to it, and it has not ended within " +
+        *late + ", in " + members.name +
+        ": all ranks have reached it, and it has not ended within " +
         wordsOf(watchdog.world().patience()));
 }
 

@@ -45,7 +45,7 @@ struct GraphLaunch {
 /// Their times are compared with an event before the launch, to ignore those of
 /// an earlier launch. If a device does not report events of graphs, a call
 /// counts as begun and ended with its graph.
-struct Flight {
+struct CallInFlight {
   /// The events before and after the call.
   struct Marks {
     explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
@@ -77,14 +77,14 @@ public:
   /// throws CommunicationError otherwise.
   using Ask = std::function<void(const std::string &what)>;
 
-  struct Party {
+  struct Members {
     std::string name; ///< for example group "tp" (ranks 0 1 2)
     int size = 1, place = 0;
     std::vector<ncclUniqueId> ids; ///< one per kPlacesOfALead ranks
   };
 
   /// Begins to create the communicator.
-  NcclLink(const Watchdog &watchdog, Party party, Ask ask);
+  NcclLink(const Watchdog &watchdog, Members members, Ask ask);
   ~NcclLink() override { abort(); }
   NcclLink(const NcclLink &) = delete;
   NcclLink &operator=(const NcclLink &) = delete;
@@ -113,13 +113,13 @@ public:
   void end(cudaStream_t stream);
 
   /// Returns the calls captured since the last takeRecorded().
-  std::vector<Flight> takeRecorded();
+  std::vector<CallInFlight> takeRecorded();
   /// Returns whether all calls of `launch` have ended, so that its graph may be
   /// launched again.
   bool haveEnded(const GraphLaunch &launch);
   /// Adds the captured calls of a graph to those in flight. `launch` must have
   /// been recorded around the launch of the graph.
-  void repeat(const std::vector<Flight> &calls,
+  void repeat(const std::vector<CallInFlight> &calls,
               const std::shared_ptr<const GraphLaunch> &launch);
 
   /// Returns whether all calls have ended. Throws CommunicationError if the
@@ -146,13 +146,13 @@ private:
   std::optional<std::string> overdue(Clock::time_point now);
 
   const Watchdog &watchdog;
-  const Party party;
+  const Members members;
   const Ask ask;
   std::mutex mutex; ///< guards the members below
   ncclComm_t comm = nullptr;
-  std::deque<Flight> flights; ///< in order of their calls
-  std::vector<Flight> recorded;
-  std::vector<std::shared_ptr<Flight::Marks>> spare;
+  std::deque<CallInFlight> flights; ///< in order of their calls
+  std::vector<CallInFlight> recorded;
+  std::vector<std::shared_ptr<CallInFlight::Marks>> spare;
   /// Handles of registrations. NCCL may write them later, so they must not
   /// move.
   std::deque<void *> registrations;

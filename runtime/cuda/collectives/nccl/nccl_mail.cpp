@@ -7,10 +7,10 @@
 
 namespace mtplan::runtime::cuda {
 
-OutgoingLine::OutgoingLine(const Watchdog &theWatchdog, NcclLink::Party party,
-                           SharedContext theContext)
+OutgoingLine::OutgoingLine(const Watchdog &theWatchdog,
+                           NcclLink::Members members, SharedContext theContext)
     : watchdog(theWatchdog), context(std::move(theContext)),
-      its(theWatchdog, std::move(party), {}) {}
+      its(theWatchdog, std::move(members), {}) {}
 
 /// Moves pieces whose messages have been received to `empty`. The caller holds
 /// the mutex.
@@ -90,10 +90,10 @@ bool OutgoingLine::endRecording(cudaStream_t end) {
   return true;
 }
 
-void OutgoingLine::letFollow(cudaStream_t next) {
+void OutgoingLine::waitForSends(cudaStream_t next) {
   for (;; awaitAMoment(watchdog)) {
     const std::lock_guard lock(mutex);
-    goOn();
+    sendWaiting();
     if (!waiting.empty())
       continue;
     if (!going.empty())
@@ -117,12 +117,12 @@ void OutgoingLine::send(const std::string &label, const void *data,
   MTPLAN_CUDA(cudaEventRecord(piece->filled.get(), from));
   const std::lock_guard lock(mutex);
   waiting.push_back(std::move(piece));
-  goOn();
+  sendWaiting();
 }
 
 /// Queues sends of waiting messages while the communicator is ready. The caller
 /// holds the mutex.
-void OutgoingLine::goOn() {
+void OutgoingLine::sendWaiting() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();
     if (!isGoing) {
@@ -166,7 +166,7 @@ void OutgoingLine::look(Clock::time_point now) {
   if (watchdog.hasFailed())
     return;
   const std::lock_guard lock(mutex);
-  goOn();
+  sendWaiting();
 }
 
 } // namespace mtplan::runtime::cuda

@@ -49,7 +49,7 @@ inline constexpr std::size_t kPieces = 8;
 /// The sender's end of a line.
 class OutgoingLine final : public Ward {
 public:
-  OutgoingLine(const Watchdog &watchdog, NcclLink::Party party,
+  OutgoingLine(const Watchdog &watchdog, NcclLink::Members members,
                SharedContext context);
 
   /// Queues a message, or captures it if the caller's stream is being captured.
@@ -62,7 +62,7 @@ public:
   bool endRecording(cudaStream_t end);
   /// Makes a stream wait for all messages sent so far, except captured ones.
   /// Blocks the host until these are queued on the line's stream.
-  void letFollow(cudaStream_t next);
+  void waitForSends(cudaStream_t next);
 
   /// Returns whether all messages have been received.
   bool isIdle();
@@ -88,7 +88,7 @@ private:
   void record(const void *data, std::size_t bytes);
   OwnedPiece emptyPiece(std::size_t bytes);
   OwnedPiece take(std::size_t bytes);
-  void goOn();
+  void sendWaiting();
 
   const Watchdog &watchdog;
   const SharedContext context;

@@ -42,7 +42,7 @@ public:
       : watchdog(theWatchdog), context(std::move(theContext)),
         launch(std::make_shared<GraphLaunch>()) {
     for (const auto &link : links)
-      if (std::vector<Flight> its = link->takeRecorded(); !its.empty())
+      if (std::vector<CallInFlight> its = link->takeRecorded(); !its.empty())
         calls.emplace_back(link, std::move(its));
     for (const auto &[key, line] : outgoing)
       if (line->endRecording(context->stream(0).get()))
@@ -53,7 +53,7 @@ public:
     watchdog.check();
     cudaStream_t stream = context->stream(0).get();
     for (const auto &line : lines)
-      line->letFollow(stream);
+      line->waitForSends(stream);
     // Waiting here costs little, because the device has later work queued.
     for (const auto &[link, its] : calls)
       while (!link->haveEnded(*launch))
@@ -72,7 +72,8 @@ private:
   const Watchdog &watchdog;
   const SharedContext context;
   const std::shared_ptr<GraphLaunch> launch;
-  std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<Flight>>> calls;
+  std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<CallInFlight>>>
+      calls;
   std::vector<std::shared_ptr<OutgoingLine>> lines; ///< those with captured
                                                     ///< sends
 };
@@ -134,9 +135,10 @@ public:
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  std::shared_ptr<NcclLink> newLink(NcclLink::Party party, NcclLink::Ask ask);
-  NcclLink::Party partyOfLine(int from, int to, int channel, int place,
-                              const ncclUniqueId &id) const;
+  std::shared_ptr<NcclLink> newLink(NcclLink::Members members,
+                                    NcclLink::Ask ask);
+  NcclLink::Members partyOfLine(int from, int to, int channel, int place,
+                                const ncclUniqueId &id) const;
   OutgoingLine &lineTo(const std::string &label, int to, int channel);
   NcclLink &lineFrom(const std::string &label, int from, int channel);
   void awaitCalls();
@@ -165,10 +167,10 @@ NcclWorld::~NcclWorld() {
   watchdog.abortAll();
 }
 
-std::shared_ptr<NcclLink> NcclWorld::newLink(NcclLink::Party party,
+std::shared_ptr<NcclLink> NcclWorld::newLink(NcclLink::Members members,
                                              NcclLink::Ask ask) {
   auto link =
-      std::make_shared<NcclLink>(watchdog, std::move(party), std::move(ask));
+      std::make_shared<NcclLink>(watchdog, std::move(members), std::move(ask));
   links.push_back(link);
   watchdog.add(link);
   return link;
@@ -189,20 +191,22 @@ std::unique_ptr<Communicator> NcclWorld::group(const std::string &name,
     id = newUniqueId();
   std::vector<ncclUniqueId> all(ranks.size());
   twin->allGather("id of NCCL", &id, all.data(), kId);
-  NcclLink::Party party{wordsOf(its), twin->size(), place, {}};
+  NcclLink::Members members{wordsOf(its), twin->size(), place, {}};
   for (std::size_t lead = 0; lead < all.size(); lead += kPlacesOfALead)
-    party.ids.push_back(all[lead]);
-  const auto link = newLink(std::move(party), [twin](const std::string &what) {
-    const std::int32_t here = twin->place();
-    std::vector<std::int32_t> there(static_cast<std::size_t>(twin->size()));
-    twin->allGather(what, &here, there.data(), {ElementType::i32, 1, 1});
-  });
+    members.ids.push_back(all[lead]);
+  const auto link =
+      newLink(std::move(members), [twin](const std::string &what) {
+        const std::int32_t here = twin->place();
+        std::vector<std::int32_t> there(static_cast<std::size_t>(twin->size()));
+        twin->allGather(what, &here, there.data(), {ElementType::i32, 1, 1});
+      });
   link->awaitMade();
   return std::make_unique<NcclGroup>(link, its, place, context);
 }
 
-NcclLink::Party NcclWorld::partyOfLine(int from, int to, int channel, int place,
-                                       const ncclUniqueId &id) const {
+NcclLink::Members NcclWorld::partyOfLine(int from, int to, int channel,
+                                         int place,
+                                         const ncclUniqueId &id) const {
   return {"the line from rank " + std::to_string(from) + " to rank " +
               std::to_string(to) + " on channel " + std::to_string(channel),
           2,

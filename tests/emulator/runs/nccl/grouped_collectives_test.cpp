@@ -1,7 +1,7 @@
 //===- grouped_collectives_test.cpp - Plans with grouped collectives ------===//
 //
-// Whole runs on ranks with a device each, which NCCL connects: with the groups
-// of the plan, and with every collective as a launch of its own.
+// Runs plans on ranks with a device each, connected by NCCL, with the plan's
+// grouped collectives and with one launch per collective.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/plan/plan_json.h"
+#include "tests/base/test_helpers.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/runs/drawn_run.h"
 #include "tests/emulator/runs/small_plan.h"
@@ -22,16 +23,13 @@
 namespace mtplan::passes {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 using runtime::Plan;
 
-/// While an object lives, runs of this process group no collectives.
-class Apart {
+/// While it exists, runs of this process group no collectives.
+class Ungrouped : ScopedVariable {
 public:
-  Apart() { setenv("MTPLAN_JOINT_COLLECTIVES", "0", 1); }
-  ~Apart() { unsetenv("MTPLAN_JOINT_COLLECTIVES"); }
-  Apart(const Apart &) = delete;
-  Apart &operator=(const Apart &) = delete;
+  Ungrouped() : ScopedVariable("MTPLAN_JOINT_COLLECTIVES", "0") {}
 };
 
 struct Ran {
@@ -39,7 +37,7 @@ struct Ran {
   int launches = 0;
 };
 
-// The first step is queued, the second recorded, the third replayed.
+// Runs a queued, a recorded and a replayed step.
 Ran ranOf(const Plan &plan, const ir::RunOptions &options) {
   emulator::setDevices(plan.ranks);
   ranksOnDevices = 0;
@@ -51,8 +49,7 @@ Ran ranOf(const Plan &plan, const ir::RunOptions &options) {
   return ran;
 }
 
-/// Returns how many launches fewer a run of the program makes than it has
-/// collectives.
+/// Returns the collectives of a program minus its launches of them.
 int savedBy(const runtime::Program &program) {
   int saved = 0;
   for (const runtime::Batch &batch : program.batches)
@@ -62,7 +59,7 @@ int savedBy(const runtime::Program &program) {
   return saved;
 }
 
-/// Returns how many launches fewer two steps make, of all ranks.
+/// Returns how many launches grouping saves in two steps, over all ranks.
 int savedBy(const Plan &plan) {
   int saved = 0;
   for (const runtime::Stage &stage : plan.stages)
@@ -76,13 +73,13 @@ int savedBy(const Plan &plan) {
 
 void expectSameBits(const Plan &plan, const ir::RunOptions &options) {
   const Ran grouped = ranOf(plan, options);
-  const Apart apart;
+  const Ungrouped ungrouped;
   const Ran alone = ranOf(plan, options);
   std::string worst;
   EXPECT_EQ(worstDifference(grouped.all, alone.all, worst), 0.0) << worst;
   EXPECT_EQ(grouped.all.gradientNorm, alone.all.gradientNorm);
   EXPECT_EQ(grouped.all.collectives, alone.all.collectives);
-  // A replayed step makes its launches with its graph.
+  // Launches of a captured step are counted once, when it is captured.
   EXPECT_LE(alone.launches - grouped.launches, savedBy(plan));
   EXPECT_EQ(alone.launches > grouped.launches, savedBy(plan) > 0);
 }
@@ -97,17 +94,9 @@ TEST_P(EmulatedGroups, ChangesNoBit) {
                  run.options);
 }
 
-std::vector<Family> quickFamilies() {
-  std::vector<Family> quick = families();
-  std::erase_if(quick, [](const Family &family) {
-    return !std::set<std::string>{"native/tiny-gpt2", "tiny-gptj", "tiny-t5"}
-                .contains(family.example);
-  });
-  return quick;
-}
-
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedGroups,
-                         ::testing::ValuesIn(quickFamilies()));
+                         ::testing::ValuesIn(familiesOf(
+                             {"native/tiny-gpt2", "tiny-gptj", "tiny-t5"})));
 
 Plan twoReplicas(const std::vector<std::string> &flags) {
   const TestFolder folder;
@@ -117,8 +106,8 @@ Plan twoReplicas(const std::vector<std::string> &flags) {
 
 struct Replicas {
   std::vector<std::string> flags;
-  Pace pace;
-  int launches; ///< of a rank once a step
+  StreamOrder pace;
+  int launches; ///< per rank and step, after the schedule
 };
 void PrintTo(const Replicas &replicas, std::ostream *out) {
   for (const std::string &flag : replicas.flags)
@@ -127,8 +116,7 @@ void PrintTo(const Replicas &replicas, std::ostream *out) {
 
 class EmulatedReplicas : public ::testing::TestWithParam<Replicas> {};
 
-// There are twenty parameters, some of which are split in the middle, and the
-// loss.
+// The model has twenty parameters, some sharded over an inner dimension.
 TEST_P(EmulatedReplicas, GroupTheCollectivesOfAllParameters) {
   const Plan plan = twoReplicas(GetParam().flags);
   const runtime::Stage &stage = plan.stages.front();
@@ -146,21 +134,21 @@ TEST_P(EmulatedReplicas, GroupTheCollectivesOfAllParameters) {
             }) -
         savedBy(stage.programs[program]);
   EXPECT_EQ(launches, GetParam().launches);
-  emulator::setPace(GetParam().pace);
+  emulator::setStreamOrder(GetParam().pace);
   expectSameBits(plan, {});
-  emulator::setPace(Pace::first);
+  emulator::setStreamOrder(StreamOrder::first);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Zero, EmulatedReplicas,
     ::testing::Values(
-        Replicas{{"--zero", "0"}, Pace::first, 1},
-        Replicas{{"--zero", "1"}, Pace::last, 2},
-        Replicas{{"--zero", "1", "--precision", "bf16"}, Pace::asked, 2},
-        Replicas{{"--zero", "2"}, Pace::last, 2},
-        Replicas{{"--zero", "3"}, Pace::asked, 1}));
+        Replicas{{"--zero", "0"}, StreamOrder::first, 1},
+        Replicas{{"--zero", "1"}, StreamOrder::last, 2},
+        Replicas{{"--zero", "1", "--precision", "bf16"}, StreamOrder::asked, 2},
+        Replicas{{"--zero", "2"}, StreamOrder::last, 2},
+        Replicas{{"--zero", "3"}, StreamOrder::asked, 1}));
 
-// An evaluation sums losses and no gradients: it makes one call of a program.
+// An evaluation reduces only the loss, one of the calls of a group.
 TEST(EmulatedEvaluation, MakesNoCallsButItsOwn) {
   const Plan plan = twoReplicas({"--zero", "1"});
   const auto evaluated = [&](bool isTrained) {
@@ -193,13 +181,13 @@ TEST(EmulatedEvaluation, MakesNoCallsButItsOwn) {
     const double loss = evaluated(isTrained);
     const int launches = emulator::takeNcclLaunches();
     EXPECT_GT(loss, 1.0);
-    const Apart apart;
+    const Ungrouped ungrouped;
     EXPECT_EQ(evaluated(isTrained), loss);
     EXPECT_LE(launches, emulator::takeNcclLaunches());
   }
 }
 
-// The first call of a group has the time of all, the others have none.
+// The first call of a group is timed as the whole group, the others as 0.
 TEST(EmulatedTrace, HasAllCallsOfAGroup) {
   const Plan plan = twoReplicas({"--zero", "1"});
   const runtime::Stage &stage = plan.stages.front();

@@ -278,7 +278,7 @@ TEST(Step, IsExtrapolatedByFullPeriods) {
         chunk.slices.push_back(slice);
         chunk.sendForward = between(0.0, sends);
         chunk.sendBackward = between(0.0, sends);
-        problem.stages.push_back({{chunk}, {}, {}});
+        problem.stages.push_back({{chunk}, {}});
       }
       double simulated = stepSeconds(problem, scheduleOf(problem.shape)).value;
       EXPECT_NEAR(stepSecondsOf(problem).value, simulated, 0.003 * simulated)

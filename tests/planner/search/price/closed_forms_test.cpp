@@ -13,45 +13,18 @@
 #include "planner/search/price/price.h"
 #include "planner/search/space/enumerate.h"
 #include "planner/search/space/pipeline_parts.h"
+#include "tests/planner/cost/op_case.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {
 namespace {
-
-enum Factors : int { kM, kN, kK };
-
-struct Product {
-  Op op;
-  std::vector<Tensor> tensors;
-};
-
-// Returns the product of X [m, k] and W [k, n], with 2 bytes per element.
-Product product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Product made;
-  Op &op = made.op;
-  op.opClass = OpClass::gemm;
-  op.factors = {{"m", m, Split::batch, true, Reduction::sum, 0.0},
-                {"n", n, Split::column, true, Reduction::sum, 0.0},
-                {"k", k, Split::row, true, Reduction::sum, 0.0}};
-  op.operands = {{0, {kM, kK}}, {1, {kK, kN}}};
-  op.results = {{2, {kM, kN}}};
-  op.m = {kM}, op.n = {kN}, op.k = {kK};
-  op.flops = Flops{2.0 * double(m) * double(n) * double(k)};
-  for (const auto &shape :
-       {std::vector{m, k}, std::vector{k, n}, std::vector{m, n}}) {
-    Tensor tensor;
-    tensor.shape = shape;
-    made.tensors.push_back(tensor);
-  }
-  return made;
-}
 
 // L1 to L3: 2 n^3 flops over 6 n^2 bytes for n = 3072, and their parts on one
 // of p ranks that share the columns.
 TEST(GemmIntensity, FallsAsColumnsAreShared) {
   constexpr double kCube = 2.0 * 3072 * 3072 * 3072;
   constexpr double kSquares = 6.0 * 3072 * 3072;
-  Product unsharded = product(3072, 3072, 3072);
+  OpCase unsharded = product(3072, 3072, 3072);
   LocalWork serial(unsharded.op, unsharded.tensors);
   EXPECT_EQ(serial.flops(), kCube);
   EXPECT_EQ(serial.traffic(), kSquares);
@@ -78,7 +51,7 @@ TEST(GemmIntensity, FallsAsColumnsAreShared) {
 // attribute and parameter axes are strategies of one operator. (Its fourth,
 // operators on different devices, exists only as pipeline stages.)
 TEST(Soap, ShapesOfTheThreeSplits) {
-  Product layer = product(10, 512, 512);
+  OpCase layer = product(10, 512, 512);
   auto pieces = [&](int ranks, Split split, int use) {
     Mesh mesh{{{"tp", ranks}}};
     std::vector<Strategy> found = strategiesOf(layer.op, mesh, {{{split}}});

@@ -10,6 +10,7 @@
 
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
+#include "tests/planner/plain_times.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {
@@ -253,13 +254,13 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_EQ(memory.limit.value, 1e6);
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 176 + 1000);
   // Memory that is reserved beyond the workspace is reported as `spare`.
-  memory.keepRoom(Bytes{200});
+  memory.reserveWorkspace(Bytes{200});
   EXPECT_EQ(memory.workspace.value, 176);
   EXPECT_EQ(memory.spare.value, 24);
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 200 + 1000);
   memory.limit = memory.total() - Bytes{1};
   EXPECT_FALSE(memory.fits());
-  memory.keepRoom(Bytes{150});
+  memory.reserveWorkspace(Bytes{150});
   EXPECT_EQ(memory.spare.value, 0);
   EXPECT_TRUE(memory.fits());
 }

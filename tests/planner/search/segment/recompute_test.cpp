@@ -7,7 +7,8 @@
 #include "planner/search/price/phase_times.h"
 #include "planner/search/space/segment_runs.h"
 #include "planner/search/stage/stage_solver.h"
-#include "tests/planner/cost/attention_op.h"
+#include "tests/planner/cost/op_case.h"
+#include "tests/planner/plain_times.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {
@@ -20,7 +21,7 @@ protected:
   enum Tensors : int { kX, kY, kZ, kDz, kDx };
 
   RecomputeTest() {
-    AttentionCase made = attentionCase(1, 8, 4, 1, 4, Phase::forward, true);
+    OpCase made = attentionCase(1, 8, 4, 1, 4, Phase::forward, true);
     segment.name = "h";
     segment.repeat = 2;
     for (const char *name : {"x", "y", "z", "dz", "dx"}) {

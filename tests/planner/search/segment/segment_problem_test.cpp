@@ -11,8 +11,11 @@
 #include "planner/graph/op_graph.h"
 #include "planner/search/search.h"
 #include "planner/search/stage/stage_solver.h"
+#include "tests/planner/graph_check.h"
+#include "tests/planner/plain_times.h"
 #include "tests/planner/random_model.h"
 #include "tests/planner/search/segment/step_specification.h"
+#include "tests/planner/solve/exhaustive.h"
 
 namespace mtplan::planner {
 namespace {
@@ -170,7 +173,7 @@ TEST(SegmentProblem, AssignmentsReadBackKeepTheirCost) {
 
 // Lets the second of three segments carry a second value, which the gradient of
 // its weight reads: all of its repeats save it once.
-void handOn(ModelGraph &model) {
+void carrySecondValue(ModelGraph &model) {
   auto add = [](SegmentGraph &segment, Phase phase) {
     Tensor tensor = segment.tensors[1]; // a carried value
     tensor.name = segment.name + (phase == Phase::forward ? ".on" : ".don");
@@ -201,7 +204,7 @@ TEST(SegmentProblem, RepeatsSaveACarriedValueOnce) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     Case drawn = drawCase(seed, 3, 3, 3);
-    handOn(drawn.model);
+    carrySecondValue(drawn.model);
     ASSERT_EQ(check(drawn.model), std::vector<std::string>{});
     repeated += drawn.model.segments[1].repeat > 1;
     expectReadsBack(drawn);

@@ -17,6 +17,7 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/segment/reshard_prices.h"
+#include "tests/planner/plain_times.h"
 
 namespace mtplan::planner {
 

@@ -48,22 +48,22 @@ TEST(Replicas, MessagesNameTheNearestPossibleNumbers) {
       for (int asked = 1; asked <= 26; ++asked) {
         SCOPED_TRACE(testing::Message() << "dp " << dp << ", experts "
                                         << experts << ", asked " << asked);
-        std::string against = againstExpertRanks({{asked}}, experts, dp);
-        EXPECT_EQ(against.empty(), dp % asked == 0 && experts % asked == 0);
-        if (!against.empty() && experts > 1) {
-          int nearest = std::stoi(against.substr(against.rfind(": ") + 2));
-          EXPECT_THAT(againstExpertRanks({{nearest}}, experts, dp), IsEmpty());
+        std::string error = errorOfExpertRanks({{asked}}, experts, dp);
+        EXPECT_EQ(error.empty(), dp % asked == 0 && experts % asked == 0);
+        if (!error.empty() && experts > 1) {
+          int nearest = std::stoi(error.substr(error.rfind(": ") + 2));
+          EXPECT_THAT(errorOfExpertRanks({{nearest}}, experts, dp), IsEmpty());
         }
         std::vector<int> eps = expertRanks({}, experts, dp);
         bool mayBe = std::ranges::any_of(eps, [&](int ep) {
           return !zeroRanksOf(replicas(dp, ep, 2), machine, {{asked}}).empty();
         });
-        against = againstZeroRanks({{asked}}, eps, dp);
-        EXPECT_EQ(against.empty(), mayBe);
-        if (!against.empty()) {
+        error = errorOfZeroRanks({{asked}}, eps, dp);
+        EXPECT_EQ(error.empty(), mayBe);
+        if (!error.empty()) {
           ++refused;
-          int nearest = std::stoi(against.substr(against.rfind(": ") + 2));
-          EXPECT_THAT(againstZeroRanks({{nearest}}, eps, dp), IsEmpty());
+          int nearest = std::stoi(error.substr(error.rfind(": ") + 2));
+          EXPECT_THAT(errorOfZeroRanks({{nearest}}, eps, dp), IsEmpty());
         }
       }
   EXPECT_GT(refused, 500);

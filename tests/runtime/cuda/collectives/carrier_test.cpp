@@ -1,4 +1,4 @@
-//===- carrier_test.cpp - What devices get from each other ----------------===//
+//===- carrier_test.cpp - Collectives and messages of devices -------------===//
 
 #include <chrono>
 #include <cstring>
@@ -9,15 +9,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/emulator/nccl.h"
-#include "tests/runtime/communicator/scenario.h"
+#include "tests/runtime/communicator/cases.h"
 #include "tests/runtime/cuda/collectives/device_ranks.h"
 
 namespace mtplan::runtime::testing {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 
-/// Slow machines are not to lose patience.
+/// Returns a timeout that slow machines do not reach.
 WorldOptions patient() {
   WorldOptions options;
   options.patience = std::chrono::minutes(10);
@@ -68,7 +68,7 @@ private:
   const DeviceRank rank;
 };
 
-/// By rank, the digest of what the host suite's cases give in several groups.
+/// Returns, by rank, the digest of the results of cases.h in several groups.
 std::vector<std::uint64_t> digestsOn(Devices devices, int ranks, int count) {
   std::vector<std::uint64_t> digests(ranks);
   onDevices(devices, ranks, patient(), [&](DeviceRank &rank) {
@@ -107,7 +107,7 @@ std::vector<std::uint64_t> digestsOfThreads(int ranks, int count) {
 class Carriers : public ::testing::TestWithParam<Devices> {
 protected:
   ~Carriers() override {
-    emulator::setPace(Pace::first);
+    emulator::setStreamOrder(StreamOrder::first);
     EXPECT_EQ(emulator::ncclCommunicators(), 0);
   }
 };
@@ -118,19 +118,20 @@ INSTANTIATE_TEST_SUITE_P(Devices, Carriers,
                            return of.param == Devices::one ? "One" : "OneEach";
                          });
 
-TEST_P(Carriers, GiveTheBitsOfTheHostsTransports) {
+TEST_P(Carriers, HaveTheBitsOfHostTransports) {
   for (const int ranks : {1, 2, 3})
     EXPECT_EQ(digestsOn(GetParam(), ranks, 30), digestsOfThreads(ranks, 30))
         << ranks;
 }
 
-// What was written before a call is in it, what is written after it is not,
-// without anybody waiting in between.
-TEST_P(Carriers, GoInTheOrderOfStreams) {
+// A call includes what its stream wrote before and excludes what the stream
+// writes later, without waits of the host in between.
+TEST_P(Carriers, CallsAreInStreamOrder) {
   constexpr int kRanks = 3, kCalls = 6;
-  constexpr std::int64_t kCount = 2500; // more than a share
-  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
-    emulator::setPace(pace);
+  constexpr std::int64_t kCount = 2500;
+  for (const StreamOrder pace :
+       {StreamOrder::first, StreamOrder::last, StreamOrder::asked}) {
+    emulator::setStreamOrder(pace);
     onDevices(GetParam(), kRanks, patient(), [&](DeviceRank &rank) {
       const auto group = rank.world.group("all", ranksUpTo(kRanks));
       using Numbers = std::vector<std::int32_t>;
@@ -162,14 +163,14 @@ TEST_P(Carriers, GoInTheOrderOfStreams) {
   }
 }
 
-// Calls of a group on one stream and then on another.
+// A group is called on one stream and then on another.
 TEST_P(Carriers, FollowTheSelectedStream) {
   onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
     const auto group = rank.world.group("all", {0, 1});
     rank.context->open(2);
     std::vector<float> in(4 * 64, 1.0F), other(4 * 64, 3.0F), one(4 * 32),
         two(4 * 32);
-    emulator::setPace(Pace::last);
+    emulator::setStreamOrder(StreamOrder::last);
     group->reduceScatter("one", in.data(), one.data(),
                          {ElementType::f32, 4, 32}, Reduction::sum);
     rank.context->select(1);
@@ -183,12 +184,14 @@ TEST_P(Carriers, FollowTheSelectedStream) {
   });
 }
 
-// All send before they receive, more than a line has pieces for, in both
-// directions, on several channels that are received in another order.
+// All ranks send before they receive: more messages than a line has pieces
+// (nccl_mail.h), in both directions, on several channels that are received in
+// another order.
 TEST_P(Carriers, SendsAreBuffered) {
   constexpr int kMessages = 20;
-  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
-    emulator::setPace(pace);
+  for (const StreamOrder pace :
+       {StreamOrder::first, StreamOrder::last, StreamOrder::asked}) {
+    emulator::setStreamOrder(pace);
     onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
       const int own = rank.host.rank(), other = 1 - own;
       std::vector<std::int32_t> data(100);
@@ -214,10 +217,10 @@ TEST_P(Carriers, SendsAreBuffered) {
   }
 }
 
-// What a message was copied into is written again only when it has been read,
-// though the receiver's host was there long ago.
-TEST_P(Carriers, MessagesInTransitStayAsTheyWere) {
-  emulator::setPace(Pace::asked);
+// The copy of a message is overwritten only after the receiver's device has
+// read it, although the receiver's host called long before.
+TEST_P(Carriers, MessagesInTransitAreNotOverwritten) {
+  emulator::setStreamOrder(StreamOrder::asked);
   onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
     constexpr int kMessages = 6;
     std::vector<std::int32_t> data(1);
@@ -249,8 +252,8 @@ TEST_P(Carriers, MessagesInTransitStayAsTheyWere) {
   });
 }
 
-// As between stages: a stage's streams are not held by what it has sent.
-TEST_P(Carriers, ASendHoldsNoStream) {
+// A send must not block its stream, because stages send ahead.
+TEST_P(Carriers, SendsDoNotBlockStreams) {
   onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
     float value = 1.0F, got = 0.0F;
     if (rank.host.rank() == 0) {
@@ -286,13 +289,13 @@ TEST_P(Carriers, ManyGroupsShareRanks) {
   });
 }
 
-/// What makeCarrier says to ranks on these devices, some of which register
-/// memory, and some of which join no calls.
-std::string refusalOf(const std::vector<int> &devices,
-                      const std::set<int> &registering = {},
-                      const std::set<int> &calling = {}) {
+/// Returns the error of makeCarrier() for ranks on these devices, of which
+/// `registering` register memory and `calling` do not group calls.
+std::string errorOf(const std::vector<int> &devices,
+                    const std::set<int> &registering = {},
+                    const std::set<int> &calling = {}) {
   emulator::setDevices(8);
-  std::vector<std::string> said(devices.size());
+  std::vector<std::string> errors(devices.size());
   runOnThreads(static_cast<int>(devices.size()), patient(), [&](World &host) {
     cudaSetDevice(devices[host.rank()]);
     const auto context = std::make_shared<cuda::Context>();
@@ -301,51 +304,51 @@ std::string refusalOf(const std::vector<int> &devices,
     try {
       cuda::makeCarrier(host, context);
     } catch (const CommunicationError &error) {
-      said[host.rank()] = error.what();
+      errors[host.rank()] = error.what();
     }
   });
-  for (const std::string &one : said)
-    EXPECT_EQ(one, said[0]);
-  return said[0];
+  for (const std::string &one : errors)
+    EXPECT_EQ(one, errors[0]);
+  return errors[0];
 }
 
-TEST(CarrierTest, SaysWhatWouldWorkWhereDevicesDoNotFit) {
+TEST(CarrierTest, UnsuitableDevicesAreRejectedWithAdvice) {
   using ::testing::AllOf;
   using ::testing::HasSubstr;
   using ::testing::StartsWith;
-  EXPECT_EQ(refusalOf({0, 0, 0}), "");
-  EXPECT_EQ(refusalOf({4, 1, 7}), "");
-  EXPECT_THAT(refusalOf({3, 1, 3, 0}),
+  EXPECT_EQ(errorOf({0, 0, 0}), "");
+  EXPECT_EQ(errorOf({4, 1, 7}), "");
+  EXPECT_THAT(errorOf({3, 1, 3, 0}),
               AllOf(StartsWith("ranks 0 and 2 share a GPU of host "),
                     HasSubstr(", and the other 2 do not: give each rank a GPU "
                               "of its own, or run all ranks as threads of one "
                               "process on one GPU")));
-  EXPECT_THAT(refusalOf(std::vector<int>(65, 2)),
+  EXPECT_THAT(errorOf(std::vector<int>(65, 2)),
               HasSubstr("65 ranks share a GPU; at most 64 can"));
 }
 
-TEST(CarrierTest, RanksRegisterMemoryAlikeOrNotAtAll) {
+TEST(CarrierTest, RegistrationMustBeTheSameOnAllRanks) {
   using ::testing::AllOf;
   using ::testing::HasSubstr;
   using ::testing::StartsWith;
-  EXPECT_EQ(refusalOf({4, 1, 7}, {0, 1, 2}), "");
-  EXPECT_EQ(refusalOf({0}, {0}), "");
-  EXPECT_EQ(refusalOf({4, 1, 7}, {1}),
+  EXPECT_EQ(errorOf({4, 1, 7}, {0, 1, 2}), "");
+  EXPECT_EQ(errorOf({0}, {0}), "");
+  EXPECT_EQ(errorOf({4, 1, 7}, {1}),
             "memory is registered with NCCL by rank 1 and not by rank 0: set "
             "MTPLAN_NCCL_REGISTER alike for all ranks");
-  EXPECT_THAT(refusalOf({4, 1, 7}, {0, 1}),
+  EXPECT_THAT(errorOf({4, 1, 7}, {0, 1}),
               StartsWith("memory is registered with NCCL by rank 0 and not by "
                          "rank 2"));
-  EXPECT_THAT(refusalOf({0, 0}, {0, 1}),
+  EXPECT_THAT(errorOf({0, 0}, {0, 1}),
               AllOf(StartsWith("ranks 0 and 1 share a GPU of host "),
                     HasSubstr(", which use no memory that is registered with "
                               "NCCL (MTPLAN_NCCL_REGISTER=0 does without")));
 }
 
-// NCCL would wait for ever.
-TEST(CarrierTest, RanksJoinCallsAlikeOrNotAtAll) {
-  EXPECT_EQ(refusalOf({4, 1, 7}, {}, {0, 1, 2}), "");
-  EXPECT_EQ(refusalOf({4, 1, 7}, {}, {0, 1}),
+// NCCL would hang if only some ranks grouped calls.
+TEST(CarrierTest, GroupingMustBeTheSameOnAllRanks) {
+  EXPECT_EQ(errorOf({4, 1, 7}, {}, {0, 1, 2}), "");
+  EXPECT_EQ(errorOf({4, 1, 7}, {}, {0, 1}),
             "collectives are joined by rank 2 and not by rank 0: set "
             "MTPLAN_JOINT_COLLECTIVES alike for all ranks");
 }

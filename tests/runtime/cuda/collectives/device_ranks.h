@@ -22,7 +22,8 @@ inline void PrintTo(Devices devices, std::ostream *out) {
   *out << (devices == Devices::one ? "one" : "one each");
 }
 
-/// A rank's end of both worlds. Device memory is the host's.
+/// A rank in its host world and in its device world. The emulated device memory
+/// is host memory.
 struct DeviceRank {
   World &host;
   World &world;

@@ -1,4 +1,4 @@
-//===- emulated_nccl_test.cpp - The fake NCCL itself ----------------------===//
+//===- emulated_nccl_test.cpp - The emulated NCCL -------------------------===//
 
 #include <array>
 #include <functional>
@@ -60,7 +60,7 @@ TEST(EmulatedNccl, Adds) {
   });
 }
 
-// Each sends before it receives: only together do they go on.
+// Each rank sends before it receives, so only a group completes.
 TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
   onRanks(2, [](Rank &rank) {
     const std::array<float, 2> in{static_cast<float>(rank.number), 7.0F};
@@ -74,7 +74,7 @@ TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
   });
 }
 
-// They are one launch, in which there is no order.
+// Calls of a group are one launch, in which there is no order.
 TEST(EmulatedNccl, CallsOfAGroupMayNotTouchWhatAnotherWrites) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
@@ -126,7 +126,7 @@ TEST(EmulatedNccl, CallsOfAGroupAreAllCapturedOrNone) {
   });
 }
 
-TEST(EmulatedNccl, CallsOfACommunicatorGoInTheirOrderOnWhicheverStream) {
+TEST(EmulatedNccl, CallsOfACommunicatorAreOrderedAcrossStreams) {
   onRanks(2, [](Rank &rank) {
     cudaStream_t other = nullptr;
     cudaStreamCreateWithFlags(&other, 0);
@@ -140,7 +140,7 @@ TEST(EmulatedNccl, CallsOfACommunicatorGoInTheirOrderOnWhicheverStream) {
   });
 }
 
-TEST(EmulatedNccl, WhatDoesNotMatchWaitsUntilItIsAborted) {
+TEST(EmulatedNccl, MismatchedCallsHangUntilAborted) {
   onRanks(2, [](Rank &rank) {
     std::array<float, 2> data{};
     ncclAllReduce(data.data(), data.data(), 1 + rank.number, ncclFloat, ncclSum,
@@ -153,7 +153,7 @@ TEST(EmulatedNccl, WhatDoesNotMatchWaitsUntilItIsAborted) {
   });
 }
 
-// Who closes it before its graphs waits for ever.
+// ncclCommFinalize() before the destruction of graphs hangs.
 TEST(EmulatedNccl, ACommunicatorDoesNotEndBeforeItsGraphs) {
   onRanks(1, [](Rank &rank) {
     float one = 1.0F;
@@ -174,7 +174,7 @@ TEST(EmulatedNccl, ACommunicatorDoesNotEndBeforeItsGraphs) {
   });
 }
 
-// It makes connections, which take memory, at the first call of a kind.
+// NCCL makes connections, which allocate memory, at the first call of a kind.
 TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
   setMemoryWatch(true);
   onRanks(2, [](Rank &rank) {
@@ -185,7 +185,7 @@ TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
                            rank.comm, rank.stream);
     };
     EXPECT_EQ(add(), ncclSuccess);
-    // By now the device may wait for the other.
+    // The device may now wait for the other rank.
     EXPECT_EQ(add(), ncclSuccess);
     const float in = 1;
     std::array<float, 2> out{};
@@ -204,8 +204,8 @@ TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
                                                         "on device 0, while")));
 }
 
-// What the library does not forgive, or forgives here and not there.
-TEST(EmulatedNccl, NotesWhatIsDoneToMemoryAgainstTheRules) {
+// NCCL rejects such uses of memory, on all systems or on some.
+TEST(EmulatedNccl, RecordsMisusesOfMemory) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
   takeNcclUse();

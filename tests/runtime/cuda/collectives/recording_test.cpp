@@ -1,4 +1,4 @@
-//===- recording_test.cpp - Calls of NCCL that a graph repeats ------------===//
+//===- recording_test.cpp - NCCL calls that a graph replays ---------------===//
 
 #include <chrono>
 #include <memory>
@@ -16,7 +16,7 @@
 namespace mtplan::runtime::testing {
 namespace {
 
-using emulator::Pace;
+using emulator::StreamOrder;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -57,8 +57,7 @@ private:
   std::unique_ptr<Recording> recording;
 };
 
-/// Runs one rank on each device, with so much patience that no slow machine
-/// times out.
+/// Runs one rank on each device, with a timeout that no slow machine reaches.
 void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
   WorldOptions options;
   options.patience = std::chrono::minutes(10);
@@ -67,19 +66,19 @@ void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
 }
 
 /// Runs under every order in which a device may execute concurrent streams.
-class Recordings : public ::testing::TestWithParam<Pace> {
+class Recordings : public ::testing::TestWithParam<StreamOrder> {
 protected:
-  Recordings() { emulator::setPace(GetParam()); }
-  ~Recordings() override { emulator::setPace(Pace::first); }
+  Recordings() { emulator::setStreamOrder(GetParam()); }
+  ~Recordings() override { emulator::setStreamOrder(StreamOrder::first); }
 };
 
 // Two streams share the group's buffer for transpositions, within a graph,
 // across two graphs and outside of graphs.
-TEST_P(Recordings, CollectivesTakeWhatIsThereAtEachLaunch) {
+TEST_P(Recordings, ReplayedCollectivesReadCurrentData) {
   onOneEach(3, [](DeviceRank &rank) {
     const auto group = rank.world.group("tp", {0, 1, 2});
     const int place = group->place();
-    // Two rows of one element from every place.
+    // The pieces are two rows of one element from every place.
     constexpr Pieces kRows = {ElementType::f32, 2, 1};
     std::vector<float> in(2), gathered(6), twice(6);
     Repeated forward(rank, [&] {
@@ -123,7 +122,7 @@ TEST_P(Recordings, CollectivesTakeWhatIsThereAtEachLaunch) {
 
 // Each direction has more messages than its line has pieces (nccl_mail.h), of
 // two sizes, and some are not recorded.
-TEST_P(Recordings, MessagesTakeWhatIsThereAtEachLaunch) {
+TEST_P(Recordings, ReplayedMessagesReadCurrentData) {
   constexpr int kMessages = 21;
   onOneEach(2, [](DeviceRank &rank) {
     const int other = 1 - rank.host.rank();
@@ -160,10 +159,11 @@ TEST_P(Recordings, MessagesTakeWhatIsThereAtEachLaunch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, Recordings,
-                         ::testing::Values(Pace::first, Pace::last,
-                                           Pace::asked));
+                         ::testing::Values(StreamOrder::first,
+                                           StreamOrder::last,
+                                           StreamOrder::asked));
 
-/// Returns the error of two ranks with little patience; "" if there is none.
+/// Returns the error of two ranks with a short timeout; "" if there is none.
 std::string thrownBy(const std::function<void(DeviceRank &)> &body) {
   WorldOptions options;
   options.patience = milliseconds(900);
@@ -216,7 +216,7 @@ void hold(const DeviceRank &rank, milliseconds atMost) {
   });
 }
 
-TEST(RecordedWatchdogTest, WhatAllWaitForIsNamed) {
+TEST(RecordedWatchdogTest, HangingCallIsNamed) {
   emulator::NcclFaults faults;
   const std::string thrown = whatFails([&](DeviceRank &rank, int step) {
     if (step == 4 && rank.host.rank() == 1)
@@ -224,15 +224,15 @@ TEST(RecordedWatchdogTest, WhatAllWaitForIsNamed) {
   });
   EXPECT_EQ(thrown, "step 4, call 2 on GPUs, all-reduce \"early\" of 1 x 1 "
                     "f32, sum, in group \"dp\" (ranks 0 1): all ranks have "
-                    "come to it, and it has not ended within 900 ms");
+                    "reached it, and it has not ended within 900 ms");
 }
 
-TEST(RecordedWatchdogTest, ADeviceThatHangsIsNamed) {
+TEST(RecordedWatchdogTest, HangingDeviceIsNamed) {
   const std::string thrown = whatFails([](DeviceRank &rank, int step) {
     if (step == 4 && rank.host.rank() == 1)
       hold(rank, std::chrono::minutes(10));
   });
-  EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not come to all-gather "
+  EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not reach all-gather "
                                       "\"step 4, call 2 on GPUs, all-reduce "
                                       "\"early\""),
                             HasSubstr("within 900 ms")));
@@ -270,12 +270,12 @@ whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
   });
 }
 
-TEST(RecordedWatchdogTest, ADeviceThatHangsWhereNobodyWaitsIsNamed) {
+TEST(RecordedWatchdogTest, HangingDeviceIsNamedWithoutAHostWait) {
   const std::string thrown = whatFailsBehind([](DeviceRank &rank, int step) {
     if (step == 4 && rank.host.rank() == 1)
       hold(rank, std::chrono::minutes(10));
   });
-  EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not come to all-gather "
+  EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not reach all-gather "
                                       "\"step 4, call 1 on GPUs, all-reduce "
                                       "\"weights\""),
                             HasSubstr("within 900 ms")));
@@ -283,7 +283,7 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsWhereNobodyWaitsIsNamed) {
 
 // Both communicators have a graph that does not end before the second
 // communicator is aborted. The first is not aborted before its graph has ended.
-TEST(RecordedWatchdogTest, WhatAllWaitForWhereNobodyWaitsIsNamed) {
+TEST(RecordedWatchdogTest, HangingCallIsNamedWithoutAHostWait) {
   emulator::NcclFaults faults;
   const std::string thrown = whatFailsBehind([&](DeviceRank &rank, int step) {
     if (step != 4)
@@ -294,12 +294,12 @@ TEST(RecordedWatchdogTest, WhatAllWaitForWhereNobodyWaitsIsNamed) {
   });
   EXPECT_THAT(thrown, AllOf(HasSubstr("step 4, call 1 on GPUs, all-reduce "
                                       "\"weights\""),
-                            HasSubstr("all ranks have come to it, and it has "
+                            HasSubstr("all ranks have reached it, and it has "
                                       "not ended within 900 ms")));
 }
 
-// All ranks have reached the call in the launch before this one.
-TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
+// All ranks reached the call in the previous launch.
+TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNoFault) {
   EXPECT_EQ(whatFails([](DeviceRank &rank, int step) {
               if (step == 4)
                 hold(rank, milliseconds(700));
@@ -308,17 +308,17 @@ TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
 }
 
 /// Emulates devices without the times of events that graphs record.
-class UntoldTimesTest : public ::testing::Test {
+class MissingTimesTest : public ::testing::Test {
 protected:
-  UntoldTimesTest() { emulator::setTimesInGraphs(false); }
-  ~UntoldTimesTest() override { emulator::setTimesInGraphs(true); }
+  MissingTimesTest() { emulator::setTimesInGraphs(false); }
+  ~MissingTimesTest() override { emulator::setTimesInGraphs(true); }
 };
 
-TEST_F(UntoldTimesTest, GraphsAreRepeated) {
+TEST_F(MissingTimesTest, GraphsAreReplayedWithoutTimes) {
   EXPECT_EQ(whatFails([](DeviceRank &, int) {}), "");
 }
 
-TEST_F(UntoldTimesTest, WhatAllWaitForIsNamed) {
+TEST_F(MissingTimesTest, HangingCallIsNamedWithoutTimes) {
   emulator::NcclFaults faults;
   const std::string thrown = whatFails([&](DeviceRank &rank, int step) {
     if (step == 4 && rank.host.rank() == 1)

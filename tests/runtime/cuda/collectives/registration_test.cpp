@@ -1,4 +1,4 @@
-//===- registration_test.cpp - Memory that NCCL reads and writes itself ---===//
+//===- registration_test.cpp - Memory that is registered with NCCL --------===//
 
 #include <array>
 #include <chrono>
@@ -26,8 +26,8 @@ constexpr int kRanks = 3;
 constexpr std::size_t kRoom = 1 << 12; ///< bytes
 constexpr std::int64_t kGranule = 2 << 20;
 
-/// Memory of a rank, some for what goes in and some for what comes out. Made
-/// before the rank's world, and gone after it.
+/// A rank's memory for operands and for results. It is allocated before the
+/// rank's world and freed after it.
 struct Arenas {
   explicit Arenas(const cuda::SharedContext &context)
       : memory(cuda::makeDeviceMemory(context)),
@@ -48,7 +48,7 @@ struct RankWithArenas {
   World &world;
 };
 
-/// Each with a device. \return what the run threw
+/// Runs ranks with a device each. Returns the error of the run.
 std::string
 onRanks(bool registers, const std::function<void(RankWithArenas)> &body,
         std::chrono::milliseconds patience = std::chrono::minutes(10)) {
@@ -76,7 +76,7 @@ onRanks(bool registers, const std::function<void(RankWithArenas)> &body,
   return thrown;
 }
 
-/// One of each kind, of `outer` rows; what came out of each.
+/// Makes one call of each kind with `outer` rows. Returns the results.
 std::vector<float> callsOf(const RankWithArenas &rank, std::int64_t outer) {
   const auto group = rank.world.group("tp", {0, 1, 2});
   const Arenas &arenas = rank.arenas;
@@ -103,8 +103,8 @@ std::vector<float> callsOf(const RankWithArenas &rank, std::int64_t outer) {
   return all;
 }
 
-// Also of what is rearranged before or after a call, in memory that grows.
-TEST(RegistrationTest, AllCallsAreOfRegisteredMemoryAndGiveTheSameBits) {
+// The growing buffer for transpositions is registered, too.
+TEST(RegistrationTest, RegisteredMemoryKeepsBits) {
   constexpr int kMessages = 2 * kRanks * kRanks; // of an all-to-all
   for (const std::int64_t outer : {1, 4}) {
     std::array<std::vector<float>, kRanks> plain, registered;
@@ -139,7 +139,7 @@ TEST(RegistrationTest, TheSameMemoryIsRegisteredWithEachGroup) {
   EXPECT_EQ(emulator::takeNcclUse(), (NcclUse{2 * kRanks}));
 }
 
-TEST(RegistrationTest, WhatItTakesBeyondWhatWasAskedForIsKnown) {
+TEST(RegistrationTest, RoundedUpBytesAreReported) {
   onRanks(true, [](const RankWithArenas &rank) {
     Memory &memory = *rank.arenas.memory;
     EXPECT_EQ(memory.roundedForCollectives().asked, 2 * kRoom);
@@ -154,7 +154,7 @@ TEST(RegistrationTest, WhatItTakesBeyondWhatWasAskedForIsKnown) {
   });
 }
 
-TEST(RegistrationTest, IsAskedForByTheEnvironment) {
+TEST(RegistrationTest, EnvironmentSwitchesRegistrationOn) {
   const auto isWanted = [](const char *value) {
     setenv("MTPLAN_NCCL_REGISTER", value, 1);
     const bool wanted = cuda::registrationIsWanted();
@@ -167,7 +167,7 @@ TEST(RegistrationTest, IsAskedForByTheEnvironment) {
   EXPECT_TRUE(isWanted("1"));
 }
 
-TEST(RegistrationTest, MemoryThatNcclHasNotIsAnError) {
+TEST(RegistrationTest, FailedAllocationIsAnError) {
   emulator::NcclFaults faults;
   faults.failAllocation(1);
   EXPECT_EQ(onRanks(true, [](const RankWithArenas &) {}),
@@ -175,7 +175,7 @@ TEST(RegistrationTest, MemoryThatNcclHasNotIsAnError) {
             "(MTPLAN_NCCL_REGISTER=0 does without registered memory)");
 }
 
-TEST(RegistrationTest, MemoryThatNcclDoesNotRegisterIsAnError) {
+TEST(RegistrationTest, FailedRegistrationIsAnError) {
   emulator::NcclFaults faults;
   faults.failRegistration(1);
   EXPECT_EQ(onRanks(true,
@@ -188,8 +188,9 @@ TEST(RegistrationTest, MemoryThatNcclDoesNotRegisterIsAnError) {
             "error) (MTPLAN_NCCL_REGISTER=0 does without registered memory)");
 }
 
-// Nothing is left of it that the end of the communicator would stumble over.
-TEST(RegistrationTest, ARankMayGoOnWithout) {
+// A failed registration leaves nothing that makes the end of the communicator
+// fail.
+TEST(RegistrationTest, RankMayContinueWithoutRegistration) {
   emulator::NcclFaults faults;
   for (int rank = 0; rank < kRanks; ++rank)
     faults.failRegistration(rank);
@@ -202,9 +203,9 @@ TEST(RegistrationTest, ARankMayGoOnWithout) {
             "");
 }
 
-// A call hangs: its communicator is aborted with what it has registered, and
-// that before the memory goes.
-TEST(RegistrationTest, AnAbortGivesUpWhatIsRegistered) {
+// If a call hangs, its communicator is aborted with its registrations, before
+// the memory is freed.
+TEST(RegistrationTest, AbortReleasesRegistrations) {
   emulator::NcclFaults faults;
   EXPECT_THAT(
       onRanks(

@@ -1,6 +1,7 @@
-//===- watchdog_test.cpp - What happens if a device does not come ---------===//
+//===- watchdog_test.cpp - Devices that hang or are late ------------------===//
 //
-// Every case ends because somebody notices: a hang is a test that times out.
+// Every case ends because the watchdog finds the fault; a hang is a timeout of
+// the test.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/emulator/nccl.h"
+#include "tests/runtime/communicator/cases.h"
 #include "tests/runtime/cuda/collectives/device_ranks.h"
 
 namespace mtplan::runtime::testing {
@@ -27,29 +29,18 @@ using ::testing::StartsWith;
 
 constexpr Pieces kOne = {ElementType::f32, 1, 1};
 
-/// What each rank said when it threw, and what the run did.
-struct Outcome {
-  std::vector<std::string> said;
-  std::string thrown;
-};
-
-/// Ranks with a device each. Fails unless the run throws.
-Outcome
+/// Runs ranks with a device each. The test fails unless the run throws.
+RunErrors
 failing(int ranks, const std::function<void(DeviceRank &)> &body,
         std::chrono::milliseconds patience = std::chrono::milliseconds(900)) {
-  Outcome outcome;
-  outcome.said.resize(ranks);
+  RunErrors outcome;
+  outcome.ofRank.resize(ranks);
   WorldOptions options;
   options.patience = patience;
   options.ending = std::chrono::seconds(60);
   try {
     onDevices(Devices::oneEach, ranks, options, [&](DeviceRank &rank) {
-      try {
-        body(rank);
-      } catch (const std::exception &error) {
-        outcome.said[rank.host.rank()] = error.what();
-        throw;
-      }
+      outcome.record(rank.host.rank(), [&] { body(rank); });
     });
     ADD_FAILURE() << "nothing was thrown";
   } catch (const std::exception &error) {
@@ -59,8 +50,8 @@ failing(int ranks, const std::function<void(DeviceRank &)> &body,
   return outcome;
 }
 
-/// Queues it and waits for the device, and then for the next call to say what
-/// went wrong meanwhile.
+/// Queues an all-reduce, waits for the device, and throws the fault that the
+/// watchdog has found meanwhile.
 void sum(DeviceRank &rank, Communicator &group, const std::string &label) {
   float value = 1.0F;
   group.allReduce(label, &value, &value, kOne, Reduction::sum);
@@ -69,13 +60,13 @@ void sum(DeviceRank &rank, Communicator &group, const std::string &label) {
 }
 
 constexpr const char *kLate =
-    "rank 1 did not come to all-gather \"call 1 on GPUs, all-reduce "
+    "rank 1 did not reach all-gather \"call 1 on GPUs, all-reduce "
     "\"h.3.mlp.fc2\" of 1 x 1 f32, sum\" of 1 x 1 i32, in group \"tp\" (ranks "
     "0 1 2) within 900 ms";
 
-TEST(WatchdogTest, ARankThatDoesNotCallIsNamed) {
+TEST(WatchdogTest, LateRankIsNamed) {
   std::atomic<bool> over{false};
-  const Outcome outcome = failing(3, [&](DeviceRank &rank) {
+  const RunErrors outcome = failing(3, [&](DeviceRank &rank) {
     const auto group = rank.world.group("tp", {0, 1, 2});
     sum(rank, *group, "first");
     if (rank.host.rank() == 1) {
@@ -90,20 +81,20 @@ TEST(WatchdogTest, ARankThatDoesNotCallIsNamed) {
       throw;
     }
   });
-  EXPECT_THAT(outcome.said[0], HasSubstr(kLate));
-  EXPECT_THAT(outcome.said[2], HasSubstr(kLate));
+  EXPECT_THAT(outcome.ofRank[0], HasSubstr(kLate));
+  EXPECT_THAT(outcome.ofRank[2], HasSubstr(kLate));
   EXPECT_EQ(outcome.thrown, kLate);
 }
 
-// Its host has called, its device has not come.
-TEST(WatchdogTest, ADeviceThatHangsIsNamed) {
+// The rank's host has called, but its device has not reached the call.
+TEST(WatchdogTest, HangingDeviceIsNamed) {
   emulator::NcclFaults faults;
-  const Outcome outcome = failing(3, [&](DeviceRank &rank) {
+  const RunErrors outcome = failing(3, [&](DeviceRank &rank) {
     const auto group = rank.world.group("tp", {0, 1, 2});
     sum(rank, *group, "first");
     rank.host.barrier("then");
     if (rank.host.rank() == 1) {
-      // A kernel that does not end before the call.
+      // A kernel before the call does not end.
       emulator::enqueuePolled(rank.stream(), [&] {
         return emulator::Polled([&] {
           try {
@@ -117,26 +108,26 @@ TEST(WatchdogTest, ADeviceThatHangsIsNamed) {
     }
     sum(rank, *group, "h.3.mlp.fc2");
   });
-  for (const std::string &said : outcome.said)
-    EXPECT_THAT(said, HasSubstr(kLate));
+  for (const std::string &error : outcome.ofRank)
+    EXPECT_THAT(error, HasSubstr(kLate));
   EXPECT_EQ(outcome.thrown, kLate);
 }
 
-TEST(WatchdogTest, ARankThatHasEndedIsNamed) {
-  const Outcome outcome = failing(2, [](DeviceRank &rank) {
+TEST(WatchdogTest, EndedRankIsNamed) {
+  const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1});
     if (rank.host.rank() == 1)
       throw std::out_of_range("no such token");
     sum(rank, *group, "grads");
   });
-  EXPECT_THAT(outcome.said[0], HasSubstr("rank 1 failed: no such token"));
+  EXPECT_THAT(outcome.ofRank[0], HasSubstr("rank 1 failed: no such token"));
   EXPECT_EQ(outcome.thrown, "no such token");
 }
 
-// All have come, and NCCL does not go on.
-TEST(WatchdogTest, WhatAllWaitForIsNamed) {
+// All devices have reached the call, but NCCL does not complete it.
+TEST(WatchdogTest, HangingCallIsNamed) {
   emulator::NcclFaults faults;
-  const Outcome outcome = failing(2, [&](DeviceRank &rank) {
+  const RunErrors outcome = failing(2, [&](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1});
     rank.world.beginStep(12);
     sum(rank, *group, "first");
@@ -148,13 +139,13 @@ TEST(WatchdogTest, WhatAllWaitForIsNamed) {
   EXPECT_EQ(outcome.thrown,
             "step 13, call 1 on GPUs, all-reduce \"grads\" of 1 x 1 f32, sum, "
             "in group "
-            "\"dp\" (ranks 0 1): all ranks have come to it, and it has not "
+            "\"dp\" (ranks 0 1): all ranks have reached it, and it has not "
             "ended within 900 ms");
 }
 
-TEST(WatchdogTest, AnErrorOfNcclIsTold) {
+TEST(WatchdogTest, NcclErrorIsReported) {
   emulator::NcclFaults faults;
-  const Outcome outcome = failing(
+  const RunErrors outcome = failing(
       3,
       [&](DeviceRank &rank) {
         const auto group = rank.world.group("tp", {0, 1, 2});
@@ -171,34 +162,34 @@ TEST(WatchdogTest, AnErrorOfNcclIsTold) {
       HasSubstr("group \"tp\" (ranks 0 1 2), on rank 2: NCCL says: remote "
                 "process exited or there was a network error (emulated: the "
                 "last error)");
-  for (const std::string &said : outcome.said)
-    EXPECT_THAT(said, named);
-  EXPECT_THAT(outcome.said[0], StartsWith("rank 2 failed: "));
+  for (const std::string &error : outcome.ofRank)
+    EXPECT_THAT(error, named);
+  EXPECT_THAT(outcome.ofRank[0], StartsWith("rank 2 failed: "));
 }
 
-TEST(WatchdogTest, AGroupThatIsNotMadeIsNamed) {
+TEST(WatchdogTest, GroupThatCannotBeMadeIsNamed) {
   const auto making = [](DeviceRank &rank) {
     rank.world.group("tp", {0, 1, 2});
   };
   {
     emulator::NcclFaults faults;
     faults.failInit(1);
-    const Outcome outcome = failing(3, making, std::chrono::minutes(10));
+    const RunErrors outcome = failing(3, making, std::chrono::minutes(10));
     EXPECT_EQ(outcome.thrown,
               "group \"tp\" (ranks 0 1 2), on rank 1: NCCL says: unhandled "
               "system error (emulated: the last error)");
-    EXPECT_EQ(outcome.said[2], "rank 1 failed: " + outcome.thrown);
+    EXPECT_EQ(outcome.ofRank[2], "rank 1 failed: " + outcome.thrown);
   }
   emulator::NcclFaults faults;
   faults.stallInit(1);
-  const Outcome outcome = failing(3, making, std::chrono::milliseconds(20));
+  const RunErrors outcome = failing(3, making, std::chrono::milliseconds(20));
   EXPECT_EQ(outcome.thrown, "group \"tp\" (ranks 0 1 2): NCCL did not make it "
                             "within 200 ms");
 }
 
-// NCCL would wait for ever, or worse.
-TEST(WatchdogTest, CallsThatDoNotMatchAreToldFromBothSides) {
-  const Outcome outcome = failing(2, [](DeviceRank &rank) {
+// NCCL would hang or corrupt memory.
+TEST(WatchdogTest, MismatchedCallsAreReportedWithBothSides) {
+  const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1});
     float in = 1.0F, out[2] = {};
     if (rank.host.rank() == 0)
@@ -217,9 +208,10 @@ TEST(WatchdogTest, CallsThatDoNotMatchAreToldFromBothSides) {
                       "\"b\"")));
 }
 
-// The first of each line, which makes it, both ways.
-TEST(WatchdogTest, MessagesThatDoNotMatchAreToldFromBothSides) {
-  const Outcome outcome = failing(2, [](DeviceRank &rank) {
+// The first message of each line, which connects it, differs in both
+// directions.
+TEST(WatchdogTest, MismatchedMessagesAreReportedWithBothSides) {
+  const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const int other = 1 - rank.host.rank();
     float value = 1.0F, there = 0.0F;
     rank.world.send("h.0", &value, 4, other, 0);
@@ -229,11 +221,11 @@ TEST(WatchdogTest, MessagesThatDoNotMatchAreToldFromBothSides) {
               AllOf(HasSubstr("\"h.0\""), HasSubstr("\"h.1\"")));
 }
 
-// The first message of a line, and one after it.
-TEST(WatchdogTest, AMessageThatIsNotSentIsNamed) {
+// The missing message is the first of a line, or a later one.
+TEST(WatchdogTest, UnsentMessageIsNamed) {
   for (const bool first : {true, false}) {
-    std::array<float, 2> values{}; // of each rank, while its device may write
-    const Outcome outcome = failing(2, [&](DeviceRank &rank) {
+    std::array<float, 2> values{}; // by rank; devices may write late
+    const RunErrors outcome = failing(2, [&](DeviceRank &rank) {
       float &value = values.at(rank.host.rank());
       if (rank.host.rank() == 0) {
         if (!first)
@@ -252,13 +244,13 @@ TEST(WatchdogTest, AMessageThatIsNotSentIsNamed) {
                     HasSubstr("rank 1 for rank 0 in receive \"h.1"),
                     HasSubstr("from rank 0 on channel 3"),
                     HasSubstr("rank 0 for rank 1 in barrier \"never\"")),
-              HasSubstr("rank 1 did not come to barrier \"never\"")));
+              HasSubstr("rank 1 did not reach barrier \"never\"")));
   }
 }
 
-TEST(WatchdogTest, AMessageThatNobodyReceivesIsNamed) {
+TEST(WatchdogTest, UnreceivedMessageIsNamed) {
   std::array<float, 2> values{};
-  const Outcome outcome = failing(2, [&](DeviceRank &rank) {
+  const RunErrors outcome = failing(2, [&](DeviceRank &rank) {
     float &value = values.at(rank.host.rank());
     for (const char *label : {"h.0", "h.1"}) {
       if (rank.host.rank() == 0)
@@ -272,8 +264,8 @@ TEST(WatchdogTest, AMessageThatNobodyReceivesIsNamed) {
             "rank 0 on channel 3 within 900 ms");
 }
 
-// Before a name of it is missed.
-TEST(WatchdogTest, ALibraryThatIsTooOldIsNamed) {
+// The version is checked before a missing symbol fails.
+TEST(WatchdogTest, OldLibraryIsRejected) {
   emulator::NcclFaults faults;
   faults.setVersion(22105);
   EXPECT_EQ(failing(2, [](DeviceRank &) {}).thrown,

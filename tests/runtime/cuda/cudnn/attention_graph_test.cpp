@@ -1,4 +1,4 @@
-//===- attention_graph_test.cpp - What cuDNN says of attention ------------===//
+//===- attention_graph_test.cpp - Attention graphs that cuDNN supports ----===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ void PrintTo(const Model &model, std::ostream *to) { *to << model.name; }
 
 constexpr ElementType kBf16 = ElementType::bf16;
 
-/// batch, queries, heads, keys, keyRows, keyHeads, width, causal
+/// The shapes are batch, queries, heads, keys, keyRows, keyHeads, width,
+/// causal, scale and type.
 const std::vector<Model> &models() {
   static const std::vector<Model> kModels = {
       {"gpt2_1_2b", {8, 1024, 24, 1024, 1024, 24, 64, true, 0.125, kBf16}},
@@ -30,7 +31,7 @@ const std::vector<Model> &models() {
       {"multi_query", {2, 1024, 16, 1024, 1024, 1, 128, true, 0.0884, kBf16}},
       {"phi_width_80", {2, 512, 32, 512, 512, 32, 80, true, 0.1118, kBf16}},
       {"fp16", {2, 256, 12, 256, 256, 12, 64, true, 0.125, ElementType::f16}},
-      // Of a rank that has some of the queries, first, in the midst, last.
+      // A rank has the first, middle or last queries of a sequence.
       {"first_queries", {2, 256, 8, 256, 1024, 8, 64, true, 0.125, kBf16}},
       {"later_queries", {2, 256, 8, 768, 1024, 8, 64, true, 0.125, kBf16}},
       {"last_queries", {2, 256, 8, 1024, 1024, 8, 64, true, 0.125, kBf16}},
@@ -40,8 +41,8 @@ const std::vector<Model> &models() {
   return kModels;
 }
 
-/// As cuDNN writes a device down; of what is not about capability, plausible
-/// figures.
+/// Returns the properties of a device as cuDNN serialises them, with plausible
+/// values of members that do not depend on its capability.
 std::shared_ptr<fe::DeviceProperties> described(int capability, int processors,
                                                 int sharedMemory) {
   std::string text = R"({"deviceName": "", "cudaDeviceId": 0,
@@ -88,12 +89,12 @@ Taken takenBy(const Chip &chip, const AttentionShape &shape,
 
 class Attention : public ::testing::TestWithParam<std::tuple<Chip, Model>> {};
 
-/// What cuDNN stores of each score, to add up in one order.
+/// Returns the bytes that cuDNN stores to add up scores in a fixed order.
 std::int64_t storedBy(const AttentionShape &shape) {
   return 2 * shape.batch * shape.heads * shape.queries * shape.keys;
 }
 
-TEST_P(Attention, IsTakenForwardAndBackwardUnlessItStoresTooMuch) {
+TEST_P(Attention, IsSupportedUnlessItStoresTooMuch) {
   const auto &[chip, model] = GetParam();
   const Taken forward = takenBy(chip, model.shape, addAttention);
   EXPECT_TRUE(forward.taken) << forward.why;
@@ -111,9 +112,9 @@ INSTANTIATE_TEST_SUITE_P(OfModels, Attention,
                                   "_" + std::get<1>(of.param).name;
                          });
 
-// Of 8 samples of 2048, 2 GiB of scores are stored; of 4 as much as there may
-// be at most, to which something comes.
-TEST(AttentionGraph, TakesSomeSamplesOfTooMany) {
+// 8 samples of 2048 positions store 2 GiB of scores. 4 samples store as much as
+// the limit, and other scratch exceeds it.
+TEST(AttentionGraph, SplitsBatchesThatAreTooLarge) {
   const AttentionShape llama = models()[4].shape;
   const auto takes = [](const AttentionShape &shape) {
     return takenBy(kH100, shape, addAttentionGrad).taken;
@@ -127,7 +128,7 @@ TEST(AttentionGraph, TakesSomeSamplesOfTooMany) {
   EXPECT_EQ(*some, same);
 }
 
-TEST(AttentionGraph, LaysTensorsOutAsOtherKernelsDo) {
+TEST(AttentionGraph, TensorsHaveTheLayoutOfOtherKernels) {
   Graph graph;
   addAttentionGrad({3, 16, 4, 48, 64, 2, 8, true, 1.0, kBf16}, graph);
   const auto of = [&](AttentionTensor name) {
@@ -151,7 +152,7 @@ TEST(AttentionGraph, LaysTensorsOutAsOtherKernelsDo) {
             std::pair(Numbers({3, 4, 16, 1}), Numbers({64, 16, 1, 1})));
 }
 
-TEST(AttentionGraph, HasAReasonWhereItIsNotTaken) {
+TEST(AttentionGraph, UnsupportedGraphsHaveAReason) {
   AttentionShape odd = models()[0].shape;
   odd.width = 12;
   const Taken said = takenBy(kH100, odd, addAttention);

@@ -1,4 +1,4 @@
-//===- attention_shape_test.cpp - What attention cuDNN is asked for -------===//
+//===- attention_shape_test.cpp - Shapes of attention for cuDNN -----------===//
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr ElementType kBf16 = ElementType::bf16, kF32 = ElementType::f32;
 
-/// Heads of 64: four of queries, two of keys.
+/// Returns attention with four query and two key heads of 64 features.
 KernelSpec forward(std::int64_t queries, std::int64_t keys) {
   const TensorView query{kBf16, {3, queries, 256}, {}},
       key{kBf16, {3, keys, 128}, {}};
@@ -37,7 +37,7 @@ TEST(AttentionShape, IsThatOfTheKernel) {
   EXPECT_EQ(attentionShapeOf(backward(16, 16)), expected);
 }
 
-TEST(AttentionShape, LooksAtTheKeysThatTheLastQuerySees) {
+TEST(AttentionShape, UsesTheKeysThatTheLastQuerySees) {
   KernelSpec spec = backward(16, 64);
   spec.inputs[0].pieces = {{0, 3}, {32, 64}, {0, 256}};
   ASSERT_TRUE(attentionShapeOf(spec));
@@ -61,7 +61,7 @@ TEST(AttentionShape, IsCutIntoEqualNumbersOfSamples) {
   EXPECT_FALSE(mostSamples(shape, [](const auto &) { return false; }));
 }
 
-TEST(AttentionShape, IsNoneForWhatCudnnIsNotAskedFor) {
+TEST(AttentionShape, UnsupportedAttentionHasNoShape) {
   KernelSpec drops = forward(16, 16);
   drops.settings.push_back({"rate", 0.1});
   EXPECT_FALSE(attentionShapeOf(drops));

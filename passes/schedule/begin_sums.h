@@ -1,0 +1,40 @@
+//===- begin_sums.h - The runs that begin gradient sums ---------*- C++ -*-===//
+
+#ifndef MTPLAN_PASSES_SCHEDULE_BEGIN_SUMS_H
+#define MTPLAN_PASSES_SCHEDULE_BEGIN_SUMS_H
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace mtplan::passes {
+
+/// An access of a step to a gradient accumulator, which has one piece per
+/// layer, or a single piece that all layers share.
+struct SumAccess {
+  int piece = 0;
+  int microBatch = 0;
+  int copy = 0; ///< number of the layer in the model
+  /// The operation that adds to the piece, or none if the piece is read.
+  std::optional<int> adder;
+};
+
+/// The run in which an operation overwrites the accumulator with its term
+/// instead of adding the term.
+struct FirstTerm {
+  int microBatch = 0;
+  std::optional<int> copy; ///< number of the layer, or none for all layers
+
+  bool operator==(const FirstTerm &) const = default;
+};
+
+/// Returns the first term of each adding operation, from the number of pieces
+/// of an accumulator and its accesses in a step, in order. Returns nothing if a
+/// piece is read before it has a term or never gets one, or if an operation is
+/// first in several but not all runs of a micro-batch.
+std::optional<std::map<int, FirstTerm>>
+firstTermsOf(int pieces, const std::vector<SumAccess> &accesses);
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_SCHEDULE_BEGIN_SUMS_H

@@ -1,0 +1,63 @@
+//===- background_task.h - Background work of all ranks ---------*- C++ -*-===//
+//
+// Every rank runs its part of a task in a background thread. At points that all
+// ranks reach, usually between steps, they agree by a collective whether all
+// parts are done. Therefore no collective waits for a slow disk, and a rank
+// that writes slowly does not time out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CHECKPOINT_BACKGROUND_TASK_H
+#define MTPLAN_RUNTIME_CHECKPOINT_BACKGROUND_TASK_H
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "runtime/communicator/communicator.h"
+
+namespace mtplan::runtime {
+
+/// The background task. All methods but the destructor are collective.
+class BackgroundTask {
+public:
+  /// `theWorld` must outlive the task.
+  explicit BackgroundTask(World &theWorld);
+  /// Waits for this rank's part, if one is running.
+  ~BackgroundTask();
+  BackgroundTask(const BackgroundTask &) = delete;
+  BackgroundTask &operator=(const BackgroundTask &) = delete;
+
+  /// The state of the task, the same on all ranks.
+  struct State {
+    bool running = false; ///< some rank's part still runs
+    bool wished = false;  ///< some rank passed `wish`
+    /// Once no part runs: "rank 1: ..." with the error of the lowest rank
+    /// whose part threw; "" if none threw.
+    std::string fault;
+  };
+
+  /// Starts this rank's part of a task; no task may be running.
+  void start(std::function<void()> work);
+  /// Returns whether any part still runs, and ends the task if none does.
+  /// \param wish  a request of this rank, for State::wished
+  State ask(bool wish = false);
+  /// Waits until no part runs. Returns State::fault.
+  std::string finish();
+
+  /// Returns the communicator of all ranks.
+  Communicator &all() { return *allRanks; }
+
+private:
+  struct Part; ///< this rank's work and its result
+
+  World &world;
+  std::unique_ptr<Communicator> allRanks;
+  std::shared_ptr<Part> part; ///< null: no task
+  std::thread thread;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_CHECKPOINT_BACKGROUND_TASK_H

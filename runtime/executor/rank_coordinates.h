@@ -1,0 +1,36 @@
+//===- rank_coordinates.h - The coordinates of a rank -----------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_RANK_COORDINATES_H
+#define MTPLAN_RUNTIME_EXECUTOR_RANK_COORDINATES_H
+
+#include "runtime/backend/kernel.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+/// A rank's pipeline stage, and its coordinates on the axes of the mesh.
+class RankCoordinates {
+public:
+  /// Throws std::runtime_error if no stage contains the rank.
+  RankCoordinates(const Plan &plan, int rank);
+
+  /// Returns the index of the rank's stage in Plan::stages.
+  int stage() const { return stageNumber; }
+  /// Returns the rank's coordinate on an axis, and the size of the axis.
+  int coordinateOn(int axis) const {
+    return places[static_cast<std::size_t>(axis)];
+  }
+  int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
+  /// Returns the rank of another stage that has the same index in Stage::ranks.
+  int rankOfStage(const Plan &plan, int stage) const;
+  /// Returns the rank's shard of the tensor, with its offset in the global one.
+  TensorView viewOf(const Tensor &tensor) const;
+
+private:
+  int stageNumber = -1, index = 0; ///< index: in Stage::ranks
+  std::vector<int> places, sizes;  ///< by axis
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_RANK_COORDINATES_H
