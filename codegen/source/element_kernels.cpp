@@ -212,18 +212,10 @@ void writeSum(const KernelWriter &to) {
   to.call("sum", arguments);
 }
 
-// Adds to the sum that is there; the first term is stored.
 void writeAccumulate(const KernelWriter &to) {
-  const std::string first = to.firstTerm(" == ", " && ");
-  if (!first.empty()) {
-    to.text.open("if (" + first + ")");
-    writeEach(to, {to.in(0)}, "EachSame()", to.real);
-    to.text.leave();
-    to.text.open("else");
-  }
-  writeEach(to, {to.in(0), to.out(0)}, "EachSum()", to.real);
-  if (!first.empty())
-    to.text.leave();
+  to.text.call(
+      to.of("accumulate"),
+      {"now", to.adds(), to.elements(to.output(0)), to.out(0), to.in(0)});
 }
 
 void writeAdamw(const KernelWriter &to) {

@@ -81,7 +81,9 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
   return productText(factors);
 }
 
-std::string StageNames::reference(const char *how, const Tensor &tensor) const {
+std::string StageNames::reference(const std::string &how,
+                                  const std::string &buffer,
+                                  const Tensor &tensor) const {
   std::string entry = tensor.entry == 0 ? "" : std::to_string(tensor.entry);
   if (const int step = tensor.entryStep; step != 0) {
     const std::string times =
@@ -91,17 +93,22 @@ std::string StageNames::reference(const char *how, const Tensor &tensor) const {
                              : " + ";
     entry += times + "now.layer";
   }
-  return std::string("now.") + how +
-         "(buf::" + buffers[indexed(tensor.buffer)] +
-         (entry.empty() ? "" : ", ") + entry + ")";
+  return "now." + how + "(" + buffer + (entry.empty() ? "" : ", ") + entry +
+         ")";
+}
+
+std::string StageNames::reference(const Tensor &tensor,
+                                  const std::string &buffer) const {
+  return reference(typeText(tensor.type), buffer, tensor);
 }
 
 std::string StageNames::tensor(const Tensor &tensor) const {
-  return reference(std::string(wordOf(tensor.type)).c_str(), tensor);
+  return reference(tensor, "buf::" + buffers[indexed(tensor.buffer)]);
 }
 
 std::string StageNames::integers(const Tensor &tensor) const {
-  return reference("integers", tensor);
+  return reference("integers", "buf::" + buffers[indexed(tensor.buffer)],
+                   tensor);
 }
 
 std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {

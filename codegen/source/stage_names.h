@@ -21,6 +21,9 @@ public:
 
   /// Returns "now.f32(buf::h_ln_1, now.layer)".
   std::string tensor(const runtime::Tensor &tensor) const;
+  /// Returns the same for another name of the buffer: "now.f32(row.tensor)".
+  std::string reference(const runtime::Tensor &tensor,
+                        const std::string &buffer) const;
   /// Returns the same as a pointer to i32.
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
@@ -71,7 +74,8 @@ public:
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
-  std::string reference(const char *how, const runtime::Tensor &tensor) const;
+  std::string reference(const std::string &how, const std::string &buffer,
+                        const runtime::Tensor &tensor) const;
 
   const runtime::Plan &plan;
   const std::size_t number;

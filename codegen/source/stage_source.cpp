@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/source/collective_lines.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/parameter_lines.h"
@@ -109,6 +110,14 @@ private:
     return i + 1;
   }
 
+  /// Returns the first instruction from i on that begins such a launch; the
+  /// number of instructions if none does.
+  static std::size_t nextGroup(const Program &program, std::size_t i) {
+    while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
+      ++i;
+    return i;
+  }
+
   /// Returns the first tensor of each buffer, whose shape says what it holds.
   std::vector<const Tensor *> tensorsOfBuffers() const {
     std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
@@ -168,6 +177,7 @@ private:
     writePurpose(which);
     text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
+    CollectiveLines collectives(plan, program, names, shared, text);
     order.begin();
     bool isOverlapped = false;
     for (std::size_t i = 0; i < program.instructions.size();) {
@@ -180,9 +190,15 @@ private:
       if (end > i + 1) {
         order.before(i);
         updates->writeLaunch(which, i, text, needs.files);
+      } else if (end = endOfGroup(program, i); end > i + 1) {
+        writeInstructions(program, i, end, order, collectives);
+      } else if (end = collectives.endOfTable(i, nextGroup(program, i), false);
+                 end > i) {
+        collectives.writeTable(i, end, false);
+        i = end;
       } else {
-        end = endOfGroup(program, i);
-        writeInstructions(program, i, end, order);
+        end = i + 1;
+        writeInstructions(program, i, end, order, collectives);
       }
       for (; i < end; ++i)
         order.after(i);
@@ -195,31 +211,53 @@ private:
     text.close();
   }
 
+  /// Writes instructions [first, end), which are one launch of NCCL if there
+  /// are several.
   void writeInstructions(const Program &program, std::size_t first,
-                         std::size_t end, const StreamLines &order) {
+                         std::size_t end, const StreamLines &order,
+                         CollectiveLines &collectives) {
     const bool isGroup = end > first + 1;
     if (isGroup) {
-      text.comment("NCCL makes one launch of these " +
-                   std::to_string(end - first) + ": none waits for another.");
+      text.comment("These " + std::to_string(end - first) +
+                   " collectives are one launch of NCCL.");
       order.before(first);
       text.line("groupStart(" + order.runOf(first) + ");");
     }
-    for (std::size_t i = first; i < end; ++i) {
-      const Instruction &instruction = program.instructions[i];
-      const ProductBatch *batch = batchOf(program, i);
-      if (batch)
-        writeBatchTitle(program, *batch, i);
+    for (std::size_t i = first; i < end;) {
+      const std::size_t next =
+          isGroup ? collectives.endOfTable(i, end, true) : i;
+      if (next > i)
+        collectives.writeTable(i, next, true);
       else
-        text.comment(titleOf(program, instruction));
-      if (!isGroup)
-        order.before(i);
-      if (!batch)
-        writeInstruction(program, instruction, order.runOf(i));
-      else if (i == indexed(batch->instructions.front()))
-        writeBatchedProduct(program, *batch, names, text, needs);
+        writeInstruction(program, i, isGroup, order, collectives);
+      i = std::max(next, i + 1);
     }
     if (isGroup)
       text.line("groupEnd(" + order.runOf(first) + ");");
+  }
+
+  void writeInstruction(const Program &program, std::size_t i, bool isInGroup,
+                        const StreamLines &order,
+                        CollectiveLines &collectives) {
+    const Instruction &instruction = program.instructions[i];
+    const bool isCollective =
+        std::holds_alternative<Collective>(instruction.what);
+    const ProductBatch *batch = batchOf(program, i);
+    if (batch)
+      writeBatchTitle(program, *batch, i);
+    else
+      text.comment(titleOf(instruction) +
+                   (isCollective ? ", " + collectives.causeOf(i) + "; " +
+                                       shapesOf(instruction)
+                                 : ""));
+    if (!isInGroup)
+      order.before(i);
+    if (isCollective)
+      collectives.write(i);
+    else if (!batch)
+      writeCall(program, instruction, order.runOf(i));
+    else if (i == indexed(batch->instructions.front()))
+      writeBatchedProduct(program, *batch, names, text, needs);
   }
 
   /// Returns the batched product that an instruction is a part of, or null.
@@ -245,7 +283,7 @@ private:
       labels += (labels.empty() ? "" : ", ") +
                 program.instructions[indexed(one)].label;
     text.comment(labels + ", as one batched product: " +
-                 titleOf(program, program.instructions[i]));
+                 titleOf(program.instructions[i]));
   }
 
   /// Writes what a program does, for a comment: a direction of a segment, or a
@@ -273,18 +311,15 @@ private:
       text.comment(program + ": updates parameters.");
   }
 
-  /// Returns the operator, its shapes, and for a collective its cause.
-  std::string titleOf(const Program &program,
-                      const Instruction &instruction) const {
+  /// Returns the operator and its shapes; a collective's group instead.
+  std::string titleOf(const Instruction &instruction) const {
     const std::string &label = instruction.label;
     if (const auto *call = std::get_if<KernelCall>(&instruction.what))
       return label + " (" + call->kernel + settingsOf(*call) +
              "): " + shapesOf(instruction);
     if (const auto *call = std::get_if<Collective>(&instruction.what))
       return label + ": " + std::string(wordOf(call->kind)) + " over " +
-             plan.groups[indexed(call->group)].name + ", " +
-             causeOf(*call, program, instruction) + "; " +
-             shapesOf(instruction);
+             plan.groups[indexed(call->group)].name;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
       return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
              std::to_string(transfer->stage) + ", channel " +
@@ -298,8 +333,8 @@ private:
   }
 
   /// \param run  "now", or that on a stream
-  void writeInstruction(const Program &program, const Instruction &instruction,
-                        const std::string &run) {
+  void writeCall(const Program &program, const Instruction &instruction,
+                 const std::string &run) {
     if (std::holds_alternative<KernelCall>(instruction.what)) {
       if (instruction.stream != 0)
         throw SourceError(
@@ -308,9 +343,6 @@ private:
             "; in a program that stands alone kernels are all on " +
             plan.streams.front());
       writeKernel(instruction, program, names, text, needs);
-    } else if (const auto *collective =
-                   std::get_if<Collective>(&instruction.what)) {
-      writeCollective(instruction, *collective, run);
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {
       writeTransfer(instruction, *transfer, run);
@@ -347,51 +379,6 @@ private:
     for (const Tensor &tensor : instruction.outputs)
       results += (results.empty() ? "" : ", ") + names.shape(tensor);
     return line + (line.empty() ? "-> " : " -> ") + results;
-  }
-
-  void writeCollective(const Instruction &instruction, const Collective &call,
-                       const std::string &run) {
-    const Tensor &in = instruction.inputs[0], &out = instruction.outputs[0];
-    const std::string how = call.reduction == Reduction::sum   ? "ncclSum"
-                            : call.reduction == Reduction::max ? "ncclMax"
-                                                               : "ncclAvg";
-    const std::string ranks = ranksText(plan.groups[indexed(call.group)]);
-    std::vector<std::string> arguments = {run,
-                                          shared.groups[indexed(call.group)],
-                                          names.tensor(in), names.tensor(out)};
-    auto addAround = [&](const Tensor &tensor, int dimension,
-                         const std::string &parts) {
-      arguments.push_back(names.elements(tensor, 0, indexed(dimension)));
-      arguments.push_back(names.elements(tensor, indexed(dimension)) + parts);
-    };
-    switch (call.kind) {
-    case CollectiveKind::allReduce:
-      arguments.push_back(names.elements(in));
-      arguments.push_back(how);
-      return text.call("allReduce", arguments);
-    case CollectiveKind::allGather:
-      addAround(in, call.gathered, "");
-      return text.call("allGather", arguments);
-    case CollectiveKind::reduceScatter:
-      addAround(out, call.scattered, "");
-      arguments.push_back(how);
-      return text.call("reduceScatter", arguments);
-    case CollectiveKind::allToAll:
-      addAround(in, call.scattered, " / " + ranks);
-      addAround(out, call.gathered, " / " + ranks);
-      return text.call("allToAll", arguments);
-    }
-  }
-
-  /// Returns how many ranks a group's communicators have: the axis's constant,
-  /// where the group is that of one axis.
-  std::string ranksText(const Group &group) const {
-    const std::size_t ranks = group.communicators.front().size();
-    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
-      if (plan.mesh[a].name == group.name &&
-          indexed(plan.mesh[a].size) == ranks)
-        return shared.dimensions.axis(static_cast<int>(a));
-    return std::to_string(ranks);
   }
 
   void writeTransfer(const Instruction &instruction, const Transfer &transfer,

@@ -67,11 +67,10 @@ inline MatrixShape singleOf(MatrixShape shape) {
   return shape;
 }
 
-/// Returns the product alone, without the sum of an operand.
+/// Returns the shape of the product without the sum of an operand.
 inline MatrixShape withoutSum(MatrixShape shape) {
-  if (shape.sums != OperandSum::none)
-    shape.vectorStep = 0;
   shape.sums = OperandSum::none;
+  shape.vectorStep = 0;
   return shape;
 }
 

@@ -273,6 +273,17 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 2>{{to, alsoTo}}, elements, body);
 }
 
+/// Adds to a sum, or stores the sum's first term.
+/// \param adds  whether `sum` has earlier terms
+template <typename R>
+void accumulate(const Run &now, bool adds, std::int64_t elements,
+                const Tensor &sum, const Tensor &term) {
+  if (adds)
+    ofEach<R>(now, EachSum(), elements, sum, term, sum);
+  else
+    ofEach<R>(now, EachSame(), elements, sum, term);
+}
+
 /// Converts the elements of `from` to the type of `to`, and returns `to`.
 inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
                         std::int64_t elements) {
