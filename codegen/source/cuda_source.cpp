@@ -10,6 +10,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
+#include "codegen/source/tensor_buffers.h"
 #include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
@@ -418,7 +419,8 @@ target_link_libraries(train PRIVATE CUDA::cudart CUDA::cublasLt
 } // namespace
 
 std::vector<ProgramFile> cudaProgram(const Plan &plan) {
-  return ProgramSource(plan).write();
+  const Plan named = withTensorBuffers(plan);
+  return ProgramSource(named).write();
 }
 
 } // namespace mtplan::codegen

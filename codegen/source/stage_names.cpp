@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/source/tensor_buffers.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
@@ -116,11 +117,17 @@ std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {
          stage.buffers[indexed(from.buffer)].offset;
 }
 
+bool StageNames::isPartOf(const Tensor &a, const Tensor &b) const {
+  return overlap(a, b) && (a.buffer == b.buffer ||
+                           !areSameBytes(stage.buffers[indexed(a.buffer)],
+                                         stage.buffers[indexed(b.buffer)]));
+}
+
 bool StageNames::overlap(const Tensor &a, const Tensor &b) const {
-  if (a.buffer == b.buffer)
-    return a.entry == b.entry && a.entryStep == b.entryStep;
   const runtime::Buffer &one = stage.buffers[indexed(a.buffer)],
                         &other = stage.buffers[indexed(b.buffer)];
+  if (areSameBytes(one, other))
+    return a.entry == b.entry && a.entryStep == b.entryStep;
   return one.arena == other.arena && one.offset < endOf(other) &&
          other.offset < endOf(one);
 }

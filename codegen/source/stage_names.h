@@ -71,6 +71,9 @@ public:
                      const runtime::Tensor &to) const;
   /// Whether two tensors may share bytes in a run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
+  /// Whether they may be one tensor, or a part of one, rather than tensors that
+  /// use the same bytes by turns.
+  bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:

@@ -8,6 +8,7 @@
 #include "codegen/source/collective_lines.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
+#include "codegen/source/memory_lines.h"
 #include "codegen/source/parameter_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
@@ -22,26 +23,6 @@ namespace mtplan::codegen {
 using namespace runtime;
 
 namespace {
-
-const char *arenaWord(MemoryClass memoryClass) {
-  switch (memoryClass) {
-  case MemoryClass::parameters:
-    return "kParameters";
-  case MemoryClass::optimizer:
-    return "kOptimizer";
-  case MemoryClass::gradients:
-    return "kGradients";
-  case MemoryClass::activations:
-    return "kActivations";
-  case MemoryClass::workspace:
-    return "kWorkspace";
-  case MemoryClass::host:
-    break;
-  }
-  throw SourceError("an optimizer that is offloaded to the host's memory "
-                    "cannot be written into a program that stands alone yet; "
-                    "plan with --offload none");
-}
 
 class StageSource {
 public:
@@ -63,16 +44,19 @@ public:
     const std::string space = "namespace stage" + std::to_string(number);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters})
       one->line(space + " {");
-    texts.memory.line();
     texts.parameters.line();
-    writeBuffers(texts.memory);
     writeInitialise(plan, stage, names, texts.parameters);
     writeSquares(plan, stage, names, texts.parameters);
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       writeProgram(static_cast<int>(p));
-    writeOpen(texts.memory);
     writeStep();
     writeUpdate();
+    Text open;
+    writeOpen(stage, needs, open);
+    texts.memory.line();
+    writeBuffers(stage, names, {&texts.step, &texts.parameters, &open},
+                 texts.memory);
+    texts.memory.add(open);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters}) {
       one->line();
       one->line("} // " + space);
@@ -116,58 +100,6 @@ private:
     while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
       ++i;
     return i;
-  }
-
-  /// Returns the first tensor of each buffer, whose shape says what it holds.
-  std::vector<const Tensor *> tensorsOfBuffers() const {
-    std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
-    auto see = [&](const Tensor &tensor) {
-      const Tensor *&first = tensors[indexed(tensor.buffer)];
-      if (!first)
-        first = &tensor;
-    };
-    for (const Parameter &parameter : stage.parameters) {
-      for (const Tensor *tensor :
-           {&parameter.value, &parameter.gradient, &parameter.firstMoment,
-            &parameter.secondMoment})
-        see(*tensor);
-      if (parameter.master)
-        see(*parameter.master);
-    }
-    for (const Program &program : stage.programs)
-      for (const Instruction &instruction : program.instructions)
-        for (const auto *some : {&instruction.inputs, &instruction.outputs})
-          for (const Tensor &tensor : *some)
-            see(tensor);
-    return tensors;
-  }
-
-  void writeBuffers(Text &to) const {
-    to.comment("Each buffer has its arena, its offset and its size in bytes. A "
-               "buffer of a repeated layer also has the number of its entries, "
-               "one a layer, and the bytes from one to the next; a buffer with "
-               "several micro-batches in flight, the number of its slots and "
-               "the bytes between these. Shapes are those of one rank.");
-    to.line("namespace buf {");
-    const std::vector<const Tensor *> tensors = tensorsOfBuffers();
-    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
-      const Buffer &one = stage.buffers[b];
-      std::string line =
-          "inline constexpr Buffer " + names.buffer(b) + "{" +
-          arenaWord(stage.arenas[indexed(one.arena)].memoryClass) + ", " +
-          std::to_string(one.offset) + ", " + std::to_string(one.size);
-      if (one.entries > 1 || one.slots > 1)
-        line += ", " + std::to_string(one.entries) + ", " +
-                std::to_string(one.entryStride);
-      if (one.slots > 1)
-        line += ", " + std::to_string(one.slots) + ", " +
-                std::to_string(one.slotStride);
-      line += "};";
-      if (tensors[b])
-        line += " // " + names.shape(*tensors[b]);
-      to.line(line);
-    }
-    to.line("} // namespace buf");
   }
 
   void writeProgram(int which) {
@@ -393,34 +325,6 @@ private:
                "kLine" + std::to_string(ends.first) + "To" +
                    std::to_string(ends.second),
                names.tensor(tensor), names.elements(tensor)});
-  }
-
-  void writeOpen(Text &to) {
-    to.line();
-    to.comment("Allocates the rank's arenas, and has cuBLASLt choose an "
-               "algorithm for each product of the step: it cannot be asked "
-               "while the step is captured.");
-    to.open("inline void open(Rank &rank) {");
-    for (const Arena &arena : stage.arenas)
-      if (arena.size > 0)
-        to.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
-                ", " + std::to_string(arena.size) + ");");
-    if (const std::int64_t bytes = bytesOfInputs(); bytes > 0)
-      to.line("rank.inputs.open(" + std::to_string(bytes) + ");");
-    writeChoices(needs, to);
-    to.close();
-  }
-
-  /// Returns the bytes of the inputs of all micro-batches of a step.
-  std::int64_t bytesOfInputs() const {
-    std::int64_t bytes = 0;
-    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
-      for (const ScheduleEntry &entry : *entries)
-        for (const Instruction &instruction :
-             stage.programs[indexed(entry.program)].instructions)
-          if (std::holds_alternative<Input>(instruction.what))
-            bytes += entry.count * roomFor(instruction.outputs[0]);
-    return bytes;
   }
 
   void writeStep() {

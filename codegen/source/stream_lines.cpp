@@ -117,7 +117,7 @@ std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)
     for (const Tensor &read : late.inputs)
-      if (names.overlap(made, read))
+      if (names.isPartOf(made, read))
         return "It reads " + names.buffer(indexed(read.buffer)) + ".";
   for (const auto *some : {&early.inputs, &early.outputs})
     for (const Tensor &used : *some)
@@ -127,7 +127,7 @@ std::string StreamLines::causeOf(const Instruction &early,
                      ? "It writes over " + names.buffer(indexed(made.buffer)) +
                            "."
                      : names.buffer(indexed(made.buffer)) +
-                           " takes the place of " +
+                           " uses the bytes of " +
                            names.buffer(indexed(used.buffer)) + ".";
   return "";
 }

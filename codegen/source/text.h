@@ -26,6 +26,9 @@ public:
   /// Ends the indentation of a statement without braces.
   void leave() { --depth; }
 
+  /// Appends the lines of another text.
+  void add(const Text &other) { all += other.all; }
+
   const std::string &text() const { return all; }
 
 private:
