@@ -288,9 +288,9 @@ private:
     std::vector<std::string> reports;
     for (const std::string &label : shared.reports)
       reports.push_back(quoted(label));
-    std::vector<int> speakers;
+    std::vector<int> firstRanks;
     for (const Stage &stage : plan.stages)
-      speakers.push_back(stage.ranks.front());
+      firstRanks.push_back(stage.ranks.front());
     text.open("const StepFacts kFacts{");
     text.line(".microBatches = microBatches,");
     text.line(".tokens = " + tokensText() + ",");
@@ -298,7 +298,7 @@ private:
     text.line(".targets = " + targetsText(whole) + ",");
     text.line(".limit = " + dimensions.known("V", limit) + ",");
     text.line(".reports = " + listText(reports) + ",");
-    text.line(".speakers = " + listText(speakers) + ",");
+    text.line(".firstRanks = " + listText(firstRanks) + ",");
     text.line(std::string(".computesInF16 = ") +
               (computesInF16() ? "true" : "false") + "};");
     text.leave();

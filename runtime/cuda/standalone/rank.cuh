@@ -75,7 +75,7 @@ struct Line {
 };
 
 /// The arguments of a kernel over many tensors, in device memory.
-struct Dealt {
+struct DeviceList {
   const void *items = nullptr;
   const Share *shares = nullptr;
   std::int64_t blocks = 0;
@@ -106,15 +106,15 @@ struct Rank {
   std::byte *arenas[kArenas] = {};
   Staging inputs;
   std::vector<Fed> fed;
-  /// `told` is device memory: this rank's sum of squares and reports, then the
-  /// sums of all ranks, then their reports. `heard` is pinned host memory: the
-  /// sums and reports of all ranks.
-  double *told = nullptr, *heard = nullptr;
+  /// `stepSums` is device memory: this rank's sum of squares and reports, then
+  /// the sums of all ranks, then their reports. `hostSums` is pinned host
+  /// memory: the sums and reports of all ranks.
+  double *stepSums = nullptr, *hostSums = nullptr;
   /// The numbers of the step in device memory, and in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< algorithms chosen so far
   std::map<std::string, void *> tables;
-  std::map<std::string, Dealt> dealt;
+  std::map<std::string, DeviceList> lists;
 
   /// Returns the stream on which all runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
@@ -211,16 +211,18 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
 /// Returns the arguments of a kernel over many tensors. The first call for a
 /// layer uploads the tensors that `list` appends.
 template <typename Item, typename List>
-Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
+TensorList<Item> tensorList(const Run &now, const std::string &name,
+                            const List &list) {
   const auto [found, isNew] =
-      now.rank.dealt.try_emplace(name + " " + std::to_string(now.layer));
-  Dealt &there = found->second;
+      now.rank.lists.try_emplace(name + " " + std::to_string(now.layer));
+  DeviceList &there = found->second;
   if (isNew) {
     std::vector<Item> items;
     list(items);
     std::vector<Share> shares;
     for (std::size_t i = 0; i < items.size(); ++i)
-      for (std::int64_t p = 0; p < blocksFor(items[i].elements, kDealt); ++p)
+      for (std::int64_t p = 0; p < blocksFor(items[i].elements, kListPiece);
+           ++p)
         shares.push_back(
             {static_cast<std::int32_t>(i), static_cast<std::int32_t>(p)});
     there.blocks = static_cast<std::int64_t>(shares.size());
@@ -238,9 +240,10 @@ template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {
   const Run now{rank};
-  const Deal<Squared> all = dealt<Squared>(
+  const TensorList<Squared> all = tensorList<Squared>(
       now, name, [&](std::vector<Squared> &to) { list(rank, to); });
-  squareSum<R>(now.stream(), all, reinterpret_cast<DeviceLongSum *>(rank.told),
+  squareSum<R>(now.stream(), all,
+               reinterpret_cast<DeviceLongSum *>(rank.stepSums),
                now.scratch(squareSumScratch(all)));
 }
 
@@ -297,7 +300,7 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
 
 /// Adds a number to report `which` of the step.
 inline void report(const Run &now, int which, const Tensor &from) {
-  const Tensor to{now.rank.told + 2 + which, ElementType::f64};
+  const Tensor to{now.rank.stepSums + 2 + which, ElementType::f64};
   ofEach<double>(now, EachSum(), 1, to, to, from);
 }
 
