@@ -345,13 +345,13 @@ std::string CollectiveLines::causeOf(std::size_t i) const {
   case CollectiveKind::allReduce:
     break;
   case CollectiveKind::allGather:
-    return "each rank has a piece of " + dimensionText(call.gathered) + " of " +
+    return "each rank has a shard of " + dimensionText(call.gathered) + " of " +
            origin;
   case CollectiveKind::reduceScatter:
-    return term + " and needs a piece of " + dimensionText(call.scattered);
+    return term + " and needs a shard of " + dimensionText(call.scattered);
   case CollectiveKind::allToAll:
     return "each rank has a shard of " + dimensionText(call.scattered) +
-           " in whole of " + origin + " and needs one of " +
+           " of " + origin + " and needs one of " +
            dimensionText(call.gathered);
   }
   return term;

@@ -160,9 +160,10 @@ void writeDropout(const KernelWriter &to) {
 
 void writeNorm(const KernelWriter &to) {
   to.needs("norm.cuh");
-  to.call("norm", {to.in(0), to.in(1), to.in(2), to.out(0),
-                   to.rows(to.input(0)), to.width(to.input(0)),
-                   numberText(to.spec.number("epsilon", kEpsilon))});
+  to.call("norm",
+          {to.in(0), to.in(1), to.in(2), to.out(0), to.rows(to.input(0)),
+           to.width(to.input(0)),
+           to.names.real("epsilon", to.spec.number("epsilon", kEpsilon))});
 }
 
 void writeNormGrad(const KernelWriter &to) {
@@ -180,7 +181,7 @@ void writeNormGrad(const KernelWriter &to) {
       to.out(1),
       centred ? to.out(2) : "kNowhere",
       sizes,
-      numberText(to.spec.number("epsilon", kEpsilon)),
+      to.names.real("epsilon", to.spec.number("epsilon", kEpsilon)),
       to.scratch(to.of("normGradScratch") + "(" + sizes + ", " +
                  (centred ? "true" : "false") + ")")};
   if (adds)

@@ -38,12 +38,9 @@ std::string KernelWriter::out(std::size_t i) const {
 }
 
 std::string KernelWriter::masks() const {
-  const std::string copy =
-      program.firstCopy == 0
-          ? "now.layer"
-          : std::to_string(program.firstCopy) + " + now.layer";
   return "Masks(now.rank.numbers, " + quoted(spec.text("mask", "")) + ", " +
-         copy + ", " + numberText(spec.number("rate", 0.0)) + ")";
+         names.layerOf(program.firstCopy) + ", " +
+         names.real("rate", spec.number("rate", 0.0)) + ")";
 }
 
 std::string KernelWriter::adds() const {

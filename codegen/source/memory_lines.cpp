@@ -75,24 +75,6 @@ std::string placeText(const Stage &stage, const Buffer &one) {
   return text + "}";
 }
 
-/// Returns the names that texts have as "buf::name". Fused kernels do not
-/// make all results that the plan has buffers for.
-std::set<std::string> buffersIn(const std::vector<const Text *> &all) {
-  constexpr std::string_view kMark = "buf::";
-  std::set<std::string> found;
-  for (const Text *one : all) {
-    const std::string &words = one->text();
-    for (std::size_t at = words.find(kMark); at != std::string::npos;
-         at = words.find(kMark, at)) {
-      at += kMark.size();
-      const std::size_t end =
-          std::min(words.find_first_of(",;)} ", at), words.size());
-      found.insert(words.substr(at, end - at));
-    }
-  }
-  return found;
-}
-
 /// Returns the bytes of the inputs of all micro-batches of a step.
 std::int64_t bytesOfInputs(const Stage &stage) {
   std::int64_t bytes = 0;
@@ -107,9 +89,30 @@ std::int64_t bytesOfInputs(const Stage &stage) {
 
 } // namespace
 
+std::set<std::string> buffersIn(const Text &text) {
+  constexpr std::string_view kMark = "buf::";
+  std::set<std::string> found;
+  const std::string &words = text.text();
+  for (std::size_t at = words.find(kMark); at != std::string::npos;
+       at = words.find(kMark, at)) {
+    at += kMark.size();
+    const std::size_t end =
+        std::min(words.find_first_of(",;)} ", at), words.size());
+    found.insert(words.substr(at, end - at));
+  }
+  return found;
+}
+
 void writeBuffers(const Stage &stage, const StageNames &names,
                   const std::vector<const Text *> &readers, Text &to) {
-  const std::set<std::string> used = buffersIn(readers);
+  std::set<std::string> used;
+  for (const Text *reader : readers)
+    used.merge(buffersIn(*reader));
+  for (const FirstLayer &one : names.firstLayers())
+    to.line("inline constexpr int " + one.name + " = " +
+            std::to_string(one.layer) + "; // layers before this stage's");
+  if (!names.firstLayers().empty())
+    to.line();
   to.comment("Each buffer has its arena, its offset and its size in bytes. A "
              "buffer of a repeated layer also has the number of its entries, "
              "one a layer, and the bytes from one to the next; a buffer with "

@@ -3,6 +3,8 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_MEMORY_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_MEMORY_LINES_H
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "codegen/source/kernel_lines.h"
@@ -11,6 +13,9 @@
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
+
+/// Returns the names that a text has as "buf::name".
+std::set<std::string> buffersIn(const Text &text);
 
 /// Writes the buffers of a stage that `readers` name.
 /// \throws SourceError if a buffer is in the host's memory

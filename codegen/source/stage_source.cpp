@@ -30,7 +30,8 @@ public:
               const SharedNames &theShared, StageTexts &theTexts)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), texts(theTexts),
-        text(texts.step), names(plan, theStage, shared.dimensions) {
+        text(texts.step),
+        names(plan, theStage, shared.dimensions, shared.settings) {
     addBatches();
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
@@ -175,21 +176,27 @@ private:
     const bool isCollective =
         std::holds_alternative<Collective>(instruction.what);
     const ProductBatch *batch = batchOf(program, i);
-    if (batch)
-      writeBatchTitle(program, *batch, i);
-    else
-      text.comment(titleOf(instruction) +
-                   (isCollective ? ", " + collectives.causeOf(i) + "; " +
-                                       shapesOf(instruction)
-                                 : ""));
+    const bool isFirst = batch && i == indexed(batch->instructions.front());
+    Text call = text.nested();
+    if (isFirst)
+      writeBatchedProduct(program, *batch, names, call, needs);
+    else if (!batch && !isCollective)
+      writeCall(program, instruction, order.runOf(i), call);
+    std::string title = titleOf(instruction, call);
+    if (isFirst)
+      title = labelsOf(program, *batch) + "as one batched product: " + title;
+    else if (batch)
+      title = instruction.label + ": in the batched product above.";
+    else if (isCollective)
+      title += ", " + collectives.causeOf(i) + "; " +
+               shapesOf(instruction.inputs) + " -> " +
+               shapesOf(instruction.outputs);
+    text.comment(title);
     if (!isInGroup)
       order.before(i);
     if (isCollective)
       collectives.write(i);
-    else if (!batch)
-      writeCall(program, instruction, order.runOf(i));
-    else if (i == indexed(batch->instructions.front()))
-      writeBatchedProduct(program, *batch, names, text, needs);
+    text.add(call);
   }
 
   /// Returns the batched product that an instruction is a part of, or null.
@@ -202,20 +209,12 @@ private:
     return nullptr;
   }
 
-  void writeBatchTitle(const Program &program, const ProductBatch &batch,
-                       std::size_t i) {
-    const std::size_t first = indexed(batch.instructions.front());
-    if (i != first) {
-      text.comment(program.instructions[i].label + ": done with " +
-                   program.instructions[first].label + ".");
-      return;
-    }
+  static std::string labelsOf(const Program &program,
+                              const ProductBatch &batch) {
     std::string labels;
     for (const int one : batch.instructions)
-      labels += (labels.empty() ? "" : ", ") +
-                program.instructions[indexed(one)].label;
-    text.comment(labels + ", as one batched product: " +
-                 titleOf(program.instructions[i]));
+      labels += program.instructions[indexed(one)].label + ", ";
+    return labels;
   }
 
   /// Writes what a program does, for a comment: a direction of a segment, or a
@@ -238,17 +237,27 @@ private:
                    "micro-batch now.microBatch.");
     else if (runs(stage.reduce))
       text.comment(program +
-                   ": makes gradients whole after all micro-batches.");
+                   ": reduces gradients over ranks, after all micro-batches.");
     else
       text.comment(program + ": updates parameters.");
   }
 
-  /// Returns the operator and its shapes; a collective's group instead.
-  std::string titleOf(const Instruction &instruction) const {
+  /// Returns the operator and its shapes; for a collective, its group.
+  /// \param written  the call, which names the results that it makes: a fused
+  ///                 kernel makes no values between its operators
+  std::string titleOf(const Instruction &instruction,
+                      const Text &written) const {
     const std::string &label = instruction.label;
-    if (const auto *call = std::get_if<KernelCall>(&instruction.what))
+    if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
+      const std::set<std::string> made = buffersIn(written);
+      std::vector<Tensor> results = instruction.outputs;
+      std::erase_if(results, [&](const Tensor &one) {
+        return !made.contains(names.buffer(indexed(one.buffer)));
+      });
       return label + " (" + call->kernel + settingsOf(*call) +
-             "): " + shapesOf(instruction);
+             "): " + shapesOf(instruction.inputs) +
+             (instruction.inputs.empty() ? "-> " : " -> ") + shapesOf(results);
+    }
     if (const auto *call = std::get_if<Collective>(&instruction.what))
       return label + ": " + std::string(wordOf(call->kind)) + " over " +
              plan.groups[indexed(call->group)].name;
@@ -266,7 +275,7 @@ private:
 
   /// \param run  "now", or that on a stream
   void writeCall(const Program &program, const Instruction &instruction,
-                 const std::string &run) {
+                 const std::string &run, Text &to) {
     if (std::holds_alternative<KernelCall>(instruction.what)) {
       if (instruction.stream != 0)
         throw SourceError(
@@ -274,20 +283,20 @@ private:
             plan.streams[indexed(instruction.stream)] +
             "; in a program that stands alone kernels are all on " +
             plan.streams.front());
-      writeKernel(instruction, program, names, text, needs);
+      writeKernel(instruction, program, names, to, needs);
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {
-      writeTransfer(instruction, *transfer, run);
+      writeTransfer(instruction, *transfer, run, to);
     } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
-      const Tensor &to = instruction.outputs[0];
-      text.call("feed",
-                {run, quoted(input->label), names.tensor(to), names.view(to),
-                 shared.dimensions.known("V", input->limit)});
+      const Tensor &fed = instruction.outputs[0];
+      to.call("feed",
+              {run, quoted(input->label), names.tensor(fed), names.view(fed),
+               shared.dimensions.known("V", input->limit)});
     } else {
       const std::string &label = std::get<Report>(instruction.what).label;
       const auto found = std::ranges::find(shared.reports, label);
-      text.call("report", {run, std::to_string(found - shared.reports.begin()),
-                           names.tensor(instruction.inputs[0])});
+      to.call("report", {run, std::to_string(found - shared.reports.begin()),
+                         names.tensor(instruction.inputs[0])});
     }
   }
 
@@ -297,42 +306,46 @@ private:
       if (setting.name == kThen)
         words += " then " + std::get<std::string>(setting.value);
       else if (setting.name == kBiasGradient)
-        words += ", beside it sum";
+        words += ", with bias gradient";
       else if (setting.name == "equation" || setting.name == "kind")
         words += " " + std::get<std::string>(setting.value);
     return words;
   }
 
-  std::string shapesOf(const Instruction &instruction) const {
+  std::string shapesOf(const std::vector<Tensor> &tensors) const {
     std::string line;
-    for (const Tensor &tensor : instruction.inputs)
+    for (const Tensor &tensor : tensors)
       line += (line.empty() ? "" : ", ") + names.shape(tensor);
-    std::string results;
-    for (const Tensor &tensor : instruction.outputs)
-      results += (results.empty() ? "" : ", ") + names.shape(tensor);
-    return line + (line.empty() ? "-> " : " -> ") + results;
+    return line;
   }
 
   void writeTransfer(const Instruction &instruction, const Transfer &transfer,
-                     const std::string &run) {
+                     const std::string &run, Text &to) {
     const Tensor &tensor =
         transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
     const std::pair<int, int> ends = transfer.sends
                                          ? std::pair(number, transfer.stage)
                                          : std::pair(transfer.stage, number);
-    text.call(transfer.sends ? "send" : "receive",
-              {run,
-               "kLine" + std::to_string(ends.first) + "To" +
-                   std::to_string(ends.second),
-               names.tensor(tensor), names.elements(tensor)});
+    to.call(transfer.sends ? "send" : "receive",
+            {run,
+             "kLine" + std::to_string(ends.first) + "To" +
+                 std::to_string(ends.second),
+             names.tensor(tensor), names.elements(tensor)});
   }
 
   void writeStep() {
     text.line();
-    text.comment("Runs forward and backward of all micro-batches, in the order "
-                 "of the pipeline schedule, then makes gradients whole.");
+    text.comment(
+        "Runs forward and backward of all micro-batches, in the order "
+        "of the pipeline schedule, then reduces gradients over ranks.");
     text.open("void forwardAndBackward(Rank &rank) {");
-    writeSchedule(plan, stage.schedule, functions, text);
+    Text schedule = text.nested();
+    const int inFlight = microBatchesInFlight(stage);
+    writeSchedule(plan, stage.schedule, functions, schedule, inFlight);
+    if (schedule.text().find("inFlight") != std::string::npos)
+      text.line("constexpr int inFlight = " + std::to_string(inFlight) +
+                "; // micro-batches, before the first backward");
+    text.add(schedule);
     if (!overlapped.empty())
       text.line("rank.streams.join(" +
                 listText(std::vector<std::string>(overlapped.begin(),

@@ -88,8 +88,8 @@ void StreamLines::after(std::size_t i) const {
 
 void StreamLines::turnOverlap(bool begins, int microBatches) const {
   if (begins)
-    text.comment("Reduces sums over all micro-batches, beside what follows: "
-                 "runs of other layers do not wait for it.");
+    text.comment("Reduces sums over all micro-batches. The backward pass of "
+                 "other layers overlaps with this.");
   if (microBatches == 1)
     return;
   if (begins)
@@ -118,14 +118,13 @@ std::string StreamLines::causeOf(const Instruction &early,
   for (const Tensor &made : early.outputs)
     for (const Tensor &read : late.inputs)
       if (names.isPartOf(made, read))
-        return "It reads " + names.buffer(indexed(read.buffer)) + ".";
+        return "Reads " + names.buffer(indexed(read.buffer)) + ".";
   for (const auto *some : {&early.inputs, &early.outputs})
     for (const Tensor &used : *some)
       for (const Tensor &made : late.outputs)
         if (names.overlap(used, made))
           return used.buffer == made.buffer
-                     ? "It writes over " + names.buffer(indexed(made.buffer)) +
-                           "."
+                     ? "Overwrites " + names.buffer(indexed(made.buffer)) + "."
                      : names.buffer(indexed(made.buffer)) +
                            " uses the bytes of " +
                            names.buffer(indexed(used.buffer)) + ".";

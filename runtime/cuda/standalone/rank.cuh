@@ -96,7 +96,7 @@ struct Fed {
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
-  std::vector<int> places;           ///< coordinates, by axis of the mesh
+  std::vector<int> sizes, places;    ///< and coordinates, by axis of the mesh
   Streams streams;                   ///< those of the plan
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
@@ -147,6 +147,16 @@ struct Run {
   }
   /// Returns this rank's coordinate on an axis of the mesh.
   int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
+  /// Returns this rank's shard of a dimension that axes shard, major first.
+  Span shard(std::int64_t whole, std::initializer_list<int> axes) const {
+    std::int64_t place = 0, shards = 1;
+    for (const int axis : axes) {
+      const int size = rank.sizes[static_cast<std::size_t>(axis)];
+      place = place * size + at(axis);
+      shards *= size;
+    }
+    return {place * (whole / shards), whole};
+  }
 
   void fork(std::initializer_list<int> others) const {
     rank.streams.fork(others);
