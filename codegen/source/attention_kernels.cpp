@@ -83,7 +83,7 @@ void writeHeads(const KernelWriter &to, std::size_t table) {
       ".keys = " + to.extent(k, 1),
       ".keyHeads = " + headsText(to, k, width, true),
       ".causal = " + boolText(to.spec.integer("causal", 0) != 0),
-      ".scale = " + numberText(to.spec.number("scale", 1.0)),
+      ".scale = " + to.names.real("scale", to.spec.number("scale", 1.0)),
       ".samples = " + to.names.span(q, 0),
       ".positions = " + to.names.span(q, 1),
       ".firstHead = " + (place == "0"

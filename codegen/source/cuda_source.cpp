@@ -10,6 +10,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
+#include "codegen/source/tensor_buffers.h"
 #include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
@@ -65,8 +66,8 @@ const char *const kRule = "//===-----------------------------------------------"
 class ProgramSource {
 public:
   explicit ProgramSource(const Plan &thePlan)
-      : plan(thePlan), traffic(trafficOf(plan)),
-        dimensions(plan), shared{dimensions, {}, {}, {}, {}} {
+      : plan(thePlan), traffic(trafficOf(plan)), dimensions(plan),
+        settings(plan), shared{dimensions, settings, {}, {}, {}, {}} {
     std::set<std::string> taken;
     for (const Group &group : plan.groups)
       shared.groups.push_back("kGroup_" + identifierFor(group.name, taken));
@@ -161,17 +162,25 @@ private:
                "process for each");
     title.line("//        rank by torchrun, mpirun or srun)");
     title.line("//");
-    title.comment("This file is the training step. Start at the end: main() "
-                  "starts the ranks, and runRank() gives the stage's functions "
-                  "to the loop over steps in training.cuh. A stage's "
-                  "forwardAndBackward() is its schedule; it calls a function "
-                  "for each direction of each segment of the model, above it, "
-                  "once for each layer and micro-batch.");
+    title.comment(
+        "This file is the training step. Start at the end: main() "
+        "starts the ranks, and runRank() gives the stage's functions "
+        "to the loop over steps in training.cuh. A stage's "
+        "forwardAndBackward() is its schedule; it calls a function "
+        "for each direction of each segment of the model, above it, "
+        "once for each layer and micro-batch. All of this runs once, while the "
+        "step "
+        "is captured as a CUDA graph: the functions queue kernels and "
+        "collectives, and every step launches the graph, on the step's "
+        "inputs and numbers. So a loop over micro-batches is unrolled in "
+        "the graph, and a condition on now.microBatch is decided once.");
     title.line("//");
     title.comment(
         "`now` is such a call: its rank, its layer and its micro-batch. "
         "now.f32(buf::x, now.layer) is where this layer's entry of buffer x "
-        "lies. now.stream() is the stream that computes; now.on(s) queues on "
+        "lies; tensors that use the same bytes by turns are equal in "
+        "memory.cuh, and layer_input is what the embedding or the layer before "
+        "left. now.stream() is the stream that computes; now.on(s) queues on "
         "another one, and now.wait(s, event) makes it wait. Comments have the "
         "model's operator, then its shapes on one rank: [B/dp, T, C] is a "
         "tensor whose samples are split over the ranks of dp.");
@@ -224,6 +233,9 @@ private:
     constant(text, "int", "L", plan.layers, "layers");
     constant(text, "int", "microBatches", plan.microBatches,
              "micro-batches of a step");
+    for (const NamedSetting &one : settings.all())
+      text.line("inline constexpr double " + one.name + " = " +
+                numberText(one.value) + "; // " + one.meaning);
     text.line();
     text.comment("The mesh: ranks along each axis, major first.");
     std::vector<std::string> axes;
@@ -287,9 +299,9 @@ private:
     std::vector<std::string> reports;
     for (const std::string &label : shared.reports)
       reports.push_back(quoted(label));
-    std::vector<int> speakers;
+    std::vector<int> firstRanks;
     for (const Stage &stage : plan.stages)
-      speakers.push_back(stage.ranks.front());
+      firstRanks.push_back(stage.ranks.front());
     text.open("const StepFacts kFacts{");
     text.line(".microBatches = microBatches,");
     text.line(".tokens = " + tokensText() + ",");
@@ -297,7 +309,7 @@ private:
     text.line(".targets = " + targetsText(whole) + ",");
     text.line(".limit = " + dimensions.known("V", limit) + ",");
     text.line(".reports = " + listText(reports) + ",");
-    text.line(".speakers = " + listText(speakers) + ",");
+    text.line(".firstRanks = " + listText(firstRanks) + ",");
     text.line(std::string(".computesInF16 = ") +
               (computesInF16() ? "true" : "false") + "};");
     text.leave();
@@ -411,6 +423,7 @@ target_link_libraries(train PRIVATE CUDA::cudart CUDA::cublasLt
   const Plan &plan;
   const TrafficByStages traffic;
   const DimensionNames dimensions;
+  const SettingNames settings;
   SharedNames shared;
   StageTexts texts;
 };
@@ -418,7 +431,8 @@ target_link_libraries(train PRIVATE CUDA::cudart CUDA::cublasLt
 } // namespace
 
 std::vector<ProgramFile> cudaProgram(const Plan &plan) {
-  return ProgramSource(plan).write();
+  const Plan named = withTensorBuffers(plan);
+  return ProgramSource(named).write();
 }
 
 } // namespace mtplan::codegen

@@ -349,7 +349,8 @@ void DimensionNames::nameFrom(std::size_t stage, const Instruction &instruction,
   const auto nameVocabulary = [&](const Tensor &tensor, std::size_t d) {
     const std::int64_t size = globalShape({stage, &tensor})[d];
     const bool isPadded = known("V", size) == std::to_string(size);
-    nameAs(tensor, d, isPadded ? "Vp" : "V", "the same, padded");
+    nameAs(tensor, d, isPadded ? "Vp" : "V",
+           isPadded ? "V, padded" : "tokens of the vocabulary");
   };
   const auto last = [](const Tensor &tensor) {
     return tensor.shape.size() - 1;

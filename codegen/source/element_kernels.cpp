@@ -160,9 +160,10 @@ void writeDropout(const KernelWriter &to) {
 
 void writeNorm(const KernelWriter &to) {
   to.needs("norm.cuh");
-  to.call("norm", {to.in(0), to.in(1), to.in(2), to.out(0),
-                   to.rows(to.input(0)), to.width(to.input(0)),
-                   numberText(to.spec.number("epsilon", kEpsilon))});
+  to.call("norm",
+          {to.in(0), to.in(1), to.in(2), to.out(0), to.rows(to.input(0)),
+           to.width(to.input(0)),
+           to.names.real("epsilon", to.spec.number("epsilon", kEpsilon))});
 }
 
 void writeNormGrad(const KernelWriter &to) {
@@ -180,7 +181,7 @@ void writeNormGrad(const KernelWriter &to) {
       to.out(1),
       centred ? to.out(2) : "kNowhere",
       sizes,
-      numberText(to.spec.number("epsilon", kEpsilon)),
+      to.names.real("epsilon", to.spec.number("epsilon", kEpsilon)),
       to.scratch(to.of("normGradScratch") + "(" + sizes + ", " +
                  (centred ? "true" : "false") + ")")};
   if (adds)
@@ -212,18 +213,10 @@ void writeSum(const KernelWriter &to) {
   to.call("sum", arguments);
 }
 
-// Adds to the sum that is there; the first term is stored.
 void writeAccumulate(const KernelWriter &to) {
-  const std::string first = to.firstTerm(" == ", " && ");
-  if (!first.empty()) {
-    to.text.open("if (" + first + ")");
-    writeEach(to, {to.in(0)}, "EachSame()", to.real);
-    to.text.leave();
-    to.text.open("else");
-  }
-  writeEach(to, {to.in(0), to.out(0)}, "EachSum()", to.real);
-  if (!first.empty())
-    to.text.leave();
+  to.text.call(
+      to.of("accumulate"),
+      {"now", to.adds(), to.elements(to.output(0)), to.out(0), to.in(0)});
 }
 
 void writeAdamw(const KernelWriter &to) {

@@ -45,8 +45,7 @@ struct ProductBatch {
   runtime::EvenRuns runs;        ///< bytes from one to the next
 };
 
-/// Whether a program has them as one call: a sum beside a batched product would
-/// need to be added matrix by matrix.
+/// Returns whether one call of cuBLASLt computes them.
 bool isOneCall(const runtime::Program &program, const ProductBatch &batch);
 
 /// Writes the call of a batched product.

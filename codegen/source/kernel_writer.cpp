@@ -38,23 +38,19 @@ std::string KernelWriter::out(std::size_t i) const {
 }
 
 std::string KernelWriter::masks() const {
-  const std::string copy =
-      program.firstCopy == 0
-          ? "now.layer"
-          : std::to_string(program.firstCopy) + " + now.layer";
   return "Masks(now.rank.numbers, " + quoted(spec.text("mask", "")) + ", " +
-         copy + ", " + numberText(spec.number("rate", 0.0)) + ")";
+         names.layerOf(program.firstCopy) + ", " +
+         names.real("rate", spec.number("rate", 0.0)) + ")";
 }
 
-std::string KernelWriter::firstTerm(const char *equal, const char *both) const {
+std::string KernelWriter::adds() const {
   const FirstTerm first = firstTermOf(spec.settings);
   if (first.microBatch == FirstTerm::kNone)
-    return "";
-  std::string batch = "now.microBatch" + (equal + count(first.microBatch));
+    return "true";
+  const std::string isLater = "now.microBatch != " + count(first.microBatch);
   if (first.copy == FirstTerm::kNone)
-    return batch;
-  return batch + both + "now.layer" + equal +
-         count(first.copy - program.firstCopy);
+    return isLater;
+  return isLater + " || now.layer != " + count(first.copy - program.firstCopy);
 }
 
 void KernelWriter::callAs(const std::string &function,

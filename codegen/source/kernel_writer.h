@@ -67,14 +67,9 @@ public:
     return "now.scratch(" + bytes + ")";
   }
   std::string masks() const;
-  /// What is equal, and so on, if a run has the first term of a sum; "" if none
-  /// has: "now.microBatch == 0 && now.layer == 3"
-  std::string firstTerm(const char *equal, const char *both) const;
-  /// Whether a run adds to a sum: "now.microBatch != 0", or "true"
-  std::string adds() const {
-    const std::string later = firstTerm(" != ", " || ");
-    return later.empty() ? "true" : later;
-  }
+  /// Returns whether a run adds to a sum, rather than storing its first term:
+  /// "now.microBatch != 0", or "true".
+  std::string adds() const;
   void needs(const char *header) const {
     wanted.files.insert(std::string("runtime/cuda/device/") + header);
   }

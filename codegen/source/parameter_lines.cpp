@@ -69,10 +69,7 @@ void writeInitialise(const Plan &plan, const Stage &stage,
   for (const Parameter &parameter : stage.parameters)
     all.push_back(&parameter);
   forParameters(plan, all, to, [&](const Parameter &parameter) {
-    const std::string copy =
-        (parameter.firstCopy > 0 ? std::to_string(parameter.firstCopy) + " + "
-                                 : std::string()) +
-        "now.layer";
+    const std::string copy = names.layerOf(parameter.firstCopy);
     auto fill = [&](const Tensor &tensor) {
       to.call("initial", {"now", "how", quoted(parameter.label), copy,
                           quoted(parameter.init), names.tensor(tensor),

@@ -124,14 +124,12 @@ std::vector<std::string> membersOf(const MatrixShape &shape,
     members.push_back(shape.epilogue == Epilogue::gelu
                           ? ".epilogue = Epilogue::gelu"
                           : ".epilogue = Epilogue::geluGrad");
+  if (shape.sums != OperandSum::none)
+    members.push_back(shape.sums == OperandSum::a ? ".sums = OperandSum::a"
+                                                  : ".sums = OperandSum::b");
   if (shape.vectorStep != 0)
     members.push_back(".vectorStep = " + text.vectorStep);
   return members;
-}
-
-std::string sumsText(const MatrixShape &shape) {
-  return shape.sums == OperandSum::a ? ".sums = OperandSum::a"
-                                     : ".sums = OperandSum::b";
 }
 
 /// The members of a shape that a call sets at run time.
@@ -310,7 +308,6 @@ void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
         member = ".adds = " + adds;
   if (whole.shape.sums == OperandSum::none)
     return writeMultiply(to, "multiply", members, operands);
-  members.push_back(sumsText(whole.shape));
   operands.erase(operands.begin() + 2); // there is no bias
   for (const std::string &one :
        {to.in(1), to.out(whole.biasGradient),
@@ -383,8 +380,7 @@ std::optional<FollowedProduct> wholeOf(const Program &program,
 } // namespace
 
 bool isOneCall(const Program &program, const ProductBatch &batch) {
-  const auto whole = wholeOf(program, batch);
-  return whole && whole->shape.sums == OperandSum::none;
+  return wholeOf(program, batch).has_value();
 }
 
 void writeBatchedProduct(const Program &program, const ProductBatch &batch,
@@ -412,16 +408,16 @@ void writeBatchedProduct(const Program &program, const ProductBatch &batch,
   if (shape.biased)
     sizes.vectorStep =
         apartText(names, to.input(2), next.inputs[2], shape.vectorStep);
+  else if (shape.sums != OperandSum::none)
+    sizes.vectorStep =
+        apartText(names, to.output(whole.biasGradient),
+                  next.outputs[whole.biasGradient], shape.vectorStep);
   writeWhole(to, whole, sizes);
 }
 
 void writeChoices(const Needs &needs, Text &text) {
-  for (const auto &[shape, sizes] : needs.products) {
-    std::vector<std::string> members = membersOf(shape, sizes);
-    if (shape.sums != OperandSum::none)
-      members.push_back(sumsText(shape));
-    writeCall("choose", "rank", std::move(members), {}, text);
-  }
+  for (const auto &[shape, sizes] : needs.products)
+    writeCall("choose", "rank", membersOf(shape, sizes), {}, text);
 }
 
 void addProducts(KernelTable &table) {

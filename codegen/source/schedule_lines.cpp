@@ -3,6 +3,7 @@
 #include "codegen/source/schedule_lines.h"
 
 #include <algorithm>
+#include <set>
 
 namespace mtplan::codegen {
 
@@ -31,15 +32,36 @@ int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
   }
 }
 
-/// Returns the end of a loop over micro-batches, counted from the last one
-/// where that is near.
-std::string batchesText(const runtime::Plan &plan, int end) {
-  const int left = plan.microBatches - end;
-  if (left == 0)
-    return "microBatches";
-  return left < end ? "microBatches - " + std::to_string(left)
-                    : std::to_string(end);
-}
+/// Writes numbers of micro-batches.
+struct BatchNumbers {
+  const runtime::Plan &plan;
+  int inFlight = 0;
+
+  /// Returns the begin or the end of a loop, counted from the last micro-batch
+  /// where that is near.
+  /// \param isWarmUp  whether the loop is the schedule's first
+  std::string of(int number, bool isWarmUp) const {
+    const int left = plan.microBatches - number;
+    if (number == 0)
+      return "0";
+    if (left == 0)
+      return "microBatches";
+    if (inFlight > 0 && number == inFlight && (isWarmUp || left != inFlight))
+      return "inFlight";
+    if (inFlight > 0 && left == inFlight)
+      return "microBatches - inFlight";
+    return left < number ? "microBatches - " + std::to_string(left)
+                         : std::to_string(number);
+  }
+
+  /// Returns the micro-batch of a call in a loop.
+  std::string ahead(int number) const {
+    if (number == 0)
+      return "batch";
+    return "batch + " +
+           (number == inFlight ? "inFlight" : std::to_string(number));
+  }
+};
 
 /// Writes the calls of one entry.
 /// \param microBatch  the program's expression for it
@@ -71,6 +93,18 @@ void writeEntry(const runtime::Plan &plan, const ScheduleEntry &entry,
 
 } // namespace
 
+int microBatchesInFlight(const runtime::Stage &stage) {
+  std::set<int> forward;
+  for (const ScheduleEntry &entry : stage.schedule) {
+    const std::string &name =
+        stage.programs[static_cast<std::size_t>(entry.program)].name;
+    if (name.ends_with(".backward"))
+      break;
+    forward.insert(entry.microBatch);
+  }
+  return forward.size() > 1 ? static_cast<int>(forward.size()) : 0;
+}
+
 std::string layersText(const runtime::Plan &plan, int layers) {
   if (layers == plan.layers)
     return "L";
@@ -82,7 +116,9 @@ std::string layersText(const runtime::Plan &plan, int layers) {
 
 void writeSchedule(const runtime::Plan &plan,
                    const std::vector<ScheduleEntry> &schedule,
-                   const std::vector<std::string> &functions, Text &text) {
+                   const std::vector<std::string> &functions, Text &text,
+                   int inFlight) {
+  const BatchNumbers numbers{plan, inFlight};
   auto functionOf = [&](const ScheduleEntry &entry) {
     return functions[static_cast<std::size_t>(entry.program)];
   };
@@ -107,13 +143,12 @@ void writeSchedule(const runtime::Plan &plan,
     for (std::size_t i = at; i < at + length; ++i)
       least = std::min(least, schedule[i].microBatch);
     const auto times = static_cast<int>(covered / length);
-    text.open("for (int batch = " + std::to_string(least) + "; batch < " +
-              batchesText(plan, least + times) + "; ++batch) {");
+    text.open("for (int batch = " + numbers.of(least, false) + "; batch < " +
+              numbers.of(least + times, at == 0) + "; ++batch) {");
     for (std::size_t i = at; i < at + length; ++i) {
       const int ahead = schedule[i].microBatch - least;
       writeEntry(plan, schedule[i], functionOf(schedule[i]),
-                 ahead == 0 ? "batch" : "batch + " + std::to_string(ahead),
-                 text);
+                 numbers.ahead(ahead), text);
     }
     text.close();
     at += covered;

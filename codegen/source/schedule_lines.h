@@ -18,9 +18,16 @@ std::string layersText(const runtime::Plan &plan, int layers);
 /// Writes calls of the programs' functions, with layers and micro-batches as
 /// loops. Entries that repeat, each time a micro-batch later, become one loop.
 /// \param functions  by program
+/// \param inFlight   micro-batches that run forward before the first backward;
+///                   0: no number has that name
 void writeSchedule(const runtime::Plan &plan,
                    const std::vector<runtime::ScheduleEntry> &schedule,
-                   const std::vector<std::string> &functions, Text &text);
+                   const std::vector<std::string> &functions, Text &text,
+                   int inFlight = 0);
+
+/// Returns how many micro-batches run forward before the first backward, where
+/// a loop over micro-batches says so; else 0.
+int microBatchesInFlight(const runtime::Stage &stage);
 
 } // namespace mtplan::codegen
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/source/schedule_lines.h"
+#include "codegen/source/tensor_buffers.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
@@ -44,12 +46,31 @@ std::string grouped(const std::string &expression) {
 }
 
 StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
-                       const DimensionNames &theDimensions)
+                       const DimensionNames &theDimensions,
+                       const SettingNames &theSettings)
     : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
-      dimensions(theDimensions) {
+      dimensions(theDimensions), settings(theSettings) {
   std::set<std::string> taken;
   for (const runtime::Buffer &one : stage.buffers)
     buffers.push_back(identifierFor(one.name, taken));
+  for (const runtime::Program &program : stage.programs)
+    addFirstLayer(program.firstCopy);
+  for (const runtime::Parameter &parameter : stage.parameters)
+    addFirstLayer(parameter.firstCopy);
+}
+
+void StageNames::addFirstLayer(int layer) {
+  if (layer == 0 ||
+      std::ranges::find(starts, layer, &FirstLayer::layer) != starts.end())
+    return;
+  const std::string suffix =
+      starts.empty() ? "" : std::to_string(starts.size() + 1);
+  starts.push_back({"firstLayer" + suffix, layer});
+}
+
+std::string StageNames::layerOf(int firstCopy) const {
+  const auto found = std::ranges::find(starts, firstCopy, &FirstLayer::layer);
+  return found == starts.end() ? "now.layer" : found->name + " + now.layer";
 }
 
 std::string StageNames::axis(int axis) const {
@@ -81,27 +102,39 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
   return productText(factors);
 }
 
-std::string StageNames::reference(const char *how, const Tensor &tensor) const {
+std::string StageNames::reference(const std::string &how,
+                                  const std::string &buffer,
+                                  const Tensor &tensor) const {
+  // A step back begins with the last layer: "L - 1 - now.layer".
+  const int step = tensor.entryStep;
   std::string entry = tensor.entry == 0 ? "" : std::to_string(tensor.entry);
-  if (const int step = tensor.entryStep; step != 0) {
-    const std::string times =
-        step == 1 || step == -1 ? "" : std::to_string(std::abs(step)) + " * ";
-    entry += step < 0        ? (entry.empty() ? "-" : " - ")
-             : entry.empty() ? ""
-                             : " + ";
-    entry += times + "now.layer";
-  }
-  return std::string("now.") + how +
-         "(buf::" + buffers[indexed(tensor.buffer)] +
-         (entry.empty() ? "" : ", ") + entry + ")";
+  if (step == 0 && tensor.entry > 1) // what the last layer left
+    entry = layersText(plan, tensor.entry);
+  if (step == -1)
+    entry = layersText(plan, tensor.entry + 1) + " - 1 - now.layer";
+  else if (step == 1)
+    entry = "now.layer" + (entry.empty() ? "" : " + " + entry);
+  else if (step != 0)
+    entry += (step < 0        ? (entry.empty() ? "-" : " - ")
+              : entry.empty() ? ""
+                              : " + ") +
+             std::to_string(std::abs(step)) + " * now.layer";
+  return "now." + how + "(" + buffer + (entry.empty() ? "" : ", ") + entry +
+         ")";
+}
+
+std::string StageNames::reference(const Tensor &tensor,
+                                  const std::string &buffer) const {
+  return reference(typeText(tensor.type), buffer, tensor);
 }
 
 std::string StageNames::tensor(const Tensor &tensor) const {
-  return reference(std::string(wordOf(tensor.type)).c_str(), tensor);
+  return reference(tensor, "buf::" + buffers[indexed(tensor.buffer)]);
 }
 
 std::string StageNames::integers(const Tensor &tensor) const {
-  return reference("integers", tensor);
+  return reference("integers", "buf::" + buffers[indexed(tensor.buffer)],
+                   tensor);
 }
 
 std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {
@@ -109,11 +142,17 @@ std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {
          stage.buffers[indexed(from.buffer)].offset;
 }
 
+bool StageNames::isPartOf(const Tensor &a, const Tensor &b) const {
+  return overlap(a, b) && (a.buffer == b.buffer ||
+                           !areSameBytes(stage.buffers[indexed(a.buffer)],
+                                         stage.buffers[indexed(b.buffer)]));
+}
+
 bool StageNames::overlap(const Tensor &a, const Tensor &b) const {
-  if (a.buffer == b.buffer)
-    return a.entry == b.entry && a.entryStep == b.entryStep;
   const runtime::Buffer &one = stage.buffers[indexed(a.buffer)],
                         &other = stage.buffers[indexed(b.buffer)];
+  if (areSameBytes(one, other))
+    return a.entry == b.entry && a.entryStep == b.entryStep;
   return one.arena == other.arena && one.offset < endOf(other) &&
          other.offset < endOf(one);
 }
@@ -155,8 +194,14 @@ std::string StageNames::offset(const Tensor &tensor, std::size_t dim) const {
 }
 
 std::string StageNames::span(const Tensor &tensor, std::size_t dim) const {
-  return listText(std::vector<std::string>{
-      offset(tensor, dim), dimensions.global(number, tensor, dim).text});
+  const std::string whole = dimensions.global(number, tensor, dim).text;
+  if (ranksAlong(tensor, dim) == 1)
+    return "{0, " + whole + "}";
+  std::vector<std::string> axes;
+  for (const int axis : tensor.split[dim])
+    if (plan.mesh[indexed(axis)].size > 1)
+      axes.push_back(this->axis(axis));
+  return "now.shard(" + whole + ", " + listText(axes) + ")";
 }
 
 std::string StageNames::view(const Tensor &tensor) const {

@@ -7,20 +7,31 @@
 #include <vector>
 
 #include "codegen/source/dimension_names.h"
+#include "codegen/source/setting_names.h"
 #include "runtime/backend/tensor_view.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
+/// A constant: the number of a stage's first layer in the model.
+struct FirstLayer {
+  std::string name;
+  int layer;
+};
+
 /// Writes the tensors of one stage as expressions of the program.
 class StageNames {
 public:
-  /// \param theDimensions  outlives the object
+  /// \param theDimensions  outlives the object, like theSettings
   StageNames(const runtime::Plan &thePlan, std::size_t theStage,
-             const DimensionNames &theDimensions);
+             const DimensionNames &theDimensions,
+             const SettingNames &theSettings);
 
   /// Returns "now.f32(buf::h_ln_1, now.layer)".
   std::string tensor(const runtime::Tensor &tensor) const;
+  /// Returns the same for another name of the buffer: "now.f32(row.tensor)".
+  std::string reference(const runtime::Tensor &tensor,
+                        const std::string &buffer) const;
   /// Returns the same as a pointer to i32.
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
@@ -40,7 +51,7 @@ public:
   /// Returns where this rank's piece of a dimension begins:
   /// "now.at(kAxis_tp) * (T / tp)".
   std::string offset(const runtime::Tensor &tensor, std::size_t dim) const;
-  /// Returns the piece and the whole: "{now.at(kAxis_tp) * (T / tp), T}".
+  /// Returns this rank's shard: "now.shard(T, {kAxis_tp})", "{0, C}".
   std::string span(const runtime::Tensor &tensor, std::size_t dim) const;
   /// Returns "{f32, {C}, {{0, C}}}".
   std::string view(const runtime::Tensor &tensor) const;
@@ -62,22 +73,39 @@ public:
   /// Returns this rank's place among those that split a dimension.
   std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
+  /// Returns the model's layer of a run: "now.layer", "firstLayer + now.layer".
+  /// \param firstCopy  as of runtime::Program
+  std::string layerOf(int firstCopy) const;
+  const std::vector<FirstLayer> &firstLayers() const { return starts; }
+
+  /// Returns the constant that stands for a setting, or its digits.
+  std::string real(const std::string &setting, double value) const {
+    return settings.of(setting, value);
+  }
+
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
   /// Returns the bytes from one tensor's buffer to another's.
   std::int64_t apart(const runtime::Tensor &from,
                      const runtime::Tensor &to) const;
   /// Whether two tensors may share bytes in a run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
+  /// Whether they may be one tensor, or a part of one, rather than tensors that
+  /// use the same bytes by turns.
+  bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
-  std::string reference(const char *how, const runtime::Tensor &tensor) const;
+  void addFirstLayer(int layer);
+  std::string reference(const std::string &how, const std::string &buffer,
+                        const runtime::Tensor &tensor) const;
 
   const runtime::Plan &plan;
   const std::size_t number;
   const runtime::Stage &stage;
   const DimensionNames &dimensions;
+  const SettingNames &settings;
   std::vector<std::string> buffers;
+  std::vector<FirstLayer> starts;
 };
 
 /// Returns the product of factors, without those that are 1: "B / dp * T".

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/source/collective_lines.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
+#include "codegen/source/memory_lines.h"
 #include "codegen/source/parameter_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
@@ -22,33 +24,14 @@ using namespace runtime;
 
 namespace {
 
-const char *arenaWord(MemoryClass memoryClass) {
-  switch (memoryClass) {
-  case MemoryClass::parameters:
-    return "kParameters";
-  case MemoryClass::optimizer:
-    return "kOptimizer";
-  case MemoryClass::gradients:
-    return "kGradients";
-  case MemoryClass::activations:
-    return "kActivations";
-  case MemoryClass::workspace:
-    return "kWorkspace";
-  case MemoryClass::host:
-    break;
-  }
-  throw SourceError("an optimizer that is offloaded to the host's memory "
-                    "cannot be written into a program that stands alone yet; "
-                    "plan with --offload none");
-}
-
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
               const SharedNames &theShared, StageTexts &theTexts)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), texts(theTexts),
-        text(texts.step), names(plan, theStage, shared.dimensions) {
+        text(texts.step),
+        names(plan, theStage, shared.dimensions, shared.settings) {
     addBatches();
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
@@ -62,16 +45,19 @@ public:
     const std::string space = "namespace stage" + std::to_string(number);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters})
       one->line(space + " {");
-    texts.memory.line();
     texts.parameters.line();
-    writeBuffers(texts.memory);
     writeInitialise(plan, stage, names, texts.parameters);
     writeSquares(plan, stage, names, texts.parameters);
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       writeProgram(static_cast<int>(p));
-    writeOpen(texts.memory);
     writeStep();
     writeUpdate();
+    Text open;
+    writeOpen(stage, needs, open);
+    texts.memory.line();
+    writeBuffers(stage, names, {&texts.step, &texts.parameters, &open},
+                 texts.memory);
+    texts.memory.add(open);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters}) {
       one->line();
       one->line("} // " + space);
@@ -109,56 +95,12 @@ private:
     return i + 1;
   }
 
-  /// Returns the first tensor of each buffer, whose shape says what it holds.
-  std::vector<const Tensor *> tensorsOfBuffers() const {
-    std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
-    auto see = [&](const Tensor &tensor) {
-      const Tensor *&first = tensors[indexed(tensor.buffer)];
-      if (!first)
-        first = &tensor;
-    };
-    for (const Parameter &parameter : stage.parameters) {
-      for (const Tensor *tensor :
-           {&parameter.value, &parameter.gradient, &parameter.firstMoment,
-            &parameter.secondMoment})
-        see(*tensor);
-      if (parameter.master)
-        see(*parameter.master);
-    }
-    for (const Program &program : stage.programs)
-      for (const Instruction &instruction : program.instructions)
-        for (const auto *some : {&instruction.inputs, &instruction.outputs})
-          for (const Tensor &tensor : *some)
-            see(tensor);
-    return tensors;
-  }
-
-  void writeBuffers(Text &to) const {
-    to.comment("Each buffer has its arena, its offset and its size in bytes. A "
-               "buffer of a repeated layer also has the number of its entries, "
-               "one a layer, and the bytes from one to the next; a buffer with "
-               "several micro-batches in flight, the number of its slots and "
-               "the bytes between these. Shapes are those of one rank.");
-    to.line("namespace buf {");
-    const std::vector<const Tensor *> tensors = tensorsOfBuffers();
-    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
-      const Buffer &one = stage.buffers[b];
-      std::string line =
-          "inline constexpr Buffer " + names.buffer(b) + "{" +
-          arenaWord(stage.arenas[indexed(one.arena)].memoryClass) + ", " +
-          std::to_string(one.offset) + ", " + std::to_string(one.size);
-      if (one.entries > 1 || one.slots > 1)
-        line += ", " + std::to_string(one.entries) + ", " +
-                std::to_string(one.entryStride);
-      if (one.slots > 1)
-        line += ", " + std::to_string(one.slots) + ", " +
-                std::to_string(one.slotStride);
-      line += "};";
-      if (tensors[b])
-        line += " // " + names.shape(*tensors[b]);
-      to.line(line);
-    }
-    to.line("} // namespace buf");
+  /// Returns the first instruction from i on that begins such a launch; the
+  /// number of instructions if none does.
+  static std::size_t nextGroup(const Program &program, std::size_t i) {
+    while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
+      ++i;
+    return i;
   }
 
   void writeProgram(int which) {
@@ -168,6 +110,7 @@ private:
     writePurpose(which);
     text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
+    CollectiveLines collectives(plan, program, names, shared, text);
     order.begin();
     bool isOverlapped = false;
     for (std::size_t i = 0; i < program.instructions.size();) {
@@ -180,9 +123,15 @@ private:
       if (end > i + 1) {
         order.before(i);
         updates->writeLaunch(which, i, text, needs.files);
+      } else if (end = endOfGroup(program, i); end > i + 1) {
+        writeInstructions(program, i, end, order, collectives);
+      } else if (end = collectives.endOfTable(i, nextGroup(program, i), false);
+                 end > i) {
+        collectives.writeTable(i, end, false);
+        i = end;
       } else {
-        end = endOfGroup(program, i);
-        writeInstructions(program, i, end, order);
+        end = i + 1;
+        writeInstructions(program, i, end, order, collectives);
       }
       for (; i < end; ++i)
         order.after(i);
@@ -195,31 +144,59 @@ private:
     text.close();
   }
 
+  /// Writes instructions [first, end), which are one launch of NCCL if there
+  /// are several.
   void writeInstructions(const Program &program, std::size_t first,
-                         std::size_t end, const StreamLines &order) {
+                         std::size_t end, const StreamLines &order,
+                         CollectiveLines &collectives) {
     const bool isGroup = end > first + 1;
     if (isGroup) {
-      text.comment("NCCL makes one launch of these " +
-                   std::to_string(end - first) + ": none waits for another.");
+      text.comment("These " + std::to_string(end - first) +
+                   " collectives are one launch of NCCL.");
       order.before(first);
       text.line("groupStart(" + order.runOf(first) + ");");
     }
-    for (std::size_t i = first; i < end; ++i) {
-      const Instruction &instruction = program.instructions[i];
-      const ProductBatch *batch = batchOf(program, i);
-      if (batch)
-        writeBatchTitle(program, *batch, i);
+    for (std::size_t i = first; i < end;) {
+      const std::size_t next =
+          isGroup ? collectives.endOfTable(i, end, true) : i;
+      if (next > i)
+        collectives.writeTable(i, next, true);
       else
-        text.comment(titleOf(program, instruction));
-      if (!isGroup)
-        order.before(i);
-      if (!batch)
-        writeInstruction(program, instruction, order.runOf(i));
-      else if (i == indexed(batch->instructions.front()))
-        writeBatchedProduct(program, *batch, names, text, needs);
+        writeInstruction(program, i, isGroup, order, collectives);
+      i = std::max(next, i + 1);
     }
     if (isGroup)
       text.line("groupEnd(" + order.runOf(first) + ");");
+  }
+
+  void writeInstruction(const Program &program, std::size_t i, bool isInGroup,
+                        const StreamLines &order,
+                        CollectiveLines &collectives) {
+    const Instruction &instruction = program.instructions[i];
+    const bool isCollective =
+        std::holds_alternative<Collective>(instruction.what);
+    const ProductBatch *batch = batchOf(program, i);
+    const bool isFirst = batch && i == indexed(batch->instructions.front());
+    Text call = text.nested();
+    if (isFirst)
+      writeBatchedProduct(program, *batch, names, call, needs);
+    else if (!batch && !isCollective)
+      writeCall(program, instruction, order.runOf(i), call);
+    std::string title = titleOf(instruction, call);
+    if (isFirst)
+      title = labelsOf(program, *batch) + "as one batched product: " + title;
+    else if (batch)
+      title = instruction.label + ": in the batched product above.";
+    else if (isCollective)
+      title += ", " + collectives.causeOf(i) + "; " +
+               shapesOf(instruction.inputs) + " -> " +
+               shapesOf(instruction.outputs);
+    text.comment(title);
+    if (!isInGroup)
+      order.before(i);
+    if (isCollective)
+      collectives.write(i);
+    text.add(call);
   }
 
   /// Returns the batched product that an instruction is a part of, or null.
@@ -232,20 +209,12 @@ private:
     return nullptr;
   }
 
-  void writeBatchTitle(const Program &program, const ProductBatch &batch,
-                       std::size_t i) {
-    const std::size_t first = indexed(batch.instructions.front());
-    if (i != first) {
-      text.comment(program.instructions[i].label + ": done with " +
-                   program.instructions[first].label + ".");
-      return;
-    }
+  static std::string labelsOf(const Program &program,
+                              const ProductBatch &batch) {
     std::string labels;
     for (const int one : batch.instructions)
-      labels += (labels.empty() ? "" : ", ") +
-                program.instructions[indexed(one)].label;
-    text.comment(labels + ", as one batched product: " +
-                 titleOf(program, program.instructions[i]));
+      labels += program.instructions[indexed(one)].label + ", ";
+    return labels;
   }
 
   /// Writes what a program does, for a comment: a direction of a segment, or a
@@ -268,23 +237,30 @@ private:
                    "micro-batch now.microBatch.");
     else if (runs(stage.reduce))
       text.comment(program +
-                   ": makes gradients whole after all micro-batches.");
+                   ": reduces gradients over ranks, after all micro-batches.");
     else
       text.comment(program + ": updates parameters.");
   }
 
-  /// Returns the operator, its shapes, and for a collective its cause.
-  std::string titleOf(const Program &program,
-                      const Instruction &instruction) const {
+  /// Returns the operator and its shapes; for a collective, its group.
+  /// \param written  the call, which names the results that it makes: a fused
+  ///                 kernel makes no values between its operators
+  std::string titleOf(const Instruction &instruction,
+                      const Text &written) const {
     const std::string &label = instruction.label;
-    if (const auto *call = std::get_if<KernelCall>(&instruction.what))
+    if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
+      const std::set<std::string> made = buffersIn(written);
+      std::vector<Tensor> results = instruction.outputs;
+      std::erase_if(results, [&](const Tensor &one) {
+        return !made.contains(names.buffer(indexed(one.buffer)));
+      });
       return label + " (" + call->kernel + settingsOf(*call) +
-             "): " + shapesOf(instruction);
+             "): " + shapesOf(instruction.inputs) +
+             (instruction.inputs.empty() ? "-> " : " -> ") + shapesOf(results);
+    }
     if (const auto *call = std::get_if<Collective>(&instruction.what))
       return label + ": " + std::string(wordOf(call->kind)) + " over " +
-             plan.groups[indexed(call->group)].name + ", " +
-             causeOf(*call, program, instruction) + "; " +
-             shapesOf(instruction);
+             plan.groups[indexed(call->group)].name;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
       return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
              std::to_string(transfer->stage) + ", channel " +
@@ -298,8 +274,8 @@ private:
   }
 
   /// \param run  "now", or that on a stream
-  void writeInstruction(const Program &program, const Instruction &instruction,
-                        const std::string &run) {
+  void writeCall(const Program &program, const Instruction &instruction,
+                 const std::string &run, Text &to) {
     if (std::holds_alternative<KernelCall>(instruction.what)) {
       if (instruction.stream != 0)
         throw SourceError(
@@ -307,23 +283,20 @@ private:
             plan.streams[indexed(instruction.stream)] +
             "; in a program that stands alone kernels are all on " +
             plan.streams.front());
-      writeKernel(instruction, program, names, text, needs);
-    } else if (const auto *collective =
-                   std::get_if<Collective>(&instruction.what)) {
-      writeCollective(instruction, *collective, run);
+      writeKernel(instruction, program, names, to, needs);
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {
-      writeTransfer(instruction, *transfer, run);
+      writeTransfer(instruction, *transfer, run, to);
     } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
-      const Tensor &to = instruction.outputs[0];
-      text.call("feed",
-                {run, quoted(input->label), names.tensor(to), names.view(to),
-                 shared.dimensions.known("V", input->limit)});
+      const Tensor &fed = instruction.outputs[0];
+      to.call("feed",
+              {run, quoted(input->label), names.tensor(fed), names.view(fed),
+               shared.dimensions.known("V", input->limit)});
     } else {
       const std::string &label = std::get<Report>(instruction.what).label;
       const auto found = std::ranges::find(shared.reports, label);
-      text.call("report", {run, std::to_string(found - shared.reports.begin()),
-                           names.tensor(instruction.inputs[0])});
+      to.call("report", {run, std::to_string(found - shared.reports.begin()),
+                         names.tensor(instruction.inputs[0])});
     }
   }
 
@@ -333,115 +306,46 @@ private:
       if (setting.name == kThen)
         words += " then " + std::get<std::string>(setting.value);
       else if (setting.name == kBiasGradient)
-        words += ", beside it sum";
+        words += ", with bias gradient";
       else if (setting.name == "equation" || setting.name == "kind")
         words += " " + std::get<std::string>(setting.value);
     return words;
   }
 
-  std::string shapesOf(const Instruction &instruction) const {
+  std::string shapesOf(const std::vector<Tensor> &tensors) const {
     std::string line;
-    for (const Tensor &tensor : instruction.inputs)
+    for (const Tensor &tensor : tensors)
       line += (line.empty() ? "" : ", ") + names.shape(tensor);
-    std::string results;
-    for (const Tensor &tensor : instruction.outputs)
-      results += (results.empty() ? "" : ", ") + names.shape(tensor);
-    return line + (line.empty() ? "-> " : " -> ") + results;
-  }
-
-  void writeCollective(const Instruction &instruction, const Collective &call,
-                       const std::string &run) {
-    const Tensor &in = instruction.inputs[0], &out = instruction.outputs[0];
-    const std::string how = call.reduction == Reduction::sum   ? "ncclSum"
-                            : call.reduction == Reduction::max ? "ncclMax"
-                                                               : "ncclAvg";
-    const std::string ranks = ranksText(plan.groups[indexed(call.group)]);
-    std::vector<std::string> arguments = {run,
-                                          shared.groups[indexed(call.group)],
-                                          names.tensor(in), names.tensor(out)};
-    auto addAround = [&](const Tensor &tensor, int dimension,
-                         const std::string &parts) {
-      arguments.push_back(names.elements(tensor, 0, indexed(dimension)));
-      arguments.push_back(names.elements(tensor, indexed(dimension)) + parts);
-    };
-    switch (call.kind) {
-    case CollectiveKind::allReduce:
-      arguments.push_back(names.elements(in));
-      arguments.push_back(how);
-      return text.call("allReduce", arguments);
-    case CollectiveKind::allGather:
-      addAround(in, call.gathered, "");
-      return text.call("allGather", arguments);
-    case CollectiveKind::reduceScatter:
-      addAround(out, call.scattered, "");
-      arguments.push_back(how);
-      return text.call("reduceScatter", arguments);
-    case CollectiveKind::allToAll:
-      addAround(in, call.scattered, " / " + ranks);
-      addAround(out, call.gathered, " / " + ranks);
-      return text.call("allToAll", arguments);
-    }
-  }
-
-  /// Returns how many ranks a group's communicators have: the axis's constant,
-  /// where the group is that of one axis.
-  std::string ranksText(const Group &group) const {
-    const std::size_t ranks = group.communicators.front().size();
-    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
-      if (plan.mesh[a].name == group.name &&
-          indexed(plan.mesh[a].size) == ranks)
-        return shared.dimensions.axis(static_cast<int>(a));
-    return std::to_string(ranks);
+    return line;
   }
 
   void writeTransfer(const Instruction &instruction, const Transfer &transfer,
-                     const std::string &run) {
+                     const std::string &run, Text &to) {
     const Tensor &tensor =
         transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
     const std::pair<int, int> ends = transfer.sends
                                          ? std::pair(number, transfer.stage)
                                          : std::pair(transfer.stage, number);
-    text.call(transfer.sends ? "send" : "receive",
-              {run,
-               "kLine" + std::to_string(ends.first) + "To" +
-                   std::to_string(ends.second),
-               names.tensor(tensor), names.elements(tensor)});
-  }
-
-  void writeOpen(Text &to) {
-    to.line();
-    to.comment("Allocates the rank's arenas, and has cuBLASLt choose an "
-               "algorithm for each product of the step: it cannot be asked "
-               "while the step is captured.");
-    to.open("inline void open(Rank &rank) {");
-    for (const Arena &arena : stage.arenas)
-      if (arena.size > 0)
-        to.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
-                ", " + std::to_string(arena.size) + ");");
-    if (const std::int64_t bytes = bytesOfInputs(); bytes > 0)
-      to.line("rank.inputs.open(" + std::to_string(bytes) + ");");
-    writeChoices(needs, to);
-    to.close();
-  }
-
-  /// Returns the bytes of the inputs of all micro-batches of a step.
-  std::int64_t bytesOfInputs() const {
-    std::int64_t bytes = 0;
-    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
-      for (const ScheduleEntry &entry : *entries)
-        for (const Instruction &instruction :
-             stage.programs[indexed(entry.program)].instructions)
-          if (std::holds_alternative<Input>(instruction.what))
-            bytes += entry.count * roomFor(instruction.outputs[0]);
-    return bytes;
+    to.call(transfer.sends ? "send" : "receive",
+            {run,
+             "kLine" + std::to_string(ends.first) + "To" +
+                 std::to_string(ends.second),
+             names.tensor(tensor), names.elements(tensor)});
   }
 
   void writeStep() {
     text.line();
-    text.comment("Runs forward and backward of all micro-batches, in the order "
-                 "of the pipeline schedule, then makes gradients whole.");
+    text.comment(
+        "Runs forward and backward of all micro-batches, in the order "
+        "of the pipeline schedule, then reduces gradients over ranks.");
     text.open("void forwardAndBackward(Rank &rank) {");
-    writeSchedule(plan, stage.schedule, functions, text);
+    Text schedule = text.nested();
+    const int inFlight = microBatchesInFlight(stage);
+    writeSchedule(plan, stage.schedule, functions, schedule, inFlight);
+    if (schedule.text().find("inFlight") != std::string::npos)
+      text.line("constexpr int inFlight = " + std::to_string(inFlight) +
+                "; // micro-batches, before the first backward");
+    text.add(schedule);
     if (!overlapped.empty())
       text.line("rank.streams.join(" +
                 listText(std::vector<std::string>(overlapped.begin(),

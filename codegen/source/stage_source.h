@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/source/dimension_names.h"
+#include "codegen/source/setting_names.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan.h"
 
@@ -17,6 +18,7 @@ namespace mtplan::codegen {
 /// Names that all stages share.
 struct SharedNames {
   const DimensionNames &dimensions;
+  const SettingNames &settings;
   std::vector<std::string> groups, streams; ///< constants of the program
   std::map<std::pair<int, int>, int> lines; ///< by stages, from and to
   std::vector<std::string> reports;         ///< labels

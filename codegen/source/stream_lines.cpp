@@ -88,8 +88,8 @@ void StreamLines::after(std::size_t i) const {
 
 void StreamLines::turnOverlap(bool begins, int microBatches) const {
   if (begins)
-    text.comment("Reduces sums over all micro-batches, beside what follows: "
-                 "runs of other layers do not wait for it.");
+    text.comment("Reduces sums over all micro-batches. The backward pass of "
+                 "other layers overlaps with this.");
   if (microBatches == 1)
     return;
   if (begins)
@@ -117,68 +117,18 @@ std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)
     for (const Tensor &read : late.inputs)
-      if (names.overlap(made, read))
-        return "It reads " + names.buffer(indexed(read.buffer)) + ".";
+      if (names.isPartOf(made, read))
+        return "Reads " + names.buffer(indexed(read.buffer)) + ".";
   for (const auto *some : {&early.inputs, &early.outputs})
     for (const Tensor &used : *some)
       for (const Tensor &made : late.outputs)
         if (names.overlap(used, made))
           return used.buffer == made.buffer
-                     ? "It writes over " + names.buffer(indexed(made.buffer)) +
-                           "."
+                     ? "Overwrites " + names.buffer(indexed(made.buffer)) + "."
                      : names.buffer(indexed(made.buffer)) +
-                           " takes the place of " +
+                           " uses the bytes of " +
                            names.buffer(indexed(used.buffer)) + ".";
   return "";
-}
-
-using namespace runtime;
-
-namespace {
-
-// Returns the operator that made a collective's operand.
-std::string originOf(const Program &program, const Instruction &instruction) {
-  const Instruction *last = nullptr;
-  for (const Instruction &early : program.instructions) {
-    if (&early == &instruction)
-      break;
-    for (const Tensor &tensor : early.outputs)
-      if (tensor.buffer == instruction.inputs[0].buffer)
-        last = &early;
-  }
-  if (!last)
-    return "what earlier programs left";
-  const auto *call = std::get_if<KernelCall>(&last->what);
-  return last->label + (call ? " (" + call->kernel + ")" : "");
-}
-
-} // namespace
-
-std::string causeOf(const Collective &call, const Program &program,
-                    const Instruction &instruction) {
-  const std::string origin = originOf(program, instruction);
-  auto dimension = [](int which) {
-    return "dimension " + std::to_string(which);
-  };
-  std::string term =
-      std::string("each rank has a ") +
-      (call.reduction == Reduction::max ? "maximum in "
-                                        : "term of the sum in ") +
-      origin;
-  switch (call.kind) {
-  case CollectiveKind::allReduce:
-    break;
-  case CollectiveKind::allGather:
-    return "each rank has a piece of " + dimension(call.gathered) + " of " +
-           origin;
-  case CollectiveKind::reduceScatter:
-    return term + " and needs a piece of " + dimension(call.scattered);
-  case CollectiveKind::allToAll:
-    return "each rank has a piece of " + dimension(call.scattered) +
-           " in whole of " + origin + " and needs one of " +
-           dimension(call.gathered);
-  }
-  return term;
 }
 
 } // namespace mtplan::codegen

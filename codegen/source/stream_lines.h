@@ -49,12 +49,6 @@ private:
   std::vector<std::string> events; ///< by instruction; "": nobody waits
 };
 
-/// "each rank has a term of the sum in h.*.attn.proj (einsum)"
-/// \param instruction  of the program, whose call it is
-std::string causeOf(const runtime::Collective &call,
-                    const runtime::Program &program,
-                    const runtime::Instruction &instruction);
-
 } // namespace mtplan::codegen
 
 #endif // MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H

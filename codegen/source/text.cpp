@@ -78,21 +78,29 @@ void Text::comment(const std::string &words) {
 
 namespace {
 
-/// Appends the parts of an argument that may stand on lines of their own: each
-/// but the last ends in a comma; none is cut within a string, or within more
-/// than `deepest` braces and parentheses.
-void addParts(const std::string &argument, int deepest,
-              std::vector<std::string> &parts) {
+/// Where an argument may be cut: within at most so many parentheses and braces,
+/// of which at most so many are braces.
+struct Cuts {
+  int deepest, braces;
+};
+
+/// Returns the parts of an argument that may stand on lines of their own: each
+/// but the last ends in a comma, and none is cut within a string.
+std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
+  std::vector<std::string> parts;
   std::string part;
   bool isString = false;
-  int depth = 0;
+  int depth = 0, braces = 0;
   for (std::size_t i = 0; i < argument.size(); ++i) {
     const char c = argument[i];
     if (c == '"' && (i == 0 || argument[i - 1] != '\\'))
       isString = !isString;
-    if (!isString)
+    if (!isString) {
+      braces += (c == '{') - (c == '}');
       depth += (c == '{' || c == '(') - (c == '}' || c == ')');
-    if (c == ' ' && !isString && depth <= deepest && part.ends_with(',')) {
+    }
+    if (c == ' ' && !isString && depth <= cuts.deepest &&
+        braces <= cuts.braces && part.ends_with(',')) {
       parts.push_back(part);
       part.clear();
       continue;
@@ -100,6 +108,43 @@ void addParts(const std::string &argument, int deepest,
     part += c;
   }
   parts.push_back(part);
+  return parts;
+}
+
+/// A list in braces is a shape or a place: it is cut last.
+constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
+
+/// Returns the parts of an argument, cut no more than the width demands.
+std::vector<std::string> partsOf(const std::string &argument,
+                                 std::size_t width) {
+  std::vector<std::string> parts;
+  for (const Cuts cuts : kCuts) {
+    parts = partsOf(argument, cuts);
+    if (std::ranges::all_of(parts, [&](const std::string &part) {
+          return part.size() <= width;
+        }))
+      break;
+  }
+  return parts;
+}
+
+/// Returns whether no list in braces needs to be cut.
+bool fitWithoutLists(const std::vector<std::string> &arguments,
+                     std::size_t width) {
+  return std::ranges::all_of(arguments, [&](const std::string &argument) {
+    return std::ranges::all_of(
+        partsOf(argument, Cuts{3, 0}),
+        [&](const std::string &part) { return part.size() <= width; });
+  });
+}
+
+/// Returns arguments with what follows each.
+std::vector<std::string> withEnds(const std::vector<std::string> &arguments,
+                                  const std::string &tail) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    all.push_back(arguments[i] + (i + 1 == arguments.size() ? tail : ","));
+  return all;
 }
 
 } // namespace
@@ -107,55 +152,42 @@ void addParts(const std::string &argument, int deepest,
 void Text::call(const std::string &head,
                 const std::vector<std::string> &arguments,
                 const std::string &tail) {
-  std::string row = head.ends_with('{') ? head : head + "(";
-  // Under the first argument, unless that leaves no room.
-  std::size_t under = row.size();
+  const std::string start = head.ends_with('{') ? head : head + "(";
+  const std::vector<std::string> words = withEnds(arguments, tail);
+  // Under the first argument, unless that leaves too little room.
+  constexpr std::size_t kIndent = 4;
+  const std::size_t own = 2 * depth;
+  const bool isAligned =
+      own + start.size() <= kColumns / 2 &&
+      (fitWithoutLists(words, kColumns - own - start.size()) ||
+       !fitWithoutLists(words, kColumns - own - kIndent));
+  const std::size_t under = isAligned ? start.size() : kIndent;
+  std::string row = start;
   bool isEmpty = true;
-  auto nextRow = [&] {
+  const auto nextRow = [&] {
     line(row);
     row = std::string(under, ' ');
     isEmpty = true;
   };
-  if (2 * depth + row.size() > kColumns / 2) {
-    under = 4;
+  if (!isAligned && !words.empty())
     nextRow();
-  }
-  auto fits = [&](const std::string &words) {
-    return 2 * depth + row.size() + (isEmpty ? 0 : 1) + words.size() <=
-           kColumns;
+  const auto fits = [&](const std::string &one) {
+    return own + row.size() + (isEmpty ? 0 : 1) + one.size() <= kColumns;
   };
-  auto add = [&](const std::string &words) {
-    if (!isEmpty && !fits(words))
-      nextRow();
-    row += (isEmpty ? "" : " ") + words;
-    isEmpty = false;
-  };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string argument =
-        arguments[i] + (i + 1 == arguments.size() ? tail : ",");
+  for (const std::string &argument : words) {
     if (!isEmpty && !fits(argument))
       nextRow();
-    if (fits(argument)) {
-      add(argument);
-      continue;
+    const std::vector<std::string> parts =
+        fits(argument) ? std::vector<std::string>{argument}
+                       : partsOf(argument, kColumns - own - under);
+    for (const std::string &part : parts) {
+      if (!isEmpty && !fits(part))
+        nextRow();
+      row += (isEmpty ? "" : " ") + part;
+      isEmpty = false;
     }
-    std::vector<std::string> parts;
-    const auto isTooLong = [&](const std::string &part) {
-      return 2 * depth + under + part.size() > kColumns;
-    };
-    constexpr int kDeepest = 3;
-    for (int deepest = 1; deepest <= kDeepest; ++deepest) {
-      parts.clear();
-      addParts(argument, deepest, parts);
-      if (std::ranges::none_of(parts, isTooLong))
-        break;
-    }
-    for (const std::string &part : parts)
-      add(part);
   }
-  if (arguments.empty())
-    row += tail;
-  line(row);
+  line(words.empty() ? row + tail : row);
 }
 
 void Text::open(const std::string &words) {

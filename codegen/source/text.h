@@ -26,6 +26,15 @@ public:
   /// Ends the indentation of a statement without braces.
   void leave() { --depth; }
 
+  /// Returns an empty text whose lines are indented like the next one here.
+  Text nested() const {
+    Text text;
+    text.depth = depth;
+    return text;
+  }
+  /// Appends the lines of another text.
+  void add(const Text &other) { all += other.all; }
+
   const std::string &text() const { return all; }
 
 private:

@@ -126,7 +126,7 @@ void UpdateLines::writeLaunch(int program, std::size_t i, Text &text,
   text.close("};");
   text.call(launch->isDouble ? "adamw<double>" : "adamw<float>",
             {"now.stream()",
-             "dealt<Updated>(now, " + quoted(launch->list) + ", list)",
+             "tensorList<Updated>(now, " + quoted(launch->list) + ", list)",
              "now.rank.numbers"});
   if (!launch->ofAllCopies)
     text.close();

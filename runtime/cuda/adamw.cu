@@ -11,20 +11,21 @@ namespace {
 
 /// The arguments of a kernel over many tensors (elements.cuh), in device
 /// memory.
-template <typename Item> class Dealt {
+template <typename Item> class DeviceList {
 public:
-  Dealt(const Context &context, const std::vector<Item> &tensors)
+  DeviceList(const Context &context, const std::vector<Item> &tensors)
       : items(uploaded(context, tensors)) {
     std::vector<Share> all;
     for (std::size_t t = 0; t < tensors.size(); ++t)
-      for (std::int64_t p = 0; p < blocksFor(tensors[t].elements, kDealt); ++p)
+      for (std::int64_t p = 0; p < blocksFor(tensors[t].elements, kListPiece);
+           ++p)
         all.push_back(
             {static_cast<std::int32_t>(t), static_cast<std::int32_t>(p)});
     blocks = static_cast<std::int64_t>(all.size());
     shares = uploaded(context, all);
   }
 
-  Deal<Item> get() const {
+  TensorList<Item> get() const {
     return {reinterpret_cast<const Item *>(items.get()),
             reinterpret_cast<const Share *>(shares.get()), blocks};
   }
@@ -62,19 +63,19 @@ template <typename R> class SquareSumOfMany final : public Kernel {
 public:
   SquareSumOfMany(const std::vector<Squared> &tensors, void *theSum,
                   SharedContext theContext)
-      : context(std::move(theContext)), dealt(*context, tensors),
+      : context(std::move(theContext)), list(*context, tensors),
         sum(static_cast<DeviceLongSum *>(theSum)) {
-    context->reserve(squareSumScratch(dealt.get()));
+    context->reserve(squareSumScratch(list.get()));
   }
 
   void run(const Invocation & /*call*/) override {
-    squareSum<R>(context->stream().get(), dealt.get(), sum,
+    squareSum<R>(context->stream().get(), list.get(), sum,
                  context->shared<void>());
   }
 
 private:
   const SharedContext context;
-  const Dealt<Squared> dealt;
+  const DeviceList<Squared> list;
   DeviceLongSum *const sum;
 };
 
@@ -107,15 +108,15 @@ private:
 template <typename R> class AdamwOfMany final : public Kernel {
 public:
   AdamwOfMany(const std::vector<Updated> &parameters, SharedContext theContext)
-      : context(std::move(theContext)), dealt(*context, parameters) {}
+      : context(std::move(theContext)), list(*context, parameters) {}
 
   void run(const Invocation &call) override {
-    adamw<R>(context->stream().get(), dealt.get(), call.step);
+    adamw<R>(context->stream().get(), list.get(), call.step);
   }
 
 private:
   const SharedContext context;
-  const Dealt<Updated> dealt;
+  const DeviceList<Updated> list;
 };
 
 /// Returns whether the squares are computed in double precision. The operand

@@ -122,7 +122,7 @@ __global__ void updateOne(Updated one, const StepNumbers *step) {
 
 /// Updates many parameters. A block processes a piece of one parameter.
 template <typename R>
-__global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
+__global__ void updateMany(TensorList<Updated> all, const StepNumbers *step) {
   __shared__ AdamwNumbers<R> numbers;
   const Share share = all.shares[blockIdx.x];
   const Updated one = all.items[share.tensor];
@@ -148,9 +148,9 @@ void adamw(cudaStream_t stream, const Operand &gradient,
 
 /// Queues the update of many parameters.
 template <typename R>
-void adamw(cudaStream_t stream, const Deal<Updated> &all,
+void adamw(cudaStream_t stream, const TensorList<Updated> &all,
            const StepNumbers *step) {
-  launch(stream, {all.blocks, 1, kDealThreads}, updateMany<R>, all, step);
+  launch(stream, {all.blocks, 1, kListThreads}, updateMany<R>, all, step);
 }
 
 } // namespace mtplan::runtime::cuda

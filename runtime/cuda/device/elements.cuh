@@ -278,26 +278,26 @@ struct Share {
 
 /// The tensors of a kernel, and the work of each block.
 /// \tparam Item describes a tensor and has a member `elements`
-template <typename Item> struct Deal {
+template <typename Item> struct TensorList {
   const Item *items;
   const Share *shares; ///< by block
   std::int64_t blocks;
 };
 
 /// Threads per block, and packs per thread.
-inline constexpr unsigned kDealThreads = 256;
-inline constexpr std::int64_t kDealPacks = 8;
+inline constexpr unsigned kListThreads = 256;
+inline constexpr std::int64_t kListPacks = 8;
 /// Elements per piece; the last piece of a tensor may have fewer.
-inline constexpr std::int64_t kDealt = kDealThreads * kDealPacks * kPack;
+inline constexpr std::int64_t kListPiece = kListThreads * kListPacks * kPack;
 
 /// Calls `use(first, count)` for this thread's packs of a piece.
 template <typename Use>
 __device__ void packsOfPiece(std::int64_t piece, std::int64_t elements,
                              Use use) {
-  for (std::int64_t pack = 0; pack < kDealPacks; ++pack) {
+  for (std::int64_t pack = 0; pack < kListPacks; ++pack) {
     const std::int64_t first =
-        piece * kDealt +
-        (pack * kDealThreads + std::int64_t{threadIdx.x}) * kPack;
+        piece * kListPiece +
+        (pack * kListThreads + std::int64_t{threadIdx.x}) * kPack;
     if (first >= elements)
       break;
     use(first, packAt(first, elements));

@@ -184,10 +184,10 @@ void sum(cudaStream_t stream, const Operand &from, const Result &to,
 /// Adds the sums of all threads in a binary tree. The result is valid on thread
 /// 0.
 inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
-  __shared__ DeviceLongSum threads[kDealThreads];
+  __shared__ DeviceLongSum threads[kListThreads];
   threads[threadIdx.x] = mine;
   __syncthreads();
-  for (unsigned apart = kDealThreads / 2; apart > 0; apart /= 2) {
+  for (unsigned apart = kListThreads / 2; apart > 0; apart /= 2) {
     if (threadIdx.x < apart)
       threads[threadIdx.x].add(threads[threadIdx.x + apart]);
     __syncthreads();
@@ -225,7 +225,7 @@ __global__ void sumSquares(Squared one, DeviceLongSum *parts) {
 
 /// Sums the squares of each piece of many tensors. A block processes a piece.
 template <typename R>
-__global__ void sumManySquares(Deal<Squared> all, DeviceLongSum *parts) {
+__global__ void sumManySquares(TensorList<Squared> all, DeviceLongSum *parts) {
   const Share share = all.shares[blockIdx.x];
   const DeviceLongSum sum = squaresOf<R>(all.items[share.tensor], share.piece);
   if (threadIdx.x == 0)
@@ -238,7 +238,7 @@ template <typename Partial>
 __global__ void addParts(const Partial *parts, std::int64_t count,
                          Partial *to) {
   Partial sum{0.0, 0.0};
-  for (std::int64_t i = threadIdx.x; i < count; i += kDealThreads)
+  for (std::int64_t i = threadIdx.x; i < count; i += kListThreads)
     sum.add(parts[i]);
   sum = longSumOverBlock(sum);
   if (threadIdx.x == 0)
@@ -247,10 +247,10 @@ __global__ void addParts(const Partial *parts, std::int64_t count,
 
 /// Return the scratch memory of squareSum in bytes.
 inline std::size_t squareSumScratch(std::int64_t elements) {
-  return static_cast<std::size_t>(blocksFor(elements, kDealt)) *
+  return static_cast<std::size_t>(blocksFor(elements, kListPiece)) *
          sizeof(DeviceLongSum);
 }
-inline std::size_t squareSumScratch(const Deal<Squared> &all) {
+inline std::size_t squareSumScratch(const TensorList<Squared> &all) {
   return static_cast<std::size_t>(all.blocks) * sizeof(DeviceLongSum);
 }
 
@@ -258,21 +258,21 @@ inline std::size_t squareSumScratch(const Deal<Squared> &all) {
 template <typename R>
 void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
                std::int64_t elements, void *scratch) {
-  const std::int64_t blocks = blocksFor(elements, kDealt);
+  const std::int64_t blocks = blocksFor(elements, kListPiece);
   auto *parts = static_cast<DeviceLongSum *>(scratch);
-  launch(stream, {blocks, 1, kDealThreads}, sumSquares<R>,
+  launch(stream, {blocks, 1, kListThreads}, sumSquares<R>,
          Squared{from, elements}, parts);
-  launch(stream, {1, 1, kDealThreads}, addParts<DeviceLongSum>,
+  launch(stream, {1, 1, kListThreads}, addParts<DeviceLongSum>,
          static_cast<const DeviceLongSum *>(parts), blocks, to);
 }
 
 /// Queues the addition of the squares of many tensors to `to`.
 template <typename R>
-void squareSum(cudaStream_t stream, const Deal<Squared> &all, DeviceLongSum *to,
-               void *scratch) {
+void squareSum(cudaStream_t stream, const TensorList<Squared> &all,
+               DeviceLongSum *to, void *scratch) {
   auto *parts = static_cast<DeviceLongSum *>(scratch);
-  launch(stream, {all.blocks, 1, kDealThreads}, sumManySquares<R>, all, parts);
-  launch(stream, {1, 1, kDealThreads}, addParts<DeviceLongSum>,
+  launch(stream, {all.blocks, 1, kListThreads}, sumManySquares<R>, all, parts);
+  launch(stream, {1, 1, kListThreads}, addParts<DeviceLongSum>,
          static_cast<const DeviceLongSum *>(parts), all.blocks, to);
 }
 

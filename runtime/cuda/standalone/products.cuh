@@ -67,20 +67,44 @@ inline MatrixShape singleOf(MatrixShape shape) {
   return shape;
 }
 
+/// Returns the shape of the product without the sum of an operand.
+inline MatrixShape withoutSum(MatrixShape shape) {
+  shape.sums = OperandSum::none;
+  shape.vectorStep = 0;
+  return shape;
+}
+
+/// Returns how many sums of an operand one matrix has.
+inline std::int64_t sumsOf(const MatrixShape &shape) {
+  return shape.sums == OperandSum::a ? shape.m : shape.n;
+}
+
+/// Returns the shape with which cuBLASLt computes a product and an operand's
+/// sum. Sums to accumulate are written to scratch memory, one after the other.
+inline MatrixShape withStoredSum(MatrixShape shape) {
+  if (shape.adds && shape.batches > 1)
+    shape.vectorStep =
+        static_cast<std::int64_t>(roundedUp(
+            static_cast<std::size_t>(sumsOf(shape) * bytesOf(shape.result)))) /
+        bytesOf(shape.result);
+  return shape;
+}
+
 /// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
 /// need for a shape. This must happen before the step is captured: cuBLASLt
 /// does not document the choice during a capture, and in CUDA 13.3 it failed.
-inline void choose(Rank &rank, MatrixShape shape) {
+inline void choose(Rank &rank, const MatrixShape &shape) {
+  if (shape.sums != OperandSum::none) {
+    if (!rank.products->find(withStoredSum(shape)))
+      choose(rank, withoutSum(shape));
+    return;
+  }
   if (rank.products->find(shape))
     return;
-  if (shape.sums != OperandSum::none) {
-    shape.sums = OperandSum::none;
-    choose(rank, shape);
-  } else if (isSpread(shape)) {
+  if (isSpread(shape))
     choose(rank, singleOf(shape));
-  } else {
+  else
     rank.products->find(bareOf(shape));
-  }
 }
 
 /// Does the same as `multiply` if cuBLASLt has only the bare product. The
@@ -144,28 +168,42 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
 /// Computes c = a b, and sums one operand over k into `gradient` (a bias
 /// gradient). Accumulates both if shape.adds. Uses one kernel for both if
 /// cuBLASLt has an algorithm.
-/// \param summed  the operand to sum, [samples, rows, columns]
+/// \param summed  the operand to sum, of the first matrix, [samples, rows,
+/// columns]
 template <typename R>
-void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
+void multiplyAndSum(const Run &now, const MatrixShape &shape, const void *a,
                     const void *b, void *c, const Tensor &summed,
                     const Tensor &gradient, const ColumnSizes &sizes) {
-  const MatrixProduct *both = now.rank.products->find(shape);
+  const auto ofMatrix = [](const Tensor &first, std::int64_t step,
+                           std::int64_t i) {
+    return Tensor{plus(first.data, i * step, first.type), first.type};
+  };
+  const MatrixShape whole = withStoredSum(shape);
+  const MatrixProduct *both = now.rank.products->find(whole);
   if (!both) {
-    shape.sums = OperandSum::none;
-    multiply(now, shape, a, b, nullptr, c);
-    sum<R>(now.stream(), summed, gradient, sizes,
-           now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
+    multiply(now, withoutSum(shape), a, b, nullptr, c);
+    const std::int64_t step =
+        shape.sums == OperandSum::a ? shape.a.batch : shape.b.batch;
+    for (std::int64_t i = 0; i < shape.batches; ++i)
+      sum<R>(now.stream(), ofMatrix(summed, step, i),
+             ofMatrix(gradient, shape.vectorStep, i), sizes,
+             now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
     return;
   }
   // cuBLASLt overwrites the sum, so a sum to accumulate is written to scratch
   // memory first.
   Tensor stored = gradient;
   if (shape.adds)
-    stored.data = now.scratch(bytesOf(gradient, sizes.columns));
+    stored.data = now.scratch(
+        bytesOf(gradient, shape.batches > 1 ? shape.batches * whole.vectorStep
+                                            : sizes.columns));
   both->run(now.stream(), {a, b, nullptr, c, nullptr, nullptr, stored.data},
             now.lane().workspace.atLeast(both->workspaceBytes()));
-  if (shape.adds)
-    ofEach<R>(now, EachSum(), sizes.columns, gradient, stored, gradient);
+  for (std::int64_t i = 0; shape.adds && i < shape.batches; ++i) {
+    const Tensor own = ofMatrix(gradient, shape.vectorStep, i);
+    ofEach<R>(now, EachSum(), sizes.columns, own,
+              ofMatrix(stored, whole.vectorStep, i), own);
+  }
 }
 
 } // namespace mtplan::runtime::cuda

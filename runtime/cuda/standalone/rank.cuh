@@ -75,7 +75,7 @@ struct Line {
 };
 
 /// The arguments of a kernel over many tensors, in device memory.
-struct Dealt {
+struct DeviceList {
   const void *items = nullptr;
   const Share *shares = nullptr;
   std::int64_t blocks = 0;
@@ -96,7 +96,7 @@ struct Fed {
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
-  std::vector<int> places;           ///< coordinates, by axis of the mesh
+  std::vector<int> sizes, places;    ///< and coordinates, by axis of the mesh
   Streams streams;                   ///< those of the plan
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
@@ -106,15 +106,15 @@ struct Rank {
   std::byte *arenas[kArenas] = {};
   Staging inputs;
   std::vector<Fed> fed;
-  /// `told` is device memory: this rank's sum of squares and reports, then the
-  /// sums of all ranks, then their reports. `heard` is pinned host memory: the
-  /// sums and reports of all ranks.
-  double *told = nullptr, *heard = nullptr;
+  /// `stepSums` is device memory: this rank's sum of squares and reports, then
+  /// the sums of all ranks, then their reports. `hostSums` is pinned host
+  /// memory: the sums and reports of all ranks.
+  double *stepSums = nullptr, *hostSums = nullptr;
   /// The numbers of the step in device memory, and in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< algorithms chosen so far
   std::map<std::string, void *> tables;
-  std::map<std::string, Dealt> dealt;
+  std::map<std::string, DeviceList> lists;
 
   /// Returns the stream on which all runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
@@ -147,6 +147,16 @@ struct Run {
   }
   /// Returns this rank's coordinate on an axis of the mesh.
   int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
+  /// Returns this rank's shard of a dimension that axes shard, major first.
+  Span shard(std::int64_t whole, std::initializer_list<int> axes) const {
+    std::int64_t place = 0, shards = 1;
+    for (const int axis : axes) {
+      const int size = rank.sizes[static_cast<std::size_t>(axis)];
+      place = place * size + at(axis);
+      shards *= size;
+    }
+    return {place * (whole / shards), whole};
+  }
 
   void fork(std::initializer_list<int> others) const {
     rank.streams.fork(others);
@@ -211,16 +221,18 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
 /// Returns the arguments of a kernel over many tensors. The first call for a
 /// layer uploads the tensors that `list` appends.
 template <typename Item, typename List>
-Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
+TensorList<Item> tensorList(const Run &now, const std::string &name,
+                            const List &list) {
   const auto [found, isNew] =
-      now.rank.dealt.try_emplace(name + " " + std::to_string(now.layer));
-  Dealt &there = found->second;
+      now.rank.lists.try_emplace(name + " " + std::to_string(now.layer));
+  DeviceList &there = found->second;
   if (isNew) {
     std::vector<Item> items;
     list(items);
     std::vector<Share> shares;
     for (std::size_t i = 0; i < items.size(); ++i)
-      for (std::int64_t p = 0; p < blocksFor(items[i].elements, kDealt); ++p)
+      for (std::int64_t p = 0; p < blocksFor(items[i].elements, kListPiece);
+           ++p)
         shares.push_back(
             {static_cast<std::int32_t>(i), static_cast<std::int32_t>(p)});
     there.blocks = static_cast<std::int64_t>(shares.size());
@@ -238,9 +250,10 @@ template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {
   const Run now{rank};
-  const Deal<Squared> all = dealt<Squared>(
+  const TensorList<Squared> all = tensorList<Squared>(
       now, name, [&](std::vector<Squared> &to) { list(rank, to); });
-  squareSum<R>(now.stream(), all, reinterpret_cast<DeviceLongSum *>(rank.told),
+  squareSum<R>(now.stream(), all,
+               reinterpret_cast<DeviceLongSum *>(rank.stepSums),
                now.scratch(squareSumScratch(all)));
 }
 
@@ -273,6 +286,17 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 2>{{to, alsoTo}}, elements, body);
 }
 
+/// Adds to a sum, or stores the sum's first term.
+/// \param adds  whether `sum` has earlier terms
+template <typename R>
+void accumulate(const Run &now, bool adds, std::int64_t elements,
+                const Tensor &sum, const Tensor &term) {
+  if (adds)
+    ofEach<R>(now, EachSum(), elements, sum, term, sum);
+  else
+    ofEach<R>(now, EachSame(), elements, sum, term);
+}
+
 /// Converts the elements of `from` to the type of `to`, and returns `to`.
 inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
                         std::int64_t elements) {
@@ -286,7 +310,7 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
 
 /// Adds a number to report `which` of the step.
 inline void report(const Run &now, int which, const Tensor &from) {
-  const Tensor to{now.rank.told + 2 + which, ElementType::f64};
+  const Tensor to{now.rank.stepSums + 2 + which, ElementType::f64};
   ofEach<double>(now, EachSum(), 1, to, to, from);
 }
 

@@ -40,6 +40,7 @@ inline Rank startedRank(const Start &start, int ranks,
   rank.rank = start.rank;
   rank.ranks = ranks;
   rank.threads = start.threads;
+  rank.sizes = sizes;
   int stride = ranks;
   for (const int size : sizes) {
     stride /= size;

@@ -26,7 +26,7 @@ struct StepFacts {
   std::int64_t targets = 0,
                limit = 0; ///< targets per micro-batch, and their upper bound
   std::vector<std::string> reports;
-  std::vector<int> speakers; ///< the first rank of each stage
+  std::vector<int> firstRanks; ///< the first rank of each stage
   bool computesInF16 = false;
 };
 
@@ -34,7 +34,7 @@ struct StepFacts {
 struct StageProgram {
   void (*initialise)(Rank &, const Initialisation &);
   void (*forwardAndBackward)(Rank &); ///< includes gradient reduction
-  void (*squares)(Rank &);            ///< adds to the sum in Rank::told
+  void (*squares)(Rank &);            ///< adds to the sum in Rank::stepSums
   void (*update)(Rank &);
 };
 
@@ -139,12 +139,13 @@ void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
   MTPLAN_CUDA(how(reinterpret_cast<void **>(&data), count * sizeof(T)));
 }
 
-/// Allocates memory for the numbers of a step (Rank::told to Rank::written).
+/// Allocates memory for the numbers of a step (Rank::stepSums to
+/// Rank::written).
 inline void openNumbers(Rank &rank, const StepFacts &facts) {
   const std::size_t each = 2 + facts.reports.size(),
                     all = each * static_cast<std::size_t>(rank.ranks);
-  allocate(cudaMalloc, rank.told, each + all);
-  allocate(cudaMallocHost, rank.heard, all);
+  allocate(cudaMalloc, rank.stepSums, each + all);
+  allocate(cudaMallocHost, rank.hostSums, all);
   allocate(cudaMalloc, rank.numbers, 1);
   allocate(cudaMallocHost, rank.written, 1);
 }
@@ -154,7 +155,7 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
-  MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0,
+  MTPLAN_CUDA(cudaMemsetAsync(rank.stepSums, 0,
                               (2 + facts.reports.size()) * sizeof(double),
                               rank.stream()));
 }
@@ -165,16 +166,16 @@ inline void begin(const Rank &rank, const StepFacts &facts) {
 inline void agree(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
-  double *const sums = rank.told + 2 + reports;
-  MTPLAN_NCCL(ncclAllGather(rank.told, sums, 2, ncclFloat64, rank.world,
+  double *const sums = rank.stepSums + 2 + reports;
+  MTPLAN_NCCL(ncclAllGather(rank.stepSums, sums, 2, ncclFloat64, rank.world,
                             rank.stream()));
   gradientFactor(rank.stream(), reinterpret_cast<DeviceLongSum *>(sums),
                  rank.ranks, rank.numbers,
                  &rank.numbers->update.gradientFactor);
   if (reports > 0)
-    MTPLAN_NCCL(ncclAllGather(rank.told + 2, sums + 2 * ranks, reports,
+    MTPLAN_NCCL(ncclAllGather(rank.stepSums + 2, sums + 2 * ranks, reports,
                               ncclFloat64, rank.world, rank.stream()));
-  MTPLAN_CUDA(cudaMemcpyAsync(rank.heard, sums,
+  MTPLAN_CUDA(cudaMemcpyAsync(rank.hostSums, sums,
                               (2 + reports) * ranks * sizeof(double),
                               cudaMemcpyDeviceToHost, rank.stream()));
 }
@@ -182,17 +183,17 @@ inline void agree(const Rank &rank, const StepFacts &facts) {
 /// Returns the results of a completed step: the sum of squares of all
 /// gradients, added in double-double precision so that the order does not
 /// matter, and the sums of the reports over the stages' first ranks.
-inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
+inline std::vector<double> resultsOf(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
   std::vector<LongSum> sums(1 + reports);
   for (std::size_t r = 0; r < ranks; ++r)
-    sums[0].add(LongSum{rank.heard[2 * r], rank.heard[2 * r + 1]});
-  for (const int speaker : facts.speakers)
+    sums[0].add(LongSum{rank.hostSums[2 * r], rank.hostSums[2 * r + 1]});
+  for (const int first : facts.firstRanks)
     for (std::size_t i = 0; i < reports; ++i)
       sums[1 + i].add(
-          rank.heard[2 * ranks + static_cast<std::size_t>(speaker) * reports +
-                     i]);
+          rank.hostSums[2 * ranks + static_cast<std::size_t>(first) * reports +
+                        i]);
   std::vector<double> values;
   for (const LongSum &sum : sums)
     values.push_back(sum.value());
@@ -273,7 +274,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
     // The host waits for the device only here. Both make the same decision
     // whether the step is skipped.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
-    const std::vector<double> all = heardOf(rank, facts);
+    const std::vector<double> all = resultsOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);
     if (!decision.stop.empty())
       throw std::runtime_error(decision.stop);

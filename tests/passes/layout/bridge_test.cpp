@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "planner/graph/op_graph.h"
-#include "tests/planner/graph_check.h"
 #include "tests/passes/verify/random_plan.h"
+#include "tests/planner/graph_check.h"
 
 namespace mtplan::passes {
 namespace {

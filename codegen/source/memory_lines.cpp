@@ -1,0 +1,159 @@
+//===- memory_lines.cpp - A stage's memory, as lines ----------------------===//
+
+#include "codegen/source/memory_lines.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "codegen/source/cuda_source.h"
+#include "codegen/source/tensor_buffers.h"
+#include "runtime/plan/plan_queries.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+const char *arenaWord(MemoryClass memoryClass) {
+  switch (memoryClass) {
+  case MemoryClass::parameters:
+    return "kParameters";
+  case MemoryClass::optimizer:
+    return "kOptimizer";
+  case MemoryClass::gradients:
+    return "kGradients";
+  case MemoryClass::activations:
+    return "kActivations";
+  case MemoryClass::workspace:
+    return "kWorkspace";
+  case MemoryClass::host:
+    break;
+  }
+  throw SourceError("an optimizer that is offloaded to the host's memory "
+                    "cannot be written into a program that stands alone yet; "
+                    "plan with --offload none");
+}
+
+/// Returns the first tensor of each buffer, whose shape says what it holds.
+std::vector<const Tensor *> tensorsOfBuffers(const Stage &stage) {
+  std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
+  auto see = [&](const Tensor &tensor) {
+    const Tensor *&first = tensors[indexed(tensor.buffer)];
+    if (!first)
+      first = &tensor;
+  };
+  for (const Parameter &parameter : stage.parameters) {
+    for (const Tensor *tensor :
+         {&parameter.value, &parameter.gradient, &parameter.firstMoment,
+          &parameter.secondMoment})
+      see(*tensor);
+    if (parameter.master)
+      see(*parameter.master);
+  }
+  for (const Program &program : stage.programs)
+    for (const Instruction &instruction : program.instructions)
+      for (const auto *some : {&instruction.inputs, &instruction.outputs})
+        for (const Tensor &tensor : *some)
+          see(tensor);
+  return tensors;
+}
+
+/// Returns where a buffer lies, in braces.
+std::string placeText(const Stage &stage, const Buffer &one) {
+  std::string text = std::string("{") +
+                     arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +
+                     ", " + std::to_string(one.offset) + ", " +
+                     std::to_string(one.size);
+  if (one.entries > 1 || one.slots > 1)
+    text += ", " + std::to_string(one.entries) + ", " +
+            std::to_string(one.entryStride);
+  if (one.slots > 1)
+    text += ", " + std::to_string(one.slots) + ", " +
+            std::to_string(one.slotStride);
+  return text + "}";
+}
+
+/// Returns the bytes of the inputs of all micro-batches of a step.
+std::int64_t bytesOfInputs(const Stage &stage) {
+  std::int64_t bytes = 0;
+  for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (const ScheduleEntry &entry : *entries)
+      for (const Instruction &instruction :
+           stage.programs[indexed(entry.program)].instructions)
+        if (std::holds_alternative<Input>(instruction.what))
+          bytes += entry.count * roomFor(instruction.outputs[0]);
+  return bytes;
+}
+
+} // namespace
+
+std::set<std::string> buffersIn(const Text &text) {
+  constexpr std::string_view kMark = "buf::";
+  std::set<std::string> found;
+  const std::string &words = text.text();
+  for (std::size_t at = words.find(kMark); at != std::string::npos;
+       at = words.find(kMark, at)) {
+    at += kMark.size();
+    const std::size_t end =
+        std::min(words.find_first_of(",;)} ", at), words.size());
+    found.insert(words.substr(at, end - at));
+  }
+  return found;
+}
+
+void writeBuffers(const Stage &stage, const StageNames &names,
+                  const std::vector<const Text *> &readers, Text &to) {
+  std::set<std::string> used;
+  for (const Text *reader : readers)
+    used.merge(buffersIn(*reader));
+  for (const FirstLayer &one : names.firstLayers())
+    to.line("inline constexpr int " + one.name + " = " +
+            std::to_string(one.layer) + "; // layers before this stage's");
+  if (!names.firstLayers().empty())
+    to.line();
+  to.comment("Each buffer has its arena, its offset and its size in bytes. A "
+             "buffer of a repeated layer also has the number of its entries, "
+             "one a layer, and the bytes from one to the next; a buffer with "
+             "several micro-batches in flight, the number of its slots and "
+             "the bytes between these. Tensors that use the same bytes by "
+             "turns are equal. Shapes are those of one rank.");
+  to.line("namespace buf {");
+  const std::vector<const Tensor *> tensors = tensorsOfBuffers(stage);
+  std::optional<std::size_t> first;
+  for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
+    if (!used.contains(names.buffer(b)))
+      continue;
+    const Buffer &one = stage.buffers[b];
+    std::string line = "inline constexpr Buffer " + names.buffer(b);
+    if (first && areSameBytes(stage.buffers[*first], one)) {
+      line += " = " + names.buffer(*first) + ";";
+    } else {
+      line += placeText(stage, one) + ";";
+      first = b;
+    }
+    if (tensors[b])
+      line += " // " + names.shape(*tensors[b]);
+    to.line(line);
+  }
+  to.line("} // namespace buf");
+}
+
+void writeOpen(const Stage &stage, const Needs &needs, Text &to) {
+  to.line();
+  to.comment("Allocates the rank's arenas, and has cuBLASLt choose an "
+             "algorithm for each product of the step: it cannot be asked "
+             "while the step is captured.");
+  to.open("inline void open(Rank &rank) {");
+  for (const Arena &arena : stage.arenas)
+    if (arena.size > 0)
+      to.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
+              ", " + std::to_string(arena.size) + ");");
+  if (const std::int64_t bytes = bytesOfInputs(stage); bytes > 0)
+    to.line("rank.inputs.open(" + std::to_string(bytes) + ");");
+  writeChoices(needs, to);
+  to.close();
+}
+
+} // namespace mtplan::codegen

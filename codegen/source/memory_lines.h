@@ -1,0 +1,31 @@
+//===- memory_lines.h - A stage's memory, as lines --------------*- C++ -*-===//
+
+#ifndef MTPLAN_CODEGEN_SOURCE_MEMORY_LINES_H
+#define MTPLAN_CODEGEN_SOURCE_MEMORY_LINES_H
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/source/kernel_lines.h"
+#include "codegen/source/stage_names.h"
+#include "codegen/source/text.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::codegen {
+
+/// Returns the names that a text has as "buf::name".
+std::set<std::string> buffersIn(const Text &text);
+
+/// Writes the buffers of a stage that `readers` name.
+/// \throws SourceError if a buffer is in the host's memory
+void writeBuffers(const runtime::Stage &stage, const StageNames &names,
+                  const std::vector<const Text *> &readers, Text &to);
+
+/// Writes open(), which allocates a rank's memory and has cuBLASLt choose the
+/// algorithms of the stage's products.
+void writeOpen(const runtime::Stage &stage, const Needs &needs, Text &to);
+
+} // namespace mtplan::codegen
+
+#endif // MTPLAN_CODEGEN_SOURCE_MEMORY_LINES_H

@@ -1,0 +1,39 @@
+//===- setting_names.h - Names for the settings of kernels ------*- C++ -*-===//
+
+#ifndef MTPLAN_CODEGEN_SOURCE_SETTING_NAMES_H
+#define MTPLAN_CODEGEN_SOURCE_SETTING_NAMES_H
+
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::codegen {
+
+/// A constant of the program that many kernels have as a setting.
+struct NamedSetting {
+  std::string setting; ///< "rate"
+  std::string name;    ///< "dropoutRate"
+  double value = 0.0;
+  std::string meaning;
+};
+
+/// Names the dropout rates, the epsilons of norms and the scales of attention
+/// that the kernels of a plan have.
+class SettingNames {
+public:
+  explicit SettingNames(const runtime::Plan &plan);
+
+  const std::vector<NamedSetting> &all() const { return settings; }
+  /// Returns the constant that stands for a setting, or its digits.
+  std::string of(const std::string &setting, double value) const;
+
+private:
+  void see(const runtime::KernelCall &call);
+
+  std::vector<NamedSetting> settings;
+};
+
+} // namespace mtplan::codegen
+
+#endif // MTPLAN_CODEGEN_SOURCE_SETTING_NAMES_H

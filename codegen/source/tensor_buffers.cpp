@@ -1,0 +1,276 @@
+//===- tensor_buffers.cpp - A buffer for each tensor ----------------------===//
+
+#include "codegen/source/tensor_buffers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "runtime/plan/kernel_settings.h"
+#include "runtime/plan/plan_queries.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+/// The name of a result.
+struct ResultName {
+  std::string text;
+  bool isExact = false; ///< says more than the plan's name of the buffer
+};
+
+ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
+  const std::string &label = instruction.label;
+  if (const auto *call = std::get_if<Collective>(&instruction.what))
+    switch (call->kind) {
+    case CollectiveKind::allReduce:
+      return {label + ".sum", true};
+    case CollectiveKind::allGather:
+      return {label + ".full", true};
+    case CollectiveKind::reduceScatter:
+      return {label + ".shard", true};
+    case CollectiveKind::allToAll:
+      return {label + ".exchanged", true};
+    }
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  if (!call)
+    return {label};
+  static const std::map<std::string, std::vector<std::string>> kResults = {
+      {"attention", {"", ".log_sum_exp"}},
+      {"attention_grad", {".dq", ".dk", ".dv", ".dbias"}},
+      {"layer_norm_grad", {".dx", ".dweight", ".dbias"}},
+      {"rms_norm_grad", {".dx", ".dweight"}}};
+  const auto found = kResults.find(call->kernel);
+  if (found != kResults.end() && result < found->second.size())
+    return {label + found->second[result], !found->second[result].empty()};
+  for (const Setting &setting : call->settings)
+    if (setting.name == kThen && result + 1 == instruction.outputs.size())
+      return {label + "." + std::get<std::string>(setting.value)};
+  return {label};
+}
+
+/// Finds the tensors of a stage: a definition and all its uses, over all
+/// programs. Definitions that one use may see, such as the first layer's input
+/// and those that layers leave for the next one, are one tensor.
+class StageTensors {
+public:
+  explicit StageTensors(Stage &theStage)
+      : stage(theStage), isShared(stage.buffers.size(), true) {
+    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
+      const MemoryClass in =
+          stage.arenas[indexed(stage.buffers[b].arena)].memoryClass;
+      isShared[b] =
+          in == MemoryClass::activations || in == MemoryClass::workspace;
+    }
+    for (const Parameter &parameter : stage.parameters) {
+      for (const Tensor *tensor :
+           {&parameter.value, &parameter.gradient, &parameter.firstMoment,
+            &parameter.secondMoment})
+        isShared[indexed(tensor->buffer)] = false;
+      if (parameter.master)
+        isShared[indexed(parameter.master->buffer)] = false;
+    }
+    for (Program &program : stage.programs)
+      collect(program);
+    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+      for (const ScheduleEntry &entry : *entries)
+        run(entry);
+  }
+
+  void divideBuffers() {
+    std::vector<Buffer> buffers;
+    std::vector<std::map<std::size_t, int>> numbers(stage.buffers.size());
+    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
+      std::map<std::string, int> byName;
+      const auto number = [&](const std::string &name) {
+        const auto [found, isNew] =
+            byName.try_emplace(name, static_cast<int>(buffers.size()));
+        if (isNew) {
+          buffers.push_back(stage.buffers[b]);
+          buffers.back().name = name;
+        }
+        return found->second;
+      };
+      const std::vector<std::size_t> own = tensorsOf(static_cast<int>(b));
+      if (own.empty())
+        numbers[b][kNone] = number(stage.buffers[b].name);
+      for (const std::size_t tensor : own)
+        numbers[b][tensor] =
+            number(tensor == own.front() && !nodes[tensor].isExact
+                       ? stage.buffers[b].name
+                       : nameOf(nodes[tensor]));
+    }
+    const std::vector<Buffer> old =
+        std::exchange(stage.buffers, std::move(buffers));
+    const auto renumber = [&](Tensor &tensor, std::size_t node) {
+      const auto &own = numbers[indexed(tensor.buffer)];
+      tensor.buffer = own.at(node == kNone ? kNone : rootOf(node));
+    };
+    for (Parameter &parameter : stage.parameters) {
+      for (Tensor *tensor : {&parameter.value, &parameter.gradient,
+                             &parameter.firstMoment, &parameter.secondMoment})
+        renumber(*tensor, kNone);
+      if (parameter.master)
+        renumber(*parameter.master, kNone);
+    }
+    std::size_t p = 0;
+    for (Program &program : stage.programs) {
+      std::size_t next = 0;
+      const std::vector<std::size_t> &own = programs[p++].nodes;
+      for (Instruction &instruction : program.instructions)
+        for (auto *some : {&instruction.inputs, &instruction.outputs})
+          for (Tensor &tensor : *some)
+            renumber(tensor, own[next++]);
+    }
+  }
+
+private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  /// Buffer, entry and step of a tensor.
+  using Place = std::tuple<int, int, int>;
+  /// Buffer, entry and slot of a run.
+  using Bytes = std::tuple<int, int, int>;
+
+  /// A definition, or a read of what an earlier run left.
+  struct Node {
+    std::size_t parent;
+    int buffer;
+    std::set<std::string> names; ///< of a root: those of its definitions
+    bool isExact = false;      ///< of a root: names are better than the plan's
+    bool isOfBackward = false; ///< of a root: whether a definition is
+  };
+
+  struct ProgramTensors {
+    /// By operand and result of each instruction, in order; kNone if its buffer
+    /// is not shared.
+    std::vector<std::size_t> nodes;
+    /// Reads of what earlier runs left, and what a run leaves.
+    std::map<Place, std::size_t> taken, left;
+  };
+
+  Place placeOf(const Tensor &tensor) const {
+    return stage.buffers[indexed(tensor.buffer)].entries == 1
+               ? Place{tensor.buffer, 0, 0}
+               : Place{tensor.buffer, tensor.entry, tensor.entryStep};
+  }
+
+  std::size_t newNode(int buffer) {
+    nodes.push_back({nodes.size(), buffer, {}});
+    return nodes.size() - 1;
+  }
+
+  std::size_t rootOf(std::size_t node) const {
+    while (nodes[node].parent != node)
+      node = nodes[node].parent;
+    return node;
+  }
+
+  void unite(std::size_t one, std::size_t other) {
+    const std::size_t a = rootOf(one), b = rootOf(other);
+    if (a == b)
+      return;
+    Node &to = nodes[std::min(a, b)], &from = nodes[std::max(a, b)];
+    from.parent = to.parent;
+    to.names.merge(from.names);
+    to.isExact = to.isExact || from.isExact || to.names.size() > 1;
+    to.isOfBackward = to.isOfBackward || from.isOfBackward;
+  }
+
+  void collect(const Program &program) {
+    ProgramTensors &all = programs.emplace_back();
+    for (const Instruction &instruction : program.instructions) {
+      for (const Tensor &tensor : instruction.inputs) {
+        std::size_t node = kNone;
+        if (isShared[indexed(tensor.buffer)]) {
+          const Place place = placeOf(tensor);
+          if (const auto found = all.left.find(place); found != all.left.end())
+            node = found->second;
+          else if (const auto early = all.taken.find(place);
+                   early != all.taken.end())
+            node = early->second;
+          else
+            all.taken[place] = node = newNode(tensor.buffer);
+        }
+        all.nodes.push_back(node);
+      }
+      for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
+        const Tensor &tensor = instruction.outputs[o];
+        std::size_t node = kNone;
+        if (isShared[indexed(tensor.buffer)]) {
+          all.left[placeOf(tensor)] = node = newNode(tensor.buffer);
+          const auto [name, isExact] = nameOfResult(instruction, o);
+          nodes[node].names.insert(name);
+          nodes[node].isExact = isExact;
+          nodes[node].isOfBackward = program.name.ends_with(".backward");
+        }
+        all.nodes.push_back(node);
+      }
+    }
+  }
+
+  Bytes bytesOf(const Place &place, int copy, int microBatch) const {
+    const auto [buffer, entry, step] = place;
+    const Buffer &one = stage.buffers[indexed(buffer)];
+    return {buffer, (entry + copy * step) % one.entries,
+            microBatch % one.slots};
+  }
+
+  void run(const ScheduleEntry &entry) {
+    const ProgramTensors &all = programs[indexed(entry.program)];
+    for (int i = 0; i < entry.count; ++i) {
+      const int copy = entry.first + i * entry.step;
+      for (const auto &[place, node] : all.taken)
+        if (const auto found =
+                present.find(bytesOf(place, copy, entry.microBatch));
+            found != present.end())
+          unite(node, found->second);
+      for (const auto &[place, node] : all.left)
+        present[bytesOf(place, copy, entry.microBatch)] = node;
+    }
+  }
+
+  /// Returns the tensors of a buffer, in the order of their definitions.
+  std::vector<std::size_t> tensorsOf(int buffer) const {
+    std::vector<std::size_t> roots;
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+      if (nodes[node].buffer == buffer && nodes[node].parent == node)
+        roots.push_back(node);
+    return roots;
+  }
+
+  std::string nameOf(const Node &tensor) const {
+    if (tensor.names.size() < 2)
+      return tensor.names.empty() ? stage.buffers[indexed(tensor.buffer)].name
+                                  : *tensor.names.begin();
+    return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
+  }
+
+  Stage &stage;
+  std::vector<bool> isShared; ///< by buffer
+  std::vector<ProgramTensors> programs;
+  std::map<Bytes, std::size_t> present; ///< in a schedule's run
+  std::vector<Node> nodes;
+};
+
+} // namespace
+
+bool areSameBytes(const Buffer &one, const Buffer &other) {
+  return one.arena == other.arena && one.offset == other.offset &&
+         one.size == other.size && one.entries == other.entries &&
+         one.entryStride == other.entryStride && one.slots == other.slots &&
+         one.slotStride == other.slotStride;
+}
+
+Plan withTensorBuffers(Plan plan) {
+  for (Stage &stage : plan.stages)
+    StageTensors(stage).divideBuffers();
+  return plan;
+}
+
+} // namespace mtplan::codegen
