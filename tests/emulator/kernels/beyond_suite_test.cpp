@@ -15,7 +15,7 @@
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/cublaslt.h"
-#include "tests/runtime/backend/followed_cases.h"
+#include "tests/runtime/backend/fused_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
