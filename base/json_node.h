@@ -20,9 +20,9 @@
 
 namespace mtplan::base {
 
-/// One value and its position in the file. A node refers to the value and to
-/// its parent's node, which both outlive it. Reading methods throw JsonError if
-/// the value is of another kind.
+/// One value and its position in the file. The value and the node of its parent
+/// must outlive the node. Reading methods throw JsonError if the value is of
+/// another kind.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -62,8 +62,8 @@ public:
 private:
   const Json *json;
   const JsonNode *parent = nullptr; ///< null for the root
-  std::string_view key;             ///< name, if a member of an object
-  std::size_t index = 0;            ///< position, if an element of an array
+  std::string_view key;             ///< its name, if it is a member
+  std::size_t index = 0;            ///< its index, if it is an element
 };
 
 /// The members of an object that allows only the given names.

@@ -143,8 +143,8 @@ std::string described(const Json &value) {
 
 std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
                                         std::int64_t most) {
-  // nlohmann/json stores non-negative integers as unsigned, and those above
-  // INT64_MAX do not fit.
+  // nlohmann/json stores non-negative integers as uint64. Those above INT64_MAX
+  // do not fit in the result.
   const bool isSigned =
       value.is_number_integer() &&
       (!value.is_number_unsigned() ||

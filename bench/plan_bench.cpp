@@ -103,7 +103,7 @@ BENCHMARK_CAPTURE(planOpen, llama_3_405b_on_16384, "llama-3-405b.json",
 // The event simulator and the step
 //===----------------------------------------------------------------------===//
 
-/// Returns n tasks on 64 streams, each after two earlier ones.
+/// Returns n tasks on 64 streams; each depends on two earlier tasks.
 planner::TaskGraph randomTasks(int n, int links) {
   std::mt19937_64 random(4);
   planner::TaskGraph graph;

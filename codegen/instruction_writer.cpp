@@ -20,7 +20,7 @@ using runtime::CollectiveKind, runtime::Instruction, runtime::KernelCall,
 
 namespace {
 
-// Returns whether an attribute describes the program and is no kernel setting.
+// Returns whether an attribute belongs to the IR and is no kernel setting.
 bool isStructure(StringRef name) {
   return name == "label" || name == "cause" || name == "layout" ||
          name == "copies" || name.starts_with("mtp.");
@@ -53,9 +53,9 @@ std::vector<Setting> settingsOf(Operation *op) {
 }
 
 // Adds an epilogue or a bias gradient to the kernel before it. Operands of an
-// epilogue that the kernel does not compute are appended to the kernel's. Only
-// outputs are added for the epilogue of a bias gradient, which equals that of
-// the kernel.
+// epilogue that the kernel does not compute are appended to the kernel's
+// operands. A bias gradient has the same epilogue as the kernel, so that only
+// the outputs of its epilogue are added.
 void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
   std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
   kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),
@@ -169,7 +169,8 @@ LogicalResult InstructionWriter::writeAccumulate(ir::AccumulateOp op,
   return success();
 }
 
-// Adds the separate accumulators of segments that use the same weight.
+// Writes instructions that add the separate accumulators of segments with the
+// same weight to the first accumulator of the weight's gradient.
 LogicalResult InstructionWriter::writeAccumulated(ir::AccumulatedOp op,
                                                   Instructions &written) {
   auto others = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
@@ -278,8 +279,8 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     written.push_back(std::move(update));
     return success();
   }
-  // The gradient is copied to the host, which updates its own weights, and
-  // these are copied back.
+  // The gradient is copied to the host. The host updates its copy of the
+  // weights and copies them back to the device.
   auto copy = [&](const Tensor &from, const Tensor &to, StringRef stream) {
     written.push_back({label,
                        KernelCall{"copy", {}},
@@ -361,8 +362,8 @@ Program programOf(const std::string &name, std::vector<Written> written,
                   int copies) {
   Program program;
   program.name = name;
-  // The key has the kernel, because one operation may become several kernels,
-  // and the overlap, because the update numbers its launches separately.
+  // The key includes the kernel, because one operation may become several
+  // kernels, and `overlapped`, because the update numbers its launches itself.
   std::map<std::tuple<int64_t, std::string, bool>, std::vector<int>> launches;
   for (Written &one : written) {
     if (one.batch >= 0) {

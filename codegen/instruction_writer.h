@@ -36,7 +36,8 @@ public:
   /// if `op` has no stream or no PlaceAttr, or cannot be translated.
   mlir::LogicalResult write(mlir::Operation *op, std::vector<Written> &program);
 
-  /// Returns the mtp.parameter that reads what `op` updates in memory, or null.
+  /// Returns the mtp.parameter that reads the memory which `op` updates, or
+  /// null.
   ir::ParameterOp readOf(ir::AdamwOp op) const;
 
 private:

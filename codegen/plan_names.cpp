@@ -51,7 +51,7 @@ int PlanNames::streamOf(StringRef name) {
 }
 
 void PlanNames::writeStreams() {
-  std::array<bool, ir::kStreams.size()> isUsed{true}; // "compute" always is
+  std::array<bool, ir::kStreams.size()> isUsed{true}; // true for "compute"
   const auto forEach = [&](auto act) {
     for (runtime::Stage &stage : plan.stages)
       for (runtime::Program &program : stage.programs)

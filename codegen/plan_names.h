@@ -18,9 +18,9 @@ public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
   /// Returns the number of the process group of ranks that differ only along
-  /// `axis`. Unless `among` is empty, only these coordinates are members.
+  /// `axis`. Unless `among` is empty, its members have only these coordinates.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
-  /// Returns the channel number of the messages called `label`.
+  /// Returns the number of the channel for messages with this label.
   int channelOf(llvm::StringRef label);
   /// Returns the number of a stream among ir::kStreams.
   int streamOf(llvm::StringRef name);

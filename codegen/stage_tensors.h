@@ -14,7 +14,7 @@
 
 namespace mtplan::codegen {
 
-/// By dimension, the axes of Plan::mesh that shard it.
+/// For each dimension of a tensor, the axes of Plan::mesh that shard it.
 using Split = std::vector<std::vector<int>>;
 
 /// Translates the PlaceAttr that passes/memory has written. Every array becomes
@@ -26,7 +26,7 @@ public:
   StageTensors(const ir::MeshView &theMesh, runtime::Stage &theStage)
       : mesh(theMesh), stage(theStage) {}
 
-  /// Returns a tensor of `type` at `place`, in a buffer called `name` if new.
+  /// Returns a tensor of `type` at `place`. A new buffer is called `name`.
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
                            const std::string &name, Split split = {});
   /// Appends the tensors of `values`. Fails, with a diagnostic, if a value has

@@ -57,7 +57,7 @@ private:
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
   StageTensors tensors;
   InstructionWriter instructions;
-  /// Instructions by the name of the segment.
+  /// Instructions, by segment name.
   std::map<std::string, Directions> directions;
   /// Indices of the forward and the backward program, or -1, by segment name.
   std::map<std::string, std::pair<int, int>> programs;

@@ -2,7 +2,7 @@
 //
 // `mtp.reshard` requests a layout change of a value. Collectives define what
 // every rank sends and receives to change the layout. Each collective runs over
-// one mesh axis: the group of a rank is all ranks that differ only along it.
+// one mesh axis: the ranks of a group differ only in their coordinate on it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -175,7 +175,8 @@ def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
 //
 // The stages are the ranks of mesh axis "pp". The ranks of one stage run one
 // program in lock step, and other stages run other programs. A value that
-// crosses stages is sent by each rank of one to its counterpart in the other.
+// crosses stages is sent by each rank of one stage to the rank of the other
+// stage that has the same coordinates on all other axes.
 //===----------------------------------------------------------------------===//
 
 def Mtp_SendOp : Mtp_Op<"send", []> {

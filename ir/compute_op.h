@@ -1,15 +1,15 @@
 //===- compute_op.h - Factors, cost classes and gradients -------*- C++ -*-===//
 //
-// The types that the interface ComputeOp uses: how an operator may be sharded
-// (FactorRule), how it is priced (CostClass) and its gradient.
+// The types that the interface ComputeOp uses: FactorRule says how an operator
+// may be sharded, CostClass how it is priced; GradientBuilder builds gradients.
 //
 // An operator is described once, by its factors: the index names of an einsum.
 // A strategy assigns mesh axes to factors. The layouts of operands and results,
 // partial sums included, follow from three rules:
 //
 //   a result that lacks a sharded factor is partial over the axis;
-//   an operand that lacks it is replicated;
-//   an addend is partial whenever the result is.
+//   an operand that lacks a sharded factor is replicated over the axis;
+//   an addend is partial whenever the result is partial.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,8 +46,9 @@ enum class CostClass : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// Names a split of the factor. The name of `data` depends on the dimension:
-/// batch for samples, sequence for positions, and feature for all others.
+/// The role of a factor, which names its split in a plan ("row", "vocab"). The
+/// split of a `data` factor is named after the dimension: batch for samples,
+/// sequence for positions, and feature for all others.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
@@ -61,8 +62,8 @@ struct Factor {
 };
 
 /// The factors of one dimension, major first; their sizes multiply to its size.
-/// Only the first of several can be sharded. Empty means that the dimension has
-/// no factor and is never sharded.
+/// Only the first factor can be sharded. An empty list means that the dimension
+/// has no factor and is never sharded.
 using DimFactors = llvm::SmallVector<int, 2>;
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
@@ -73,9 +74,9 @@ struct FactorRule {
 
   llvm::SmallVector<Factor, 6> factors;
   Tensors operands, results;
-  llvm::SmallVector<int, 2> addends; ///< operand numbers
-  /// Lookup tables: operands of which only as many elements are read as the
-  /// first result has.
+  llvm::SmallVector<int, 2> addends; ///< operands that are added
+  /// Operands that are lookup tables: the operator reads only as many of their
+  /// elements as its first result has.
   llvm::SmallVector<int, 1> lookedUp;
   LinearGroups linearGroups;
 
@@ -121,9 +122,9 @@ public:
   /// tensor and not an `mtp.input`.
   static bool wants(mlir::Value value);
 
-  /// Adds a term to the gradient of `value`. If there is one already, an
-  /// `mtp.add` called `label` + ".sum" adds them (".sum2" for the second of one
-  /// label). Does nothing unless wants(value).
+  /// Adds a term to the gradient of `value`. If `value` has a gradient already,
+  /// an `mtp.add` called `label` + ".sum" adds the two (".sum2" for the second
+  /// sum of one label). Does nothing unless wants(value).
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
   /// Sets the gradient of `value` to a block argument.

@@ -24,7 +24,7 @@ struct DimClass {
   bool whole = false;    ///< a norm or softmax reduces over the dimension
   bool experts = false;  ///< counts experts
   bool places = false;   ///< counts the tokens of an expert's capacity
-  /// Whether the dimension can be sharded: it is the major or only factor of a
+  /// Whether the class can be sharded: it has the major or only factor of a
   /// divisible dimension, or a dimension of a parameter.
   bool splittable = false;
   /// Factor classes, major first, whose sizes multiply to this class's size;

@@ -11,7 +11,7 @@
 // `c` or more is beyond the capacity. Slots and gates are sharded along e like
 // the experts, so expert parallelism needs no operator of its own: a dispatch
 // sharded over e yields a slice, a combine sharded over e yields a partial sum,
-// and sharding samples on one side and experts on the other an all-to-all.
+// and an all-to-all arises if one side shards samples and the other experts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,15 +24,15 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// Names of a module's mesh and of an operator's strategy.
+/// The attributes with a module's mesh and with an operator's strategy.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
 /// A unit attribute that is set once shapes are those of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
 /// Number of pipeline stages over which the chunks of segments are distributed.
 inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
-/// The mesh axis whose ranks are the pipeline stages, once a step is split over
-/// them.
+/// The mesh axis whose coordinates are the pipeline stages, in a module that is
+/// split over stages.
 inline constexpr llvm::StringLiteral kStageAxis = "pp";
 /// Number of layers of the model, which scales `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
@@ -49,8 +49,8 @@ inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
 /// An array of PlaceAttr on mtp.adamw: the parameter, both moments and, if
 /// there are any, the master weights.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
-/// The layers that an operation of the update covers: the first, relative to
-/// the first layer of the segment, and their number.
+/// The layers that an operation of the update covers, two numbers: the first
+/// layer, relative to the first layer of the segment, and the number of layers.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 /// The number of the update program that contains an operation, counted
 /// separately before and after the gradient norm. A program updates the same
@@ -80,8 +80,9 @@ namespace mtplan::ir {
 /// Returns the mesh of the module that is or contains `op`, or null.
 MeshAttr meshOf(mlir::Operation *op);
 
-/// Returns the mtp.adamw whose result an operation of an update processes,
-/// which may be the operation itself, or null if it processes gradients.
+/// Returns the mtp.adamw whose result `op`, an operation of an update,
+/// processes. Returns `op` if it is an mtp.adamw, and null if it processes
+/// gradients.
 AdamwOp updatedBy(mlir::Operation *op);
 
 /// Returns whether an operation of an update processes updated parameters.

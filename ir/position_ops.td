@@ -1,8 +1,9 @@
 //===- position_ops.td - The first position, and zeros --------------------===//
 //
 // A vision transformer puts a learned vector before the patches of an image and
-// reads its output there (Dosovitskiy et al. 2021). The first position of the
-// data is reserved for the vector, so that all tensors have the same length.
+// reads the output at this position (Dosovitskiy et al. 2021). The first
+// position of the data is reserved for the vector, so that all tensors have the
+// same length.
 //
 //===----------------------------------------------------------------------===//
 

@@ -61,8 +61,8 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
 // Stage: differentiated -> planned
 //===----------------------------------------------------------------------===//
 
-// This pass is for mtplan-opt. moduleOf() in tools/driver/pipeline.cpp calls
-// its function before mtp-verify-layouts, on the segments that recompute.
+// Only mtplan-opt runs this pass. moduleOf() in tools/driver/pipeline.cpp calls
+// recompute() before mtp-verify-layouts, for the segments that recompute.
 def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let summary = "Recomputes activations in backward instead of keeping them";
   let description = [{

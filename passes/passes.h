@@ -4,14 +4,15 @@
 // verification pass ends each stage and rejects a result that breaks the
 // stage's guarantees, except for memory, which runtime::checkPlan checks in the
 // executable plan. moduleOf() in tools/driver/pipeline.cpp runs the stages up
-// to partitioned, and pipelines.cpp those from there to placed.
+// to partitioned, and pipelines.cpp runs the stages from there to placed.
 //
 //   differentiate/  backward halves, update
-//   layout/         the bridge to planner/, and applying its plan
+//   layout/         translation to and from the graphs and plans of planner/
 //   communicate/    local shapes and collectives
 //   fuse/           fused kernels, batches of products
-//   schedule/       recomputation, a program for every stage, first terms of
-//                   sums, overlap, the order of the update, streams, launches
+//   schedule/       recomputation, a program for every stage, the runs that
+//                   begin gradient sums, overlap, update order, streams,
+//                   launches
 //   memory/         an arena and an offset for every tensor
 //   verify/         proofs: shrinking, interpreting, comparing
 //

@@ -1,7 +1,7 @@
 //===- passes.td - Every pass, in the order of the pipeline ---------------===//
 //
-// Only mtplan-opt runs mtp-recompute and mtp-shrink. The pipeline and proofs
-// call their functions instead, recompute() before mtp-verify-layouts.
+// Only mtplan-opt runs mtp-recompute and mtp-shrink. The pipeline instead calls
+// recompute() before mtp-verify-layouts, and proofs call shrink().
 //
 //===----------------------------------------------------------------------===//
 

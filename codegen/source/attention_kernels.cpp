@@ -8,10 +8,10 @@ using namespace runtime;
 
 namespace {
 
-constexpr std::int64_t kMostWidth = 256; // of device/attention_tiles.cuh
+constexpr std::int64_t kMostWidth = 256; // as in attention_tiles.cuh
 
-/// Function for how many times 32 features its accumulators hold: as many as a
-/// head has, and 2, 4 or 8.
+/// Returns the instance of a function template for heads of up to 64, 128 or
+/// 256 features. The template argument counts groups of 32 features: 2, 4 or 8.
 std::string ofWidths(const KernelWriter &to, const char *function) {
   const std::int64_t width = to.spec.integer("head_dim", 1);
   return std::string(function) + "<" + to.real + ", " +
@@ -21,14 +21,16 @@ std::string ofWidths(const KernelWriter &to, const char *function) {
          ">";
 }
 
-/// Returns the channels of a head: the constant D, where a plan has one width.
+/// Returns the width of a head: the constant D if D has this value, else
+/// digits.
 std::string widthText(const KernelWriter &to, std::int64_t width) {
   return to.names.isConstant("D", width) ? "D" : to.count(width);
 }
 
 std::string boolText(bool value) { return value ? "true" : "false"; }
 
-/// The row of the biases' table for every distance: looked up, so made once.
+/// Returns a lookup table from the distance of two positions to a row of the
+/// table of biases. The program computes the lookup table once.
 std::string bucketsText(const KernelWriter &to, std::size_t table) {
   const std::vector<std::string> given = {
       to.extent(to.input(0), 1),
@@ -44,8 +46,8 @@ std::string bucketsText(const KernelWriter &to, std::size_t table) {
          ", [&] { return biasRows(" + arguments + "); })";
 }
 
-/// Returns how many heads the last dimension of queries or keys holds, of all
-/// ranks or of one: "H", "H / tp".
+/// Returns the number of heads in the last dimension of queries or keys, on one
+/// rank if `isLocal` and otherwise on all ranks: "H / tp", "H".
 std::string headsText(const KernelWriter &to, const Tensor &tensor,
                       std::int64_t width, bool isLocal) {
   const Extent whole = to.names.whole(tensor, 2),
@@ -58,15 +60,15 @@ std::string headsText(const KernelWriter &to, const Tensor &tensor,
     return to.count(isLocal ? own.value / width : heads);
   if (!isLocal || own.value == whole.value)
     return name;
-  std::string ranks; // "C / tp" and "H / tp * D" have the same ones
+  std::string ranks; // " / tp", for an extent "C / tp" or "H / tp * D"
   for (std::size_t at = own.text.find(" / "); at != std::string::npos;
        at = own.text.find(" / ", at + 1))
     ranks += own.text.substr(at, own.text.find(' ', at + 3) - at);
   return ranks.empty() ? to.count(own.value / width) : name + ranks;
 }
 
-/// Declares `all`, the heads of an attention.
-/// \param table  place of the biases among the operands
+/// Writes the declaration of `all`, which describes the heads of an attention.
+/// \param table  operand number of the table of biases
 void writeHeads(const KernelWriter &to, std::size_t table) {
   const Tensor &q = to.input(0), &k = to.input(1);
   const std::int64_t width = to.spec.integer("head_dim", 1);
@@ -145,7 +147,8 @@ void writeRope(const KernelWriter &to) {
                to.spec.integer("inverse", 0) != 0 ? "-1.0" : "1.0"})});
 }
 
-/// Whether this rank has a sequence's first position: 0, or -1.
+/// Returns a runtime::cuda::Sequence: the number of positions in the shard, and
+/// 0 if the shard holds the first position of the samples, else -1.
 std::string sequenceText(const KernelWriter &to, const Tensor &tensor) {
   const std::string offset = to.names.offset(tensor, 1);
   return "Sequence{" + to.extent(tensor, 1) + ", " +

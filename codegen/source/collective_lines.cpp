@@ -13,7 +13,7 @@ using namespace runtime;
 
 namespace {
 
-constexpr std::size_t kLeastRows = 3; // of a table
+constexpr std::size_t kLeastRows = 3; // minimum rows of a table
 
 std::string dimensionText(int which) {
   return "dimension " + std::to_string(which);
@@ -21,11 +21,11 @@ std::string dimensionText(int which) {
 
 } // namespace
 
-/// A table of a program: a struct, an array of it, and references to members.
+/// A table of the program: an array of structs, whose members a loop reads.
 class Table {
 public:
-  /// Returns how the loop refers to these values, by row. A value that all rows
-  /// share needs no column.
+  /// Returns the expression by which the loop reads one value per row. If all
+  /// rows have the same value, the result is that value, without a column.
   std::string column(const std::string &type, const std::string &name,
                      std::vector<std::string> values) {
     if (std::ranges::all_of(values, [&](const std::string &value) {
@@ -43,7 +43,7 @@ public:
     return "row." + free;
   }
 
-  /// Writes the table as an array of this name.
+  /// Writes the table as an array called `array`.
   void write(const std::string &array, std::size_t rows, Text &text) const {
     std::string members, last;
     for (const Column &one : columns) {
@@ -72,7 +72,7 @@ private:
   std::vector<Column> columns;
 };
 
-/// A collective, as the program calls it.
+/// The function and the arguments of a collective's call.
 struct CollectiveLines::Call {
   std::string function, group, operation;
   const Tensor *from = nullptr, *to = nullptr;
@@ -93,8 +93,8 @@ CollectiveLines::CollectiveLines(const Plan &thePlan, const Program &theProgram,
 // One collective
 //===----------------------------------------------------------------------===//
 
-/// Returns how many ranks a group's communicators have: the axis's constant,
-/// where the group is that of one axis.
+/// Returns the number of ranks in each communicator of a group: the constant of
+/// a mesh axis if the group is the group of that axis, else digits.
 std::string CollectiveLines::ranksText(const Group &group) const {
   const std::size_t ranks = group.communicators.front().size();
   for (std::size_t a = 0; a < plan.mesh.size(); ++a)
@@ -174,7 +174,8 @@ bool CollectiveLines::isWithin(std::size_t i, std::size_t row,
                              [&](int early) { return indexed(early) >= row; });
 }
 
-/// Whether two rows of a table have the same calls but for their tensors.
+/// Returns whether the instructions from i and from `other` on have the same
+/// calls except for tensors and sizes, so that they can be rows of one table.
 bool CollectiveLines::areAlike(std::size_t i, std::size_t other,
                                std::size_t length) const {
   for (std::size_t k = 0; k < length; ++k) {
@@ -194,7 +195,8 @@ bool CollectiveLines::areAlike(std::size_t i, std::size_t other,
   return true;
 }
 
-/// Returns how many rows of `length` instructions are alike from i on.
+/// Returns the number of rows, each of `length` instructions, of the table that
+/// begins with instruction i.
 std::size_t CollectiveLines::rowsFrom(std::size_t i, std::size_t end,
                                       std::size_t length, bool isGroup) const {
   const auto isRow = [&](std::size_t row) {
@@ -225,7 +227,7 @@ std::size_t CollectiveLines::rowsFrom(std::size_t i, std::size_t end,
 
 std::size_t CollectiveLines::lengthOfRow(std::size_t i, std::size_t end,
                                          bool isGroup) const {
-  constexpr std::size_t kLongest = 4; // collectives of a row
+  constexpr std::size_t kLongest = 4; // maximum collectives per row
   for (std::size_t length = 1; length <= (isGroup ? 1 : kLongest); ++length)
     if (rowsFrom(i, end, length, isGroup) >= kLeastRows)
       return length;
@@ -238,7 +240,8 @@ std::size_t CollectiveLines::endOfTable(std::size_t i, std::size_t end,
   return length == 0 ? i : i + length * rowsFrom(i, end, length, isGroup);
 }
 
-/// Returns the arguments of the k-th call of all rows.
+/// Returns the arguments of a call in the loop over a table, and adds columns
+/// to `table` for those that differ. `calls` has the call of each row.
 std::vector<std::string>
 CollectiveLines::argumentsOf(const std::vector<Call> &calls,
                              const std::string &run, Table &table) const {
@@ -316,7 +319,8 @@ void CollectiveLines::writeTable(std::size_t i, std::size_t end, bool isGroup) {
 // Causes
 //===----------------------------------------------------------------------===//
 
-/// Returns the operator that made a collective's operand.
+/// Returns the label and the kernel of the operator that computes the operand
+/// of a collective, or the buffer's name if an earlier program computes it.
 std::string CollectiveLines::originOf(const Instruction &instruction) const {
   const Instruction *last = nullptr;
   for (const Instruction &early : program.instructions) {

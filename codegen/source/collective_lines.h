@@ -16,8 +16,8 @@ namespace mtplan::codegen {
 
 class Table;
 
-/// The collectives of one program of a stage. Collectives that differ only in
-/// their tensors become a table of these tensors and a loop over it.
+/// Writes the collectives of one program of a stage. Collectives that differ
+/// only in their tensors become a table of tensors and a loop over the table.
 class CollectiveLines {
 public:
   CollectiveLines(const runtime::Plan &thePlan,
@@ -28,17 +28,17 @@ public:
   /// Writes the call of the collective that is instruction i.
   void write(std::size_t i) const;
 
-  /// Returns one past the instructions of the table that begins with
-  /// instruction i; i if there is none.
-  /// \param end      one past the last instruction that it may have
-  /// \param isGroup  whether all of them are one launch of NCCL, around which
-  ///                 the caller writes waits and events
+  /// Returns one past the last instruction of the table that begins with
+  /// instruction i, or i if no table begins there.
+  /// \param end      one past the last instruction that the table may contain
+  /// \param isGroup  whether instructions [i, end) are in one launch of NCCL;
+  ///                 the caller writes the waits and events of the launch
   std::size_t endOfTable(std::size_t i, std::size_t end, bool isGroup) const;
   /// Writes the table of instructions [i, end) and its loop.
   void writeTable(std::size_t i, std::size_t end, bool isGroup);
 
-  /// Returns why a collective is there, for a comment: "each rank has a term of
-  /// the sum in h.*.attn.proj (einsum)".
+  /// Returns the reason for a collective, for a comment: "each rank has a term
+  /// of the sum in h.*.attn.proj (einsum)".
   std::string causeOf(std::size_t i) const;
 
 private:
@@ -50,13 +50,15 @@ private:
   std::string runOf(std::size_t i) const;
   std::string ranksText(const runtime::Group &group) const;
   std::string originOf(const runtime::Instruction &instruction) const;
-  /// Whether instruction i is a collective whose waits and awaited event are
-  /// all within the `length` instructions from `row` on.
+  /// Returns whether instruction i can be in a row of a table, which has the
+  /// instructions [row, row + length): it is a collective that waits only for
+  /// instructions of the row, and for which only these wait.
   bool isWithin(std::size_t i, std::size_t row, std::size_t length) const;
   bool areAlike(std::size_t i, std::size_t other, std::size_t length) const;
   std::size_t rowsFrom(std::size_t i, std::size_t end, std::size_t length,
                        bool isGroup) const;
-  /// Returns how many instructions a row of the table has.
+  /// Returns the number of instructions per row of the table that begins with
+  /// instruction i, or 0 if no table begins there.
   std::size_t lengthOfRow(std::size_t i, std::size_t end, bool isGroup) const;
 
   const runtime::Plan &plan;
@@ -64,9 +66,9 @@ private:
   const StageNames &names;
   const SharedNames &shared;
   Text &text;
-  /// By instruction: the last one that waits for it, or -1.
+  /// For each instruction, the last instruction that waits for it, or -1.
   std::vector<int> lastWaiters;
-  std::set<std::string> namesTaken; ///< by tables
+  std::set<std::string> namesTaken; ///< names of tables
 };
 
 } // namespace mtplan::codegen

@@ -68,6 +68,13 @@ public:
   explicit ProgramSource(const Plan &thePlan)
       : plan(thePlan), traffic(trafficOf(plan)), dimensions(plan),
         settings(plan), shared{dimensions, settings, {}, {}, {}, {}} {
+    for (const Stage &stage : plan.stages)
+      for (const Arena &arena : stage.arenas)
+        if (arena.memoryClass == MemoryClass::host && arena.size > 0)
+          throw SourceError(
+              "an optimizer that is offloaded to the host's memory cannot be "
+              "written into a program that stands alone yet; plan with "
+              "--offload none");
     std::set<std::string> taken;
     for (const Group &group : plan.groups)
       shared.groups.push_back("kGroup_" + identifierFor(group.name, taken));
@@ -76,7 +83,7 @@ public:
       shared.streams.push_back("kStream_" + identifierFor(stream, known));
     int lines = 0;
     for (const auto &[ends, one] : traffic) {
-      // A line keeps its order, so both ends need to have the same one.
+      // A line delivers messages in order, so both ends need the same order.
       if (one.sent != one.received)
         throw SourceError("stages " + std::to_string(ends.first) + " and " +
                           std::to_string(ends.second) +
@@ -225,7 +232,7 @@ private:
     text.line("using namespace mtplan::runtime::cuda;");
     text.line("using enum mtplan::runtime::ElementType;");
     text.line();
-    // Kernels have template parameters T, so sizes are in a namespace.
+    // Sizes are in a namespace, because kernels have a template parameter T.
     text.line("namespace sizes {");
     const char *const wide = "std::int64_t";
     for (const Dimension &one : dimensions.all())
@@ -267,8 +274,8 @@ private:
            std::to_string(ends.second);
   }
 
-  /// Returns how many targets a micro-batch has, over all ranks, and their
-  /// limit: the number of synthetic targets.
+  /// Returns the number of targets of a micro-batch over all ranks, and their
+  /// upper bound, which is exclusive.
   std::pair<std::int64_t, std::int64_t> targets() const {
     std::int64_t whole = 0, limit = 0;
     forInstructions(plan, [&](const Instruction &instruction) {

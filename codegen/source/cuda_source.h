@@ -1,8 +1,8 @@
 //===- cuda_source.h - A plan as a program that stands alone ----*- C++ -*-===//
 //
-// The training step of an executable plan in CUDA, cuBLASLt and NCCL, with the
-// plan's names, as an engineer would write it. Nothing is decided here: the
-// program does what the plan says.
+// Writes the training step of an executable plan as a program in CUDA, cuBLASLt
+// and NCCL that an engineer can read. The program uses the plan's names and
+// does exactly what the plan says. No decision is made here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@
 
 namespace mtplan::codegen {
 
-/// A plan cannot be written as a program. what() starts with the label.
+/// Thrown for a plan that cannot be written as a program. what() starts with
+/// the label if a single instruction is at fault.
 struct SourceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,11 +29,11 @@ struct ProgramFile {
   std::string text;
 };
 
-/// Returns the program's files: train.cu, which is the step; dimensions.h,
-/// memory.cuh and parameters.cuh, which are of the plan; the runtime's kernels
-/// and helpers; CMakeLists.txt. The same plan gives the same bytes.
-/// \param plan  that checkPlan finds nothing wrong with
-/// \throws SourceError if the plan has something that cannot be written
+/// Returns the files of the program: the step (train.cu), the plan's sizes and
+/// memory (dimensions.h, memory.cuh, parameters.cuh), the runtime's kernels and
+/// helpers, and CMakeLists.txt. The same plan yields the same bytes.
+/// \param plan  a plan in which checkPlan() finds no fault
+/// \throws SourceError if a part of the plan cannot be written
 std::vector<ProgramFile> cudaProgram(const runtime::Plan &plan);
 
 } // namespace mtplan::codegen

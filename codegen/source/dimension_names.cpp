@@ -33,9 +33,9 @@ std::string wordOf(const KernelCall &call, const std::string &name) {
   return value ? *value : "";
 }
 
-/// Whether a kernel's shorter operands are the last dimensions of its longer
-/// ones, as a norm's weight [C] is of [B, T, C]. Otherwise they are the first,
-/// as ids [B, T] are.
+/// Returns whether an operand of lower rank has the last dimensions of the
+/// other operands, like a norm's weight [C] for [B, T, C]. For all other
+/// kernels it has the first dimensions, like ids [B, T].
 bool sharesLastDimensions(const std::string &kernel) {
   static const std::set<std::string> kKernels = {
       "layer_norm", "layer_norm_grad", "rms_norm",      "rms_norm_grad",
@@ -43,7 +43,8 @@ bool sharesLastDimensions(const std::string &kernel) {
   return kKernels.contains(kernel);
 }
 
-/// Whether a kernel's operands of equal shape may still differ in meaning.
+/// Returns whether dimensions of a kernel's operands may be equal in size and
+/// position and still differ in meaning.
 bool rearranges(const std::string &kernel) {
   return kernel == "transpose" || kernel == "slice" || kernel == "piece" ||
          kernel.starts_with("take_first") ||
@@ -83,7 +84,7 @@ DimensionNames::DimensionNames(const Plan &thePlan) : plan(thePlan) {
     relate(stage, one);
   });
   relateStages();
-  constexpr int kRounds = 3; // what knows its dimensions best comes first
+  constexpr int kRounds = 3; // the most reliable kernels name theirs first
   for (int round = 0; round < kRounds; ++round)
     forInstructions(plan, [&](std::size_t stage, const Instruction &one) {
       nameFrom(stage, one, round);
@@ -171,7 +172,7 @@ std::size_t DimensionNames::rootOf(std::size_t node) const {
   return node;
 }
 
-// Sizes that differ show that the dimensions are not the same after all.
+// Dimensions of different sizes are never united.
 void DimensionNames::unite(const Place &one, std::size_t i, const Place &other,
                            std::size_t j) {
   const std::size_t a = rootOf(nodeOf(one, i)), b = rootOf(nodeOf(other, j));
@@ -209,7 +210,8 @@ void DimensionNames::relateLetters(std::size_t stage,
         if (const auto j = letters[u].find(letters[t][i]);
             j != std::string::npos)
           unite(tensors[t], i, tensors[u], j);
-  // A bias and all that is fused are of the result, or of its last dimension.
+  // A bias and the tensors of a fused operator have either all dimensions of
+  // the result or only the last one.
   for (const auto *some : {&instruction.inputs, &instruction.outputs})
     for (std::size_t i = some == &instruction.inputs ? 2 : 1; i < some->size();
          ++i) {
@@ -251,7 +253,8 @@ void DimensionNames::relate(std::size_t stage, const Instruction &instruction) {
     }
   }
   if (kernel.starts_with("moe_dispatch") || kernel.starts_with("moe_combine")) {
-    // Places are [E, B, capacity, C]; others [B, T, E] or [B, T, C].
+    // Dispatched tokens are [E, B, capacity, C]. Other tensors are [B, T, E] or
+    // [B, T, C].
     for (const Place &one : tensors)
       for (const Place &other : tensors)
         if (one.tensor->shape.size() == 4 && other.tensor->shape.size() == 3) {
@@ -286,8 +289,8 @@ void DimensionNames::relate(std::size_t stage, const Instruction &instruction) {
         uniteLeading(tensors[t], tensors[u]);
 }
 
-// A stage's parameters and messages have the dimensions that they have in
-// other stages.
+// Unites the dimensions that a parameter or a message has in different stages.
+// Moments, gradient and master weights have the dimensions of their parameter.
 void DimensionNames::relateStages() {
   std::map<std::string, Place> parameters;
   std::map<int, Place> channels;
@@ -435,7 +438,7 @@ Extent DimensionNames::written(std::size_t stage, const Tensor &tensor,
         division += " / " + axes[indexed(axis)];
         ranks *= size;
       }
-  // The factor that the ranks divide is the first: heads, not their channels.
+  // Ranks divide the first factor: the heads, and not the channels of a head.
   const std::string &first = found->second.front();
   const auto constant = std::ranges::find(dimensions, first, &Dimension::name);
   if (constant->size % ranks != 0)

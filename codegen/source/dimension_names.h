@@ -1,9 +1,9 @@
 //===- dimension_names.h - Names for the sizes in a program -----*- C++ -*-===//
 //
-// A program says `B / dp * T * C`, not 512. Sizes get their names from what
-// dimensions mean, not from their values: dimensions that an operator treats
-// as one are the same dimension, and some operators know what theirs is (the
-// ids are [B, T], an embedding's table is [V, C]).
+// An emitted program writes a size as `B / dp * T * C` and not as 512. A name
+// depends on the meaning of a dimension and not on its size. Dimensions that an
+// operator treats as equal get one name, and some operators know the meaning of
+// their dimensions: token ids are [B, T], and an embedding's table is [V, C].
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ struct Dimension {
   std::string meaning; ///< "positions of a sequence"
 };
 
-/// An extent: its value, and how the program writes it ("B / dp").
+/// A size, and the expression by which the program writes it ("B / dp").
 struct Extent {
   std::int64_t value = 1;
   std::string text = "1";
@@ -40,33 +40,35 @@ public:
   /// Returns the named dimensions, in the order in which they are declared.
   const std::vector<Dimension> &all() const { return dimensions; }
 
-  /// Returns what a rank of the stage has of a tensor's dimension.
+  /// Returns the size of a tensor's dimension on one rank of the stage.
   Extent local(std::size_t stage, const runtime::Tensor &tensor,
                std::size_t dimension) const;
-  /// Returns the extent over all ranks.
+  /// Returns the size of a tensor's dimension over all ranks.
   Extent global(std::size_t stage, const runtime::Tensor &tensor,
                 std::size_t dimension) const;
 
-  /// Returns the constant of this value whose name starts with `name` and goes
-  /// on with nothing but a number, or the value's digits.
+  /// Returns the constant with this value that is called `name`, or `name` and
+  /// a number ("V2"). Without such a constant, returns the value's digits.
   std::string known(const std::string &name, std::int64_t value) const;
-  /// Returns the constant that holds an axis's size.
+  /// Returns the constant that holds the number of ranks along an axis.
   const std::string &axis(int which) const;
 
 private:
   /// Stage, buffer, global shape and dimension identify a tensor's dimension.
   using Key =
       std::tuple<std::size_t, int, std::vector<std::int64_t>, std::size_t>;
-  /// A dimension of a tensor of a stage.
+  /// A tensor, and the number of its stage.
   struct Place {
     std::size_t stage;
     const runtime::Tensor *tensor;
   };
 
-  /// The plan says how a tensor is split only where an instruction needs it;
-  /// others that have the same buffer and shape are split likewise.
+  /// Records the split of a tensor over ranks. A plan states it only where an
+  /// instruction needs it. Other tensors of the same buffer and shape have the
+  /// same split.
   void learnSplit(const Place &place);
-  /// A collective over one axis splits a dimension, or undoes that.
+  /// Records the split of a shard that an all-gather over one axis reads or a
+  /// reduce-scatter over one axis writes.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;
@@ -85,21 +87,23 @@ private:
                 int round);
   void name(const Place &place, std::size_t dimension,
             const std::vector<Dimension> &factors);
-  /// Returns the constant of this name and size, a new one where need be.
+  /// Returns the constant of this name and size, which may be a new one. If the
+  /// name has another size already, a number is appended to the name.
   std::string constant(const Dimension &wanted);
   Extent written(std::size_t stage, const runtime::Tensor &tensor,
                  std::size_t dimension, bool isLocal) const;
 
   const runtime::Plan &plan;
   std::vector<std::string> axes;
-  /// By stage, buffer and local shape. Empty: there are several.
+  /// The axes that split each dimension, by stage, buffer and local shape.
+  /// Empty if tensors of the same key are split differently.
   std::map<std::tuple<std::size_t, int, std::vector<std::int64_t>>,
            std::vector<std::vector<int>>>
       splits;
   std::map<Key, std::size_t> nodes;
   std::vector<std::size_t> parents;
-  std::vector<std::int64_t> sizes; ///< by node, over all ranks
-  /// By root: constants whose product is the dimension's size.
+  std::vector<std::int64_t> sizes; ///< size over all ranks, by node
+  /// By root node, the constants whose product is the dimension's size.
   std::map<std::size_t, std::vector<std::string>> names;
   std::vector<Dimension> dimensions;
 };

@@ -1,4 +1,4 @@
-//===- element_kernels.cpp - By element, by row, by parameter -------------===//
+//===- element_kernels.cpp - Kernels by element, row or parameter ---------===//
 
 #include "codegen/source/kernel_writer.h"
 #include "runtime/backend/followed.h"
@@ -11,9 +11,10 @@ using namespace runtime;
 
 namespace {
 
-constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
-/// \param body  what is done with an element
+/// Writes the call of an elementwise kernel with one or two results.
+/// \param body  the functor that is applied to each element
 void writeEach(const KernelWriter &to, const std::vector<std::string> &from,
                const std::string &body, const std::string &real) {
   const bool two = to.instruction.outputs.size() == 2;
@@ -32,7 +33,8 @@ std::vector<std::string> allInputs(const KernelWriter &to) {
   return from;
 }
 
-/// Through float neither f64 nor i32 would come as it went.
+/// Returns a type that represents every element of the operand exactly. A float
+/// cannot represent every f64 or i32.
 std::string exactReal(const KernelWriter &to) {
   return to.spec.inputs[0].type == ElementType::i32 ? "double" : to.real;
 }
@@ -66,7 +68,7 @@ void writeZeros(const KernelWriter &to) {
                 "now.stream())"});
 }
 
-// The first rank has the whole, others have nothing of a sum.
+// The first rank of the axis copies its operand, and all others write zeros.
 void writeMask(const KernelWriter &to) {
   to.text.open("if (now.at(" + to.axis + ") == 0)");
   writeCopy(to);
@@ -76,8 +78,8 @@ void writeMask(const KernelWriter &to) {
   to.text.leave();
 }
 
-/// Returns how many runs of contiguous elements a result has: the product of
-/// its leading dimensions, where that is what they are.
+/// Returns the number of contiguous runs in which a result is copied: a product
+/// of its leading dimensions if one has this value, else digits.
 std::string runsText(const KernelWriter &to, const StridedSource &source) {
   const Tensor &result = to.output(0);
   std::int64_t runs = elementsOf(result);
@@ -138,7 +140,7 @@ void writeTake(const KernelWriter &to) {
                  to.names.product(source.length, result) + "}"});
 }
 
-/// Writes the operand that a kernel adds to its result.
+/// Returns the operand that a fused addition adds to the kernel's result.
 std::string addendText(const KernelWriter &to, std::size_t operand) {
   return "Addend{" + to.in(operand) + ", " + typeText(to.spec.outputs[0].type) +
          "}";

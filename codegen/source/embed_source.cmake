@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 set(entries "")
 foreach(path IN LISTS FILES)
   file(READ ${ROOT}/${path} text)
-  # Literals may be of 64 KiB; files are of 500 lines.
+  # A string literal may have 64 KiB, which is enough for a file of 500 lines.
   string(APPEND entries "    {\"${path}\", R\"source(${text})source\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}

@@ -14,11 +14,11 @@
 
 namespace mtplan::codegen {
 
-/// The numbers of a product's shape, as the program writes them.
+/// The members of a MatrixShape, as expressions of the program.
 struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
-  std::string a, b, c;          ///< "{C, 1}"
-  std::string vectorStep;       ///< elements to the next matrix's bias
+  std::string a, b, c;          ///< strides: "{C, 1}"
+  std::string vectorStep;       ///< from bias to bias, in elements
 };
 
 struct WantedProduct {
@@ -26,35 +26,35 @@ struct WantedProduct {
   MatrixText text;
 };
 
-/// Things that calls of kernels need elsewhere in a program.
+/// Declarations that calls of kernels need elsewhere in a program.
 struct Needs {
-  std::set<std::string> files;         ///< of the runtime, that declare them
+  std::set<std::string> files;         ///< runtime files with the kernels
   std::vector<WantedProduct> products; ///< each shape once
 };
 
 /// Writes the call of an instruction's kernel.
-/// \param needs  receives what the call needs
-/// \throws SourceError if there is no way to write it
+/// \param needs  receives the declarations that the call needs
+/// \throws SourceError if the kernel cannot be written
 void writeKernel(const runtime::Instruction &instruction,
                  const runtime::Program &program, const StageNames &names,
                  Text &text, Needs &needs);
 
-/// Products of one program that are one batched product.
+/// Products of one program that form one batched product.
 struct ProductBatch {
   std::vector<int> instructions; ///< as in runtime::Batch
-  runtime::EvenRuns runs;        ///< bytes from one to the next
+  runtime::EvenRuns runs;        ///< strides between the products
 };
 
-/// Returns whether one call of cuBLASLt computes them.
+/// Returns whether one call of cuBLASLt can compute the batched product.
 bool isOneCall(const runtime::Program &program, const ProductBatch &batch);
 
 /// Writes the call of a batched product.
-/// \param batch  for which isOneCall holds
+/// \param batch  a batch for which isOneCall() is true
 void writeBatchedProduct(const runtime::Program &program,
                          const ProductBatch &batch, const StageNames &names,
                          Text &text, Needs &needs);
 
-/// Writes the lines that have cuBLASLt choose algorithms for the products.
+/// Writes the calls that make cuBLASLt choose an algorithm for each product.
 void writeChoices(const Needs &needs, Text &text);
 
 } // namespace mtplan::codegen

@@ -1,4 +1,4 @@
-//===- kernel_writer.cpp - What the call of a kernel is made of -----------===//
+//===- kernel_writer.cpp - Expressions of a kernel's call -----------------===//
 
 #include "codegen/source/kernel_writer.h"
 

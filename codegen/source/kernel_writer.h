@@ -1,4 +1,4 @@
-//===- kernel_writer.h - What the call of a kernel is made of ---*- C++ -*-===//
+//===- kernel_writer.h - Expressions of a kernel's call ------- -*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H
 #define MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H
@@ -12,7 +12,8 @@
 
 namespace mtplan::codegen {
 
-/// One kernel instruction, as a spec and as expressions of the program.
+/// Writes the call of one kernel instruction. Tensors and sizes are expressions
+/// of the emitted program.
 class KernelWriter {
 public:
   KernelWriter(const runtime::Instruction &theInstruction,
@@ -43,37 +44,37 @@ public:
   std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
     return names.extent(tensor, dim);
   }
-  /// Returns how many elements a rank has, in all or of dimensions
-  /// [first, end): "B / dp * T * C".
+  /// Returns the number of a tensor's elements on one rank, as the product of
+  /// dimensions [first, end): "B / dp * T * C".
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const {
     return names.elements(tensor, first, end);
   }
-  /// Returns how many rows of its last dimension a tensor has.
+  /// Returns the product of all dimensions except the last one.
   std::string rows(const runtime::Tensor &tensor) const {
     return elements(tensor, 0,
                     tensor.shape.empty() ? 0 : tensor.shape.size() - 1);
   }
-  /// Returns a tensor's last dimension.
+  /// Returns the size of a tensor's last dimension on one rank.
   std::string width(const runtime::Tensor &tensor) const {
     return tensor.shape.empty() ? "1" : extent(tensor, tensor.shape.size() - 1);
   }
-  /// "layerNorm<float>", in which type it computes
+  /// Returns a function with the type of its arithmetic: "layerNorm<float>".
   std::string of(const std::string &function) const {
     return function + "<" + real + ">";
   }
-  /// "now.scratch(sumScratch<float>(...))"
+  /// Returns "now.scratch(bytes)", an allocation of scratch memory.
   std::string scratch(const std::string &bytes) const {
     return "now.scratch(" + bytes + ")";
   }
   std::string masks() const;
-  /// Returns whether a run adds to a sum, rather than storing its first term:
-  /// "now.microBatch != 0", or "true".
+  /// Returns the condition under which a run adds to an accumulator and does
+  /// not overwrite it: "now.microBatch != 0", or "true".
   std::string adds() const;
   void needs(const char *header) const {
     wanted.files.insert(std::string("runtime/cuda/device/") + header);
   }
-  /// A line, or some: function<R>(now.stream(), arguments...);
+  /// Writes the call "function<real>(now.stream(), arguments...);".
   void call(const std::string &function,
             std::vector<std::string> arguments) const {
     callAs(of(function), std::move(arguments));
@@ -89,26 +90,28 @@ public:
   const StageNames &names;
   Text &text;
   Needs &wanted;
-  runtime::KernelSpec spec; ///< without places: of any rank
+  runtime::KernelSpec spec; ///< without the shards of a rank
   std::string real;         ///< "float" or "double"
-  std::string axis;         ///< of setting "axis"; "" if there is none
+  std::string axis;         ///< constant for setting "axis", or ""
 };
 
-/// Returns "ColumnSizes{samples, rows, columns}" for sums over all dimensions
-/// but the last `columns` ones; the samples are the first.
+/// Returns "ColumnSizes{samples, rows, columns}" for a sum of `from` over all
+/// dimensions except the last `columns`. The first dimension counts samples.
 std::string sizesText(const KernelWriter &to, const runtime::Tensor &from,
                       std::size_t columns);
-/// Returns the same for sums down to the trailing dimensions of `sums`.
+/// Returns the same text for a sum that keeps the dimensions of `sums`, which
+/// are the last dimensions of `from`.
 std::string summedSizes(const KernelWriter &to, const runtime::Tensor &from,
                         const runtime::Tensor &sums);
 
-/// Writes both kernels of a fused instruction, one after the other.
+/// Writes a fused instruction as two kernels, one after the other.
 void writeInTurn(const KernelWriter &to);
 
 using KernelTable =
     std::map<std::string, std::function<void(const KernelWriter &)>>;
 
-/// By kernel, those of layers, of losses and lookups, and of experts.
+/// Each function adds one family of kernels to `table`. The key is the name of
+/// a kernel, and the value writes a call of the kernel.
 void addElementKernels(KernelTable &table);
 void addAttentionKernels(KernelTable &table);
 void addVocabularyKernels(KernelTable &table);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
 #include "codegen/source/cuda_source.h"
@@ -31,12 +32,11 @@ const char *arenaWord(MemoryClass memoryClass) {
   case MemoryClass::host:
     break;
   }
-  throw SourceError("an optimizer that is offloaded to the host's memory "
-                    "cannot be written into a program that stands alone yet; "
-                    "plan with --offload none");
+  throw std::logic_error("ProgramSource rejects plans with a host arena");
 }
 
-/// Returns the first tensor of each buffer, whose shape says what it holds.
+/// Returns for each buffer the first tensor that uses it, or null. A comment
+/// shows the shape of this tensor.
 std::vector<const Tensor *> tensorsOfBuffers(const Stage &stage) {
   std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
   auto see = [&](const Tensor &tensor) {
@@ -60,7 +60,8 @@ std::vector<const Tensor *> tensorsOfBuffers(const Stage &stage) {
   return tensors;
 }
 
-/// Returns where a buffer lies, in braces.
+/// Returns the members of a Buffer in braces: arena, offset, size and, if there
+/// are several, the entries and slots with their strides.
 std::string placeText(const Stage &stage, const Buffer &one) {
   std::string text = std::string("{") +
                      arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +

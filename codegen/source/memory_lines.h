@@ -14,11 +14,10 @@
 
 namespace mtplan::codegen {
 
-/// Returns the names that a text has as "buf::name".
+/// Returns the names of the buffers that `text` mentions as "buf::name".
 std::set<std::string> buffersIn(const Text &text);
 
-/// Writes the buffers of a stage that `readers` name.
-/// \throws SourceError if a buffer is in the host's memory
+/// Writes the buffers of a stage that the texts `readers` mention.
 void writeBuffers(const runtime::Stage &stage, const StageNames &names,
                   const std::vector<const Text *> &readers, Text &to);
 

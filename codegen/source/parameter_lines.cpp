@@ -14,7 +14,7 @@ using namespace runtime;
 
 namespace {
 
-/// Writes a block, or a loop over the copies of a parameter, around `body`.
+/// Writes `body` in a loop over `copies` layers, or in a block for one layer.
 template <typename Body>
 void forCopies(const Plan &plan, int copies, Text &to, Body body) {
   if (copies > 1)
@@ -28,7 +28,8 @@ void forCopies(const Plan &plan, int copies, Text &to, Body body) {
   to.close();
 }
 
-/// Calls `write` for each parameter; those with as many copies share a loop.
+/// Calls `write` for each parameter. Consecutive parameters with equal numbers
+/// of layers share a loop.
 template <typename Write>
 void forParameters(const Plan &plan, const std::vector<const Parameter *> &all,
                    Text &to, Write write) {
@@ -41,7 +42,8 @@ void forParameters(const Plan &plan, const std::vector<const Parameter *> &all,
   }
 }
 
-/// Lists a gradient, on the ranks that count it.
+/// Writes the line that lists a gradient. If ranks hold equal copies of the
+/// gradient, only the first of these ranks lists it.
 void writeSquared(const Plan &plan, const Parameter &parameter,
                   const StageNames &names, Text &to) {
   std::string counts;

@@ -9,13 +9,13 @@
 
 namespace mtplan::codegen {
 
-/// Writes initialise(), which sets a stage's weights and their masters.
+/// Writes initialise(), which sets the weights and master weights of a stage.
 void writeInitialise(const runtime::Plan &plan, const runtime::Stage &stage,
                      const StageNames &names, Text &to);
 
-/// Writes squares(), which adds up the terms of the gradient norm, and the
-/// functions that list them. One launch adds up all gradients that it computes
-/// in one type.
+/// Writes squares(), which sums the squares of a stage's gradients for the
+/// norm, and the functions that list the gradients. One launch sums all f64
+/// gradients, and another one sums all other gradients.
 void writeSquares(const runtime::Plan &plan, const runtime::Stage &stage,
                   const StageNames &names, Text &to);
 

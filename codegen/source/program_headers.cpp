@@ -14,10 +14,10 @@ namespace {
 struct HeaderRow {
   const char *path;
   const char *summary;
-  std::vector<std::string> files; ///< those that exist may be fewer
+  std::vector<std::string> files; ///< not all of them need exist
 };
 
-/// Returns the headers in the order in which they may include each other.
+/// Returns all possible headers. Each includes only earlier ones.
 const std::vector<HeaderRow> &headerRows() {
   static const std::string device = "runtime/cuda/device/",
                            standalone = "runtime/cuda/standalone/",
@@ -117,11 +117,11 @@ std::size_t rowOf(const std::string &path) {
   throw std::logic_error(path + " belongs to no header of a program");
 }
 
-/// One file of the runtime, without what only its own folder needs.
+/// The parts of a runtime file.
 struct Body {
-  std::vector<std::string> includes; ///< files of the runtime
-  std::set<std::string> system;      ///< "cstdint"
-  std::string text;                  ///< without includes, guard and title
+  std::vector<std::string> includes; ///< included runtime files
+  std::set<std::string> system;      ///< system headers: "cstdint"
+  std::string text;                  ///< without includes and guard
 };
 
 Body bodyOf(const std::string &path) {
@@ -141,7 +141,7 @@ Body bodyOf(const std::string &path) {
                (view == "#define " + guard || view == "#endif // " + guard)) {
       isPastTitle = true;
     } else if (isPastTitle || !view.starts_with("//===")) {
-      // The title's sentences stay, its rules go.
+      // The title comment is kept without the lines that begin with "//===".
       if (!view.empty() || (!body.text.empty() && !body.text.ends_with("\n\n")))
         body.text += line + '\n';
     }
@@ -151,7 +151,8 @@ Body bodyOf(const std::string &path) {
   return body;
 }
 
-/// Collects files with everything they include, each after what it includes.
+/// Collects files and all files that they include. Each file comes after the
+/// files that it includes.
 class Closure {
 public:
   void add(const std::string &path) {
@@ -172,7 +173,7 @@ private:
   std::set<std::string> seen;
 };
 
-/// Returns how a header in `from` names the header at `to`.
+/// Returns the path by which the header `from` includes the header `to`.
 std::string includeOf(const std::string &from, const std::string &to) {
   const auto folderOf = [](const std::string &path) {
     return path.substr(

@@ -1,8 +1,8 @@
 //===- program_headers.h - Headers beside an emitted program ----*- C++ -*-===//
 //
-// Kernels and helpers of an emitted program have the text of the runtime's own
-// headers under runtime/, which need nothing but CUDA and each other. The
-// program gets a few headers, each of which joins the files of one concern.
+// An emitted program contains the kernels and helpers of the runtime as text.
+// These runtime files include only each other and the headers of C++, CUDA and
+// NCCL. Each header of the program joins the runtime files of one subject.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 
 namespace mtplan::codegen {
 
-/// A file of the runtime whose text is embedded.
+/// A file of the runtime whose text is embedded in this library.
 struct SourceFile {
   const char *path; ///< "runtime/cuda/device/norm.cuh"
   const char *text;
@@ -28,14 +28,14 @@ std::span<const SourceFile> sourceFiles();
 /// A header of the emitted program.
 struct ProgramHeader {
   std::string path;    ///< "kernels/norm.cuh", within the program's folder
-  std::string summary; ///< one line for the map of the program
+  std::string summary; ///< for the list of files in train.cu
   std::string text;
-  bool isNeeded = false; ///< train.cu itself calls what it declares
+  bool isNeeded = false; ///< whether train.cu includes the header
 };
 
-/// Returns the headers that hold `files` and everything these include, in an
-/// order in which each includes only earlier ones. A header holds only the
-/// files that are needed; a .h brings its .cpp along.
+/// Returns the headers that contain `files` and all files that these include,
+/// but no other files. A header includes only earlier headers. If a .h file has
+/// a .cpp file, the .cpp file is contained, too.
 /// \throws std::logic_error if a file is not embedded or has no header
 std::vector<ProgramHeader> programHeaders(const std::set<std::string> &files);
 

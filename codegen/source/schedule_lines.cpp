@@ -11,14 +11,16 @@ using runtime::ScheduleEntry;
 
 namespace {
 
-/// Whether `later` is `entry`, `by` micro-batches on.
+/// Returns whether `later` equals `entry` except that its micro-batch is larger
+/// by `by`.
 bool follows(const ScheduleEntry &entry, const ScheduleEntry &later, int by) {
   return later.program == entry.program && later.first == entry.first &&
          later.step == entry.step && later.count == entry.count &&
          later.microBatch == entry.microBatch + by;
 }
 
-/// Returns how often in a row the `length` entries from `at` on come.
+/// Returns the number of consecutive repetitions of the `length` entries from
+/// `at` on. Each repetition is for the next micro-batch.
 int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -32,14 +34,14 @@ int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
   }
 }
 
-/// Writes numbers of micro-batches.
+/// Formats numbers of micro-batches as expressions of the program.
 struct BatchNumbers {
   const runtime::Plan &plan;
   int inFlight = 0;
 
-  /// Returns the begin or the end of a loop, counted from the last micro-batch
-  /// where that is near.
-  /// \param isWarmUp  whether the loop is the schedule's first
+  /// Returns the first or the last bound of a loop. A bound that is closer to
+  /// the last micro-batch than to the first is a difference: "microBatches -
+  /// 1". \param isWarmUp  whether the loop is the first of the schedule
   std::string of(int number, bool isWarmUp) const {
     const int left = plan.microBatches - number;
     if (number == 0)
@@ -54,7 +56,8 @@ struct BatchNumbers {
                          : std::to_string(number);
   }
 
-  /// Returns the micro-batch of a call in a loop.
+  /// Returns the micro-batch of a call that is `number` micro-batches ahead of
+  /// its loop: "batch + 1".
   std::string ahead(int number) const {
     if (number == 0)
       return "batch";
@@ -64,7 +67,7 @@ struct BatchNumbers {
 };
 
 /// Writes the calls of one entry.
-/// \param microBatch  the program's expression for it
+/// \param microBatch  the expression for the entry's micro-batch
 void writeEntry(const runtime::Plan &plan, const ScheduleEntry &entry,
                 const std::string &function, const std::string &microBatch,
                 Text &text) {
@@ -122,7 +125,7 @@ void writeSchedule(const runtime::Plan &plan,
   auto functionOf = [&](const ScheduleEntry &entry) {
     return functions[static_cast<std::size_t>(entry.program)];
   };
-  constexpr std::size_t kLongest = 256; // entries of one repetition
+  constexpr std::size_t kLongest = 256; // maximum entries of a repetition
   for (std::size_t at = 0; at < schedule.size();) {
     std::size_t length = 1, covered = 0;
     for (std::size_t l = 1; l <= std::min(kLongest, schedule.size() - at);

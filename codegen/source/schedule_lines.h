@@ -11,22 +11,23 @@
 
 namespace mtplan::codegen {
 
-/// Returns a number of layers by the constants L and pp, where it is all of
-/// them or an equal part.
+/// Returns a number of layers as text: "L" for all layers of the model, "L /
+/// pp" if it is the number per stage of equal stages, else digits.
 std::string layersText(const runtime::Plan &plan, int layers);
 
-/// Writes calls of the programs' functions, with layers and micro-batches as
-/// loops. Entries that repeat, each time a micro-batch later, become one loop.
-/// \param functions  by program
-/// \param inFlight   micro-batches that run forward before the first backward;
-///                   0: no number has that name
+/// Writes a schedule as calls of the programs' functions, with loops over
+/// layers and micro-batches. Entries that repeat, each time for the next
+/// micro-batch, become one loop. \param functions  names of the functions, by
+/// program \param inFlight   the number that the program calls inFlight:
+/// micro-batches
+///                   that run forward before the first backward; 0 for none
 void writeSchedule(const runtime::Plan &plan,
                    const std::vector<runtime::ScheduleEntry> &schedule,
                    const std::vector<std::string> &functions, Text &text,
                    int inFlight = 0);
 
-/// Returns how many micro-batches run forward before the first backward, where
-/// a loop over micro-batches says so; else 0.
+/// Returns the number of micro-batches that run forward before the first
+/// backward, or 0 if there are fewer than two.
 int microBatchesInFlight(const runtime::Stage &stage);
 
 } // namespace mtplan::codegen

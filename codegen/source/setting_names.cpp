@@ -18,7 +18,7 @@ const Setting *find(const KernelCall &call, const std::string &name) {
   return found == call.settings.end() ? nullptr : &*found;
 }
 
-/// Returns what an attention's scale is, for a comment.
+/// Returns the meaning of an attention's scale, for a comment.
 std::string meaningOfScale(const KernelCall &call, double scale) {
   const Setting *width = find(call, "head_dim");
   const auto *channels =
@@ -44,7 +44,7 @@ void SettingNames::see(const KernelCall &call) {
                        const char *meaning) {
     const Setting *found = find(call, setting);
     const auto *value = found ? std::get_if<double>(&found->value) : nullptr;
-    // A rate of 0 is a kernel without dropout.
+    // A kernel with the rate 0 has no dropout.
     if (!value || *value == 0.0 ||
         std::ranges::any_of(settings, [&](const NamedSetting &one) {
           return one.setting == setting && one.value == *value;

@@ -10,7 +10,7 @@
 
 namespace mtplan::codegen {
 
-/// A constant of the program that many kernels have as a setting.
+/// A constant of the program for a value that kernels have as a setting.
 struct NamedSetting {
   std::string setting; ///< "rate"
   std::string name;    ///< "dropoutRate"
@@ -18,14 +18,14 @@ struct NamedSetting {
   std::string meaning;
 };
 
-/// Names the dropout rates, the epsilons of norms and the scales of attention
-/// that the kernels of a plan have.
+/// Names the values of the dropout rates, the epsilons of norms and the scales
+/// of attention in a plan.
 class SettingNames {
 public:
   explicit SettingNames(const runtime::Plan &plan);
 
   const std::vector<NamedSetting> &all() const { return settings; }
-  /// Returns the constant that stands for a setting, or its digits.
+  /// Returns the constant for this value of a setting, or the value's digits.
   std::string of(const std::string &setting, double value) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- stage_names.cpp - How a program speaks of a stage's tensors --------===//
+//===- stage_names.cpp - A stage's tensors as expressions -----------------===//
 
 #include "codegen/source/stage_names.h"
 
@@ -105,10 +105,10 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
 std::string StageNames::reference(const std::string &how,
                                   const std::string &buffer,
                                   const Tensor &tensor) const {
-  // A step back begins with the last layer: "L - 1 - now.layer".
+  // Entries that descend begin at the last layer: "L - 1 - now.layer".
   const int step = tensor.entryStep;
   std::string entry = tensor.entry == 0 ? "" : std::to_string(tensor.entry);
-  if (step == 0 && tensor.entry > 1) // what the last layer left
+  if (step == 0 && tensor.entry > 1) // an output of the last layer
     entry = layersText(plan, tensor.entry);
   if (step == -1)
     entry = layersText(plan, tensor.entry + 1) + " - 1 - now.layer";

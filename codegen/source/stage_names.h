@@ -1,4 +1,4 @@
-//===- stage_names.h - How a program speaks of a stage's tensors *- C++ -*-===//
+//===- stage_names.h - A stage's tensors as expressions -------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
 #define MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
@@ -13,7 +13,8 @@
 
 namespace mtplan::codegen {
 
-/// A constant: the number of a stage's first layer in the model.
+/// A constant of the program: the number, in the model, of the first layer of a
+/// program or a parameter of the stage.
 struct FirstLayer {
   std::string name;
   int layer;
@@ -22,17 +23,19 @@ struct FirstLayer {
 /// Writes the tensors of one stage as expressions of the program.
 class StageNames {
 public:
-  /// \param theDimensions  outlives the object, like theSettings
+  /// The plan, the dimensions and the settings must outlive the object.
   StageNames(const runtime::Plan &thePlan, std::size_t theStage,
              const DimensionNames &theDimensions,
              const SettingNames &theSettings);
 
-  /// Returns "now.f32(buf::h_ln_1, now.layer)".
+  /// Returns a tensor as the program reads it in the current run:
+  /// "now.f32(buf::h_ln_1, now.layer)".
   std::string tensor(const runtime::Tensor &tensor) const;
-  /// Returns the same for another name of the buffer: "now.f32(row.tensor)".
+  /// Returns the same with the expression `buffer` for the buffer, such as
+  /// "now.f32(row.tensor)".
   std::string reference(const runtime::Tensor &tensor,
                         const std::string &buffer) const;
-  /// Returns the same as a pointer to i32.
+  /// Returns a tensor as a pointer to 32-bit integers: "now.integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
   std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
@@ -45,52 +48,56 @@ public:
   /// "B / dp * T * C".
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const;
-  /// Returns a number as a product of neighbouring dimensions of a tensor, the
-  /// last that make it; as digits, if none do.
+  /// Returns `count` as a product of adjacent dimensions of a tensor. If
+  /// several products equal `count`, the last is chosen; if none does, digits.
   std::string product(std::int64_t count, const runtime::Tensor &tensor) const;
-  /// Returns where this rank's piece of a dimension begins:
+  /// Returns the index at which this rank's shard of a dimension begins:
   /// "now.at(kAxis_tp) * (T / tp)".
   std::string offset(const runtime::Tensor &tensor, std::size_t dim) const;
-  /// Returns this rank's shard: "now.shard(T, {kAxis_tp})", "{0, C}".
+  /// Returns this rank's shard of a dimension as a runtime::Span:
+  /// "now.shard(T, {kAxis_tp})", or "{0, C}" if the dimension is not sharded.
   std::string span(const runtime::Tensor &tensor, std::size_t dim) const;
-  /// Returns "{f32, {C}, {{0, C}}}".
+  /// Returns the members of a runtime::TensorView (type, local sizes, shards):
+  /// "{f32, {C}, {{0, C}}}".
   std::string view(const runtime::Tensor &tensor) const;
   /// Returns "f32 [B/dp, T, C]", for comments.
   std::string shape(const runtime::Tensor &tensor) const;
   /// Returns the constant that numbers an axis: "kAxis_tp".
   std::string axis(int axis) const;
 
-  /// Returns a dimension's extent over all ranks.
+  /// Returns a dimension's size over all ranks.
   Extent whole(const runtime::Tensor &tensor, std::size_t dim) const {
     return dimensions.global(number, tensor, dim);
   }
-  /// Returns the constant of this name and value, or digits.
+  /// Like DimensionNames::known().
   std::string known(const std::string &name, std::int64_t value) const {
     return dimensions.known(name, value);
   }
-  /// Whether the program has a constant of this name and value.
+  /// Returns whether the program has a constant of this name and value.
   bool isConstant(const std::string &name, std::int64_t value) const;
-  /// Returns this rank's place among those that split a dimension.
+  /// Returns the number of this rank's shard of a dimension that is sharded:
+  /// "now.at(kAxis_tp)".
   std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
-  /// Returns the model's layer of a run: "now.layer", "firstLayer + now.layer".
-  /// \param firstCopy  as of runtime::Program
+  /// Returns the number, in the model, of the layer of the current run:
+  /// "now.layer", "firstLayer + now.layer".
+  /// \param firstCopy  as in runtime::Program
   std::string layerOf(int firstCopy) const;
   const std::vector<FirstLayer> &firstLayers() const { return starts; }
 
-  /// Returns the constant that stands for a setting, or its digits.
+  /// Returns the constant for this value of a setting, or the value's digits.
   std::string real(const std::string &setting, double value) const {
     return settings.of(setting, value);
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
-  /// Returns the bytes from one tensor's buffer to another's.
+  /// Returns the distance in bytes between the buffers of two tensors.
   std::int64_t apart(const runtime::Tensor &from,
                      const runtime::Tensor &to) const;
-  /// Whether two tensors may share bytes in a run.
+  /// Returns whether two tensors may share bytes in a run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
-  /// Whether they may be one tensor, or a part of one, rather than tensors that
-  /// use the same bytes by turns.
+  /// Returns whether `a` and `b` may share bytes because they are one tensor or
+  /// one is a part of the other, and not because they use the bytes by turns.
   bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
@@ -108,13 +115,14 @@ private:
   std::vector<FirstLayer> starts;
 };
 
-/// Returns the product of factors, without those that are 1: "B / dp * T".
+/// Returns a product as text, without factors of 1: "B / dp * T".
 std::string productText(const std::vector<std::string> &factors);
-/// Returns an expression in parentheses, where it needs them as a factor.
+/// Returns an expression, in parentheses if a factor of a product needs them.
 std::string grouped(const std::string &expression);
 std::string typeText(runtime::ElementType type); ///< "f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);
-/// Returns the bytes of a tensor among others, rounded up as runtime/cuda does.
+/// Returns the bytes of a tensor, rounded up to a multiple of 256 like in
+/// runtime/cuda.
 std::int64_t roomFor(const runtime::Tensor &tensor);
 
 } // namespace mtplan::codegen

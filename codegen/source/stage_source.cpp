@@ -85,8 +85,8 @@ private:
       }
   }
 
-  /// Returns one past the collectives that are one launch with instruction i,
-  /// if the launch begins there; else i + 1.
+  /// Returns one past the last collective of the launch of NCCL that begins
+  /// with instruction i, or i + 1 if no launch of several begins there.
   static std::size_t endOfGroup(const Program &program, std::size_t i) {
     for (const Batch &batch : program.batches)
       if (indexed(batch.instructions.front()) == i &&
@@ -95,8 +95,8 @@ private:
     return i + 1;
   }
 
-  /// Returns the first instruction from i on that begins such a launch; the
-  /// number of instructions if none does.
+  /// Returns the first instruction, from i on, that begins a launch of several
+  /// collectives, or the number of instructions if there is none.
   static std::size_t nextGroup(const Program &program, std::size_t i) {
     while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
       ++i;
@@ -144,8 +144,8 @@ private:
     text.close();
   }
 
-  /// Writes instructions [first, end), which are one launch of NCCL if there
-  /// are several.
+  /// Writes instructions [first, end). Several instructions are collectives of
+  /// one launch of NCCL.
   void writeInstructions(const Program &program, std::size_t first,
                          std::size_t end, const StreamLines &order,
                          CollectiveLines &collectives) {
@@ -199,7 +199,7 @@ private:
     text.add(call);
   }
 
-  /// Returns the batched product that an instruction is a part of, or null.
+  /// Returns the batched product that contains instruction i, or null.
   const ProductBatch *batchOf(const Program &program, std::size_t i) const {
     for (const auto &[its, batch] : batches)
       if (its == &program &&
@@ -217,8 +217,8 @@ private:
     return labels;
   }
 
-  /// Writes what a program does, for a comment: a direction of a segment, or a
-  /// part of the update.
+  /// Writes the comment above a program's function. The program runs a segment
+  /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(int which) {
     const auto runs = [&](const std::vector<ScheduleEntry> &entries) {
       return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
@@ -242,9 +242,10 @@ private:
       text.comment(program + ": updates parameters.");
   }
 
-  /// Returns the operator and its shapes; for a collective, its group.
-  /// \param written  the call, which names the results that it makes: a fused
-  ///                 kernel makes no values between its operators
+  /// Returns the comment above an instruction: for a kernel, its operator and
+  /// the shapes; for a collective, its kind and process group.
+  /// \param written  the call. Only results that the call names are listed,
+  ///                 because a fused kernel stores no intermediate values.
   std::string titleOf(const Instruction &instruction,
                       const Text &written) const {
     const std::string &label = instruction.label;
@@ -273,7 +274,8 @@ private:
            std::get<Report>(instruction.what).label;
   }
 
-  /// \param run  "now", or that on a stream
+  /// Writes the call of an instruction that is no collective.
+  /// \param run  the context of the call: "now", or "now.on(stream)"
   void writeCall(const Program &program, const Instruction &instruction,
                  const std::string &run, Text &to) {
     if (std::holds_alternative<KernelCall>(instruction.what)) {
@@ -368,13 +370,13 @@ private:
   const Stage &stage;
   const SharedNames &shared;
   StageTexts &texts;
-  Text &text; ///< of the step
+  Text &text; ///< the step of `texts`
   Needs needs;
   const StageNames names;
   std::vector<std::string> functions; ///< by program
-  std::optional<UpdateLines> updates; ///< of the functions
+  std::optional<UpdateLines> updates; ///< made after `functions`
   std::vector<std::pair<const Program *, ProductBatch>> batches;
-  std::set<std::string> overlapped; ///< streams that the schedule's end joins
+  std::set<std::string> overlapped; ///< streams joined after the schedule
 };
 
 } // namespace

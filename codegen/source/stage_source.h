@@ -19,22 +19,22 @@ namespace mtplan::codegen {
 struct SharedNames {
   const DimensionNames &dimensions;
   const SettingNames &settings;
-  std::vector<std::string> groups, streams; ///< constants of the program
-  std::map<std::pair<int, int>, int> lines; ///< by stages, from and to
-  std::vector<std::string> reports;         ///< labels
+  std::vector<std::string> groups, streams; ///< names of constants
+  std::map<std::pair<int, int>, int> lines; ///< number, by sender and receiver
+  std::vector<std::string> reports;         ///< labels of reported values
 };
 
-/// The files of a program that stages are written to.
+/// The texts of the files to which all stages are written.
 struct StageTexts {
   Text step;       ///< train.cu: forward, backward, update
   Text memory;     ///< memory.cuh: arenas, buffers, products
   Text parameters; ///< parameters.cuh: initial values, gradients, updates
-  /// Files of the runtime that declare what these call.
+  /// Files of the runtime that declare the functions which the texts call.
   std::set<std::string> needed;
 };
 
 /// Writes a stage's memory, parameters and step, each in the stage's namespace.
-/// \throws SourceError if the stage has something that cannot be written
+/// \throws SourceError if a part of the stage cannot be written
 void writeStage(const runtime::Plan &plan, std::size_t stage,
                 const SharedNames &shared, StageTexts &texts);
 

@@ -1,4 +1,4 @@
-//===- stream_lines.cpp - Who waits for whom, as lines of a program -------===//
+//===- stream_lines.cpp - Waits between streams, as lines -----------------===//
 
 #include "codegen/source/stream_lines.h"
 
@@ -12,7 +12,7 @@ using namespace runtime;
 
 namespace {
 
-/// Returns the suffix of an event that marks the end of an instruction.
+/// Returns the suffix of the name of an event after an instruction.
 const char *endOf(const Instruction &instruction) {
   if (const auto *call = std::get_if<Collective>(&instruction.what))
     switch (call->kind) {
@@ -111,8 +111,8 @@ std::vector<std::string> StreamLines::overlapped() const {
   return beside;
 }
 
-// A wait has one: what is read was written, or what is written over is read no
-// more.
+// Returns the cause of a wait, for a comment: `late` reads a tensor that
+// `early` writes, or `late` overwrites bytes that `early` uses.
 std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)

@@ -1,4 +1,4 @@
-//===- stream_lines.h - Who waits for whom, as lines ------------*- C++ -*-===//
+//===- stream_lines.h - Waits between streams, as lines ------- -*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H
@@ -12,27 +12,29 @@
 
 namespace mtplan::codegen {
 
-/// Of one program's run, around its instructions. Streams beside the first fork
-/// from it and join it again, those of which all is overlapped when the
-/// schedule ends.
+/// Writes the forks, joins, waits and events of one program. All other streams
+/// of the program fork from the first stream when a run begins, and join it
+/// when the run ends. A stream with only overlapped instructions joins later,
+/// when the schedule ends.
 class StreamLines {
 public:
-  /// \param theStreams  constants of the program, by stream of the plan
+  /// \param theStreams  names of the constants for the streams of the plan
   StreamLines(const runtime::Program &theProgram, const StageNames &theNames,
               const std::vector<std::string> &theStreams, Text &theText);
 
   void begin() const;
   /// Writes the waits of instruction i, each with its cause.
   void before(std::size_t i) const;
-  /// "now", or "now.on(kStream_data)": what its call is given.
+  /// Returns the context in which instruction i runs, the first argument of its
+  /// call: "now", or "now.on(kStream_data)".
   std::string runOf(std::size_t i) const;
-  /// Marks its end, where another stream waits for that.
+  /// Records an event after instruction i if another instruction waits for i.
   void after(std::size_t i) const;
-  /// Before what is overlapped, which the last micro-batch alone has, and
-  /// after.
+  /// Begins or ends a block of overlapped instructions, which run only in the
+  /// last micro-batch.
   void turnOverlap(bool begins, int microBatches) const;
   void end() const;
-  /// Streams that are to be joined when the schedule ends.
+  /// Returns the streams that join the first one when the schedule ends.
   std::vector<std::string> overlapped() const;
 
 private:
@@ -44,9 +46,9 @@ private:
   const StageNames &names;
   const std::vector<std::string> &streams;
   Text &text;
-  std::vector<std::string> others; ///< streams beside the first
-  std::vector<std::string> joined; ///< of those, when the run ends
-  std::vector<std::string> events; ///< by instruction; "": nobody waits
+  std::vector<std::string> others; ///< all streams except the first
+  std::vector<std::string> joined; ///< streams that join when a run ends
+  std::vector<std::string> events; ///< by instruction; "" for no event
 };
 
 } // namespace mtplan::codegen

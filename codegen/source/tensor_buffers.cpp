@@ -21,7 +21,7 @@ namespace {
 /// The name of a result.
 struct ResultName {
   std::string text;
-  bool isExact = false; ///< says more than the plan's name of the buffer
+  bool isExact = false; ///< more precise than the plan's name
 };
 
 ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
@@ -54,9 +54,9 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   return {label};
 }
 
-/// Finds the tensors of a stage: a definition and all its uses, over all
-/// programs. Definitions that one use may see, such as the first layer's input
-/// and those that layers leave for the next one, are one tensor.
+/// Finds the tensors of a stage. A tensor has a definition and all its uses, in
+/// all programs. If several definitions reach one use, they form one tensor: a
+/// layer reads either the input of the first layer or the output of a layer.
 class StageTensors {
 public:
   explicit StageTensors(Stage &theStage)
@@ -132,25 +132,27 @@ public:
 private:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  /// Buffer, entry and step of a tensor.
+  /// Buffer, entry and entry step of a tensor.
   using Place = std::tuple<int, int, int>;
-  /// Buffer, entry and slot of a run.
+  /// Buffer, entry and slot of a tensor in a run.
   using Bytes = std::tuple<int, int, int>;
 
-  /// A definition, or a read of what an earlier run left.
+  /// A definition, or a read of a value from an earlier run. Nodes of one
+  /// tensor form a tree, whose root has the facts of all its nodes.
   struct Node {
     std::size_t parent;
     int buffer;
-    std::set<std::string> names; ///< of a root: those of its definitions
-    bool isExact = false;      ///< of a root: names are better than the plan's
-    bool isOfBackward = false; ///< of a root: whether a definition is
+    std::set<std::string> names; ///< names of all definitions
+    bool isExact = false;        ///< use `names`, not the plan's
+    bool isOfBackward = false;   ///< a definition is in backward
   };
 
   struct ProgramTensors {
-    /// By operand and result of each instruction, in order; kNone if its buffer
-    /// is not shared.
+    /// The node of each operand and result, in the order of the instructions;
+    /// kNone if tensors do not share the buffer.
     std::vector<std::size_t> nodes;
-    /// Reads of what earlier runs left, and what a run leaves.
+    /// Nodes of the values that a run reads from earlier runs, and of the
+    /// values that it leaves for later runs.
     std::map<Place, std::size_t> taken, left;
   };
 
@@ -235,7 +237,7 @@ private:
     }
   }
 
-  /// Returns the tensors of a buffer, in the order of their definitions.
+  /// Returns the root nodes of a buffer's tensors, in program order.
   std::vector<std::size_t> tensorsOf(int buffer) const {
     std::vector<std::size_t> roots;
     for (std::size_t node = 0; node < nodes.size(); ++node)
@@ -252,9 +254,9 @@ private:
   }
 
   Stage &stage;
-  std::vector<bool> isShared; ///< by buffer
+  std::vector<bool> isShared; ///< by buffer: tensors use it by turns
   std::vector<ProgramTensors> programs;
-  std::map<Bytes, std::size_t> present; ///< in a schedule's run
+  std::map<Bytes, std::size_t> present; ///< node of the latest value
   std::vector<Node> nodes;
 };
 

@@ -7,13 +7,13 @@
 
 namespace mtplan::codegen {
 
-/// Returns the plan with a buffer of its own for each activation, so that each
-/// has its own name. The plan names a buffer by its first tensor, but tensors
-/// use a buffer by turns. Buffers of the same bytes follow each other, the
-/// plan's own first.
+/// Returns the plan with one buffer per activation, so that each activation has
+/// its own name. In `plan`, several activations use one buffer by turns, and
+/// the buffer is named after the first of them. Buffers of the same bytes are
+/// adjacent in the result.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
 
-/// Whether two buffers are the same bytes.
+/// Returns whether two buffers have the same bytes, entries and slots.
 bool areSameBytes(const runtime::Buffer &one, const runtime::Buffer &other);
 
 } // namespace mtplan::codegen

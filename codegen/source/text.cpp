@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-/// Words of C++ that may be names in a plan.
+/// Returns the keywords of C++, which cannot be identifiers.
 const std::set<std::string, std::less<>> &keywords() {
   static const std::set<std::string, std::less<>> kWords = {
       "and",      "asm",     "auto",     "bool",     "break",    "case",
@@ -38,8 +38,9 @@ void Text::line(const std::string &words) {
 
 namespace {
 
-/// Returns the last space at or before `width` that stands in no brackets, so
-/// that no shape is broken; without one, the first such space behind it.
+/// Returns the position of the last space that is at most `width` and outside
+/// of shapes ("f32 [B, T]"). Without one, returns the first such space after
+/// it.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
   std::size_t last = std::string_view::npos;
   int depth = 0;
@@ -78,14 +79,16 @@ void Text::comment(const std::string &words) {
 
 namespace {
 
-/// Where an argument may be cut: within at most so many parentheses and braces,
-/// of which at most so many are braces.
+/// Limits the nesting of the positions at which an argument may be split:
+/// inside at most `deepest` parentheses and braces, at most `braces` of them
+/// braces.
 struct Cuts {
   int deepest, braces;
 };
 
-/// Returns the parts of an argument that may stand on lines of their own: each
-/// but the last ends in a comma, and none is cut within a string.
+/// Splits an argument after its commas, so that each part can be on its own
+/// line. Commas in strings, and those nested more deeply than `cuts`, do not
+/// split.
 std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   std::vector<std::string> parts;
   std::string part;
@@ -111,10 +114,11 @@ std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   return parts;
 }
 
-/// A list in braces is a shape or a place: it is cut last.
+/// Limits to try, in order. Lists in braces, such as shapes, are split last.
 constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
 
-/// Returns the parts of an argument, cut no more than the width demands.
+/// Splits an argument with the first limits by which all parts fit into
+/// `width`, or with the last limits.
 std::vector<std::string> partsOf(const std::string &argument,
                                  std::size_t width) {
   std::vector<std::string> parts;
@@ -128,7 +132,8 @@ std::vector<std::string> partsOf(const std::string &argument,
   return parts;
 }
 
-/// Returns whether no list in braces needs to be cut.
+/// Returns whether all arguments fit into `width` without splitting a list in
+/// braces.
 bool fitWithoutLists(const std::vector<std::string> &arguments,
                      std::size_t width) {
   return std::ranges::all_of(arguments, [&](const std::string &argument) {
@@ -138,7 +143,7 @@ bool fitWithoutLists(const std::vector<std::string> &arguments,
   });
 }
 
-/// Returns arguments with what follows each.
+/// Returns the arguments with a comma after each, and `tail` after the last.
 std::vector<std::string> withEnds(const std::vector<std::string> &arguments,
                                   const std::string &tail) {
   std::vector<std::string> all;
@@ -154,7 +159,7 @@ void Text::call(const std::string &head,
                 const std::string &tail) {
   const std::string start = head.ends_with('{') ? head : head + "(";
   const std::vector<std::string> words = withEnds(arguments, tail);
-  // Under the first argument, unless that leaves too little room.
+  // Arguments are aligned with the first one, unless too few columns are left.
   constexpr std::size_t kIndent = 4;
   const std::size_t own = 2 * depth;
   const bool isAligned =

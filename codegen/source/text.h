@@ -10,23 +10,23 @@
 
 namespace mtplan::codegen {
 
-/// Text of 80 columns, by lines.
+/// The text of a program, whose lines have at most 80 columns.
 class Text {
 public:
   void line(const std::string &words = "");
-  /// Wrapped, after "//".
+  /// Appends a comment, wrapped into lines that begin with "//".
   void comment(const std::string &words);
-  /// `head(first, second, ...tail`, wrapped between arguments; a head may end
-  /// in a brace instead.
+  /// Appends a call `head(first, second, ...tail`, wrapped between arguments. A
+  /// head that ends in a brace is followed by no parenthesis.
   void call(const std::string &head, const std::vector<std::string> &arguments,
             const std::string &tail = ");");
-  /// Opens braces: following lines are indented.
+  /// Appends a line, and indents the lines after it.
   void open(const std::string &words);
   void close(const std::string &words = "}");
-  /// Ends the indentation of a statement without braces.
+  /// Ends the indentation without a closing brace.
   void leave() { --depth; }
 
-  /// Returns an empty text whose lines are indented like the next one here.
+  /// Returns an empty text with the current indentation.
   Text nested() const {
     Text text;
     text.depth = depth;
@@ -42,15 +42,16 @@ private:
   std::size_t depth = 0;
 };
 
-/// A name of the language for a name of the plan: "h.*.ln_1" is h_ln_1. Other
-/// than all in `taken`, to which it is added.
+/// Returns a C++ identifier for a name of the plan: h_ln_1 for "h.*.ln_1". The
+/// identifier is not in `taken`, and is added to it.
 std::string identifierFor(const std::string &name,
                           std::set<std::string> &taken);
 
 std::string quoted(const std::string &text);
-/// The shortest that reads back as the same, with a point.
+/// Returns `value` as a C++ literal of type double (1.0, 0.1, 1e-05) with as
+/// few digits as determine the value exactly.
 std::string numberText(double value);
-/// "{1, 2, 3}"
+/// Returns a list in braces: "{1, 2, 3}".
 std::string listText(const std::vector<std::string> &items);
 std::string listText(const std::vector<std::int64_t> &items);
 std::string listText(const std::vector<int> &items);

@@ -13,22 +13,24 @@
 
 namespace mtplan::codegen {
 
-/// The multi-tensor updates of a stage. Each has a function that lists the
-/// parameters of a layer, and its launch is in the place of its first update.
+/// Writes the multi-tensor updates of a stage. For each launch, a function
+/// lists the parameters of one layer. The launch takes the place of the
+/// instructions.
 class UpdateLines {
 public:
-  /// \param functions  of the stage's programs
+  /// \param functions  names of the functions of the stage's programs
   UpdateLines(const runtime::Plan &thePlan, const runtime::Stage &theStage,
               const StageNames &theNames,
               const std::vector<std::string> &functions,
               std::set<std::string> &taken);
 
-  /// Returns Stage::apply, in which all layers that are updated by one launch
-  /// are one call.
+  /// Returns Stage::apply with a single call for all layers that one launch
+  /// updates.
   std::vector<runtime::ScheduleEntry> schedule() const;
   /// Writes the functions that list the parameters of a program's launches.
   void writeLists(int program, Text &text) const;
-  /// Returns one past the instructions that the launch of instruction i does.
+  /// Returns one past the last instruction of the launch that begins with
+  /// instruction i, or i + 1 if no launch begins there.
   std::size_t endOfLaunch(int program, std::size_t i) const;
   /// Writes the launch that begins with instruction i.
   void writeLaunch(int program, std::size_t i, Text &text,
@@ -36,14 +38,14 @@ public:
 
 private:
   struct Launch {
-    std::size_t entry = 0;          ///< of Stage::apply
-    std::size_t first = 0, end = 0; ///< instructions of its program
+    std::size_t entry = 0;          ///< index in Stage::apply
+    std::size_t first = 0, end = 0; ///< its instructions
     bool ofAllCopies = false;
-    std::string list; ///< its function
+    std::string list; ///< name of the function that lists parameters
     bool isDouble = false;
   };
 
-  /// Returns the launch that begins with an instruction, or null.
+  /// Returns the launch that begins with instruction i, or null.
   const Launch *launchAt(int program, std::size_t i) const;
 
   const runtime::Plan &plan;

@@ -1,4 +1,4 @@
-//===- vocabulary_kernels.cpp - Lookups and losses, in pieces -------------===//
+//===- vocabulary_kernels.cpp - Lookups, losses and experts ---------------===//
 
 #include <limits>
 
@@ -37,8 +37,9 @@ void writeEmbeddingGrad(const KernelWriter &to) {
                                        sizes + ", " + held + ")")});
 }
 
-/// Where the piece of the logits begins, how long a row is, and how much of
-/// that is not padding.
+/// Returns a runtime::cuda::Classes for this rank's shard of the logits: the
+/// first class, the number of classes in a row, and their number without
+/// padding.
 std::string classesText(const KernelWriter &to) {
   const Tensor &logits = to.instruction.inputs[0];
   const std::size_t last = logits.shape.size() - 1;

@@ -56,8 +56,8 @@ public:
   /// Makes a view of one rank if the mesh is null.
   explicit MeshView(MeshAttr mesh);
 
-  /// Returns the mesh of the ranks that share a coordinate on `axis`, or the
-  /// same mesh if it has no such axis.
+  /// Returns the mesh of the ranks that share a coordinate on `axis`, or this
+  /// mesh if it lacks the axis.
   MeshView without(llvm::StringRef axis) const;
 
   std::int64_t ranks() const { return rankCount; }
@@ -97,9 +97,9 @@ private:
 /// Returns the axis of a collective, or null for any other operator.
 mlir::StringAttr axisOfCollective(mlir::Operation *op);
 
-/// Runs a collective on all ranks. Sums add their terms in the order of the
-/// axis. Fails, with a diagnostic, if the mesh lacks the axis or a dimension is
-/// not divisible.
+/// Runs a collective on all ranks. A sum adds the values of its ranks in the
+/// order of the axis. Fails, with a diagnostic, if the mesh lacks the axis or a
+/// dimension is not divisible.
 mlir::FailureOr<std::vector<HostTensor>>
 runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
               const MeshView &mesh);

@@ -1,13 +1,13 @@
 //===- stage_run.h - One stage's ranks, in lock step ------------*- C++ -*-===//
 //
 // Interprets the ranks of one stage: its tasks, each a forward or backward run
-// through one chunk of the model for one micro-batch, and then the update. The
-// run returns when it has to wait for another stage, and the next call of run()
-// resumes it. Without a pipeline, one stage has the whole model.
+// through one chunk of the model for one micro-batch, and then the update.
+// run() returns when the stage has to wait for another stage, and the next call
+// resumes the stage. Without a pipeline, one stage has the whole model.
 //
 // Messages of one phase from one stage to another are received in the order in
 // which they are sent, and sending never blocks. The stages of a group perform
-// their all-reduces in one order.
+// their all-reduces in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,9 +46,9 @@ public:
   explicit StageMessages(std::int64_t stageCount) : stages(stageCount) {}
 
   void send(Phase phase, std::int64_t from, Message message);
-  /// Removes and returns the oldest message of the channel, or nothing if it is
-  /// empty. Fails, with a diagnostic, if the message has another label or
-  /// micro-batch than `op` expects.
+  /// Removes and returns the oldest message of the channel, or nothing if the
+  /// channel is empty. Fails, with a diagnostic, if the message has another
+  /// label or micro-batch than `op` expects.
   mlir::FailureOr<std::optional<Message>>
   receive(Phase phase, ReceiveOp op, std::int64_t to, std::int64_t microBatch);
 
@@ -174,8 +174,8 @@ private:
   std::vector<RankValues> carried;
   std::map<FrameKey, Frame> frames; ///< forward values that backward reads
 
-  // The values of the update: in `common` if the label has no `*`, so that all
-  // layers may read the value, and otherwise by layer.
+  // The values of the update. A value whose label has no `*` is in `common`, so
+  // that all layers may read it. All others are in `byCopy`, by layer.
   Frame common;
   std::map<std::int64_t, Frame> byCopy;
   /// Layers for which `op` of the update has still to run.

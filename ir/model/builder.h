@@ -56,7 +56,7 @@ public:
   /// Adds an input [batch, sequence, width] of floating-point features.
   Value features(StringRef label, std::int64_t sequence, std::int64_t width);
   /// Adds a parameter and returns its value.
-  /// \param unpadded  the shape without padding; empty if there is none
+  /// \param unpadded  the shape without padding; empty if nothing is padded
   Value parameter(const llvm::Twine &label, llvm::ArrayRef<std::int64_t> shape,
                   StringRef init, llvm::ArrayRef<std::int64_t> unpadded = {});
 
@@ -69,7 +69,8 @@ public:
   Value linear(StringRef label, Value input, std::int64_t width, bool bias,
                StringRef init = "normal");
   /// Computes logits: the input times the transposed parameter `table`
-  /// [vocabulary, in], by default times `label`.weight [in, vocabulary].
+  /// [vocabulary, in] or, if `table` is empty, times `label`.weight
+  /// [in, vocabulary].
   Value logits(StringRef label, Value input, Padded vocabulary, StringRef table,
                bool bias);
   Value layerNorm(StringRef label, Value input, double epsilon);

@@ -134,11 +134,11 @@ void readQwen2(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Gemma 2
 //
-// Llama's decoder with norms before and after each branch, an MLP gated by the
-// approximate GELU, embeddings scaled by the square root of the width, and soft
-// caps on attention scores and logits (Gemma Team 2024). Every other layer has
-// sliding-window attention, which is full attention for sequences up to the
-// window.
+// The model is Llama's decoder with norms before and after each branch, an MLP
+// gated by the approximate GELU, embeddings scaled by the square root of the
+// width, and soft caps on attention scores and logits (Gemma Team 2024). Every
+// other layer has sliding-window attention, which is full attention for
+// sequences up to the window.
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -55,9 +55,9 @@ void readBert(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Vision transformers
 //
-// One matrix projects the patches of an image, a class token is put before
-// them, and a head classifies its output (Dosovitskiy et al. 2021). There is no
-// pooler, as in Hugging Face's classifier.
+// One matrix projects the patches of an image, a class token is put before the
+// patches, and a head classifies the output at the class token (Dosovitskiy et
+// al. 2021). There is no pooler, as in Hugging Face's classifier.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -137,9 +137,10 @@ void readVit(HfConfig &config) {
 //
 // The encoder-decoder has RMS norms, no biases, and unscaled attention scores,
 // because the query weights are initialised smaller. In v1.1 the MLP is gated
-// and the logits have a separate matrix. If logits are tied, the outputs are
-// divided by the square root of the width. mtplan's own key `decoder_sequence`
-// sets the length of the targets, by default the length of the input.
+// and the logits have a separate matrix. If logits are tied to the embedding,
+// the outputs are divided by the square root of the width. mtplan's own key
+// `decoder_sequence` sets the length of the targets, by default the length of
+// the input.
 //===----------------------------------------------------------------------===//
 
 void readT5(HfConfig &config) {

@@ -43,7 +43,7 @@ struct JsonValue {
 
   /// Returns the member called `key`, or null.
   const JsonValue *find(std::string_view key) const;
-  /// Returns the kind and, if it is short, the value: `the number 17`.
+  /// Returns the kind and, if the value is short, the value: `the number 17`.
   std::string describe() const;
 };
 
@@ -57,7 +57,8 @@ struct JsonMember {
 /// per key.
 std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
 
-/// Sizes are below this limit, so that a product of two fits in an int64.
+/// All sizes are below this limit, so that a product of two sizes fits in an
+/// int64.
 inline constexpr std::int64_t kSizeLimit = std::int64_t{1} << 31;
 inline constexpr std::int64_t kMaxLayers = 10'000;
 

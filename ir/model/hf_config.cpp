@@ -12,7 +12,8 @@ namespace mtplan::ir {
 namespace {
 
 // Default limit of the sequence length of models with rotary positions. The
-// limit that their files state is longer than pretraining usually starts with.
+// limit in the file of such a model is longer than the sequences of most
+// pretraining.
 constexpr std::int64_t kDefaultLongest = 8192;
 
 // The vocabulary is padded to this multiple, so that its shape does not depend

@@ -20,7 +20,7 @@ namespace mtplan::ir {
 namespace {
 
 // Limit of the elements of one tensor, and of all parameters together. Twice
-// their number of bytes still fits in an int64.
+// the number of bytes of so many elements still fits in an int64.
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 58;
 
 void report(Findings &findings, Location location, std::string_view what) {
@@ -205,8 +205,8 @@ bool checkModule(ModuleOp module, Findings &findings) {
     report(findings, diagnostic.getLocation(), text);
     return success();
   });
-  // verify() stops at the first bad operator. The loop verifies each operator
-  // by itself and reports all of them.
+  // verify() stops at the first bad operator. The walk verifies each operator
+  // by itself, so that all bad operators are reported.
   module.walk([](Operation *op) { (void)op->getName().verifyInvariants(op); });
   if (clean() && failed(verify(module)) && clean())
     report(findings, module.getLoc(), "the module does not verify");

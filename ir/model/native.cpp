@@ -40,7 +40,7 @@ private:
   ModelBuilder builder;
 
   std::map<std::string, NamedValue> local; // values of the current segment
-  std::map<std::string, std::string> labels, segmentNames; // JSON pointers
+  std::map<std::string, std::string> labels, segmentNames; // to JSON pointers
   std::vector<NamedValue> carried;
   std::int64_t layerCount = 0;
 

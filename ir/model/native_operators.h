@@ -27,7 +27,7 @@ struct NamedValue {
 };
 
 enum class AttributeKind : std::uint8_t {
-  real,  ///< in [low, high)
+  real,  ///< a number in [low, high)
   count, ///< a size
   flag,  ///< true or false
   mask,  ///< a mask's name, by default the operator's label

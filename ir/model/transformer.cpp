@@ -1,7 +1,7 @@
 //===- transformer.cpp - Builds a transformer from its description --------===//
 //
 // In every family, weights whose outputs are added to the residual stream have
-// the initialisation `residual`, whose standard deviation is smaller by the
+// the initialisation `residual`, whose standard deviation is divided by the
 // square root of twice the number of layers.
 //
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,7 @@
 
 namespace mtplan::ir {
 
-/// Where a block normalises, and what its two branches read.
+/// The positions of a block's norms, and the inputs of its two branches.
 enum class BlockForm : std::uint8_t {
   preNorm,  ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
   postNorm, ///< ln_1(x + attn x), then ln_2(x + mlp x)
@@ -31,7 +31,7 @@ struct Experts {
   std::int64_t chosen = 1; ///< experts per token
   std::int64_t inner = 1;
   /// Capacity of an expert relative to an even distribution of tokens; tokens
-  /// beyond it are dropped.
+  /// beyond the capacity are dropped.
   double capacityFactor = 1.25;
   bool normalise = true; ///< the gates of the chosen experts sum to 1
   double balance = 0.0;  ///< coefficient of the auxiliary loss, or 0
@@ -48,7 +48,7 @@ struct Decoder {
   std::int64_t layers = 0; ///< 0 for a model without a second stack
   std::int64_t sequence = 1;
   /// Rows of each stack's table of relative position biases, and the distance
-  /// from which all share a row.
+  /// from which on all distances share a row.
   std::int64_t distances = 32, maxDistance = 128;
   double logitScale = 1.0; ///< factor of the logits
 };

@@ -16,7 +16,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 // Returns the factors of logits [b, s, e] and sets `dims` to their dimensions.
-// No operator shards logits along the experts.
+// No operator shards logits along the experts or, if `wholeSamples`, the
+// positions.
 static FactorRule choiceRule(Value logits, TensorFactors &dims,
                              bool wholeSamples) {
   FactorRule rule;
@@ -60,8 +61,8 @@ FactorRule BalanceLossGradOp::getFactorRule() {
   return rule.connect({dims, {}}, {dims});
 }
 
-// Returns the operations of one pass over the logits per chosen expert, and of
-// `others` operations per logit.
+// Returns the operations on the logits: for each logit, one per chosen expert,
+// and `others` more.
 static double choiceFlops(Value logits, uint64_t topK, double others) {
   return (static_cast<double>(topK) + others) * elementsOf(logits);
 }

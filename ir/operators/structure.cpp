@@ -116,8 +116,8 @@ static YieldOp yieldOf(Block &block) {
   return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
 }
 
-// Returns the block of another operation, or null if it has none, which generic
-// IR allows.
+// Returns the single block of `op`, or null if `op` has none or several, which
+// generic IR allows.
 static Block *blockOf(Operation *op) {
   return op->getNumRegions() == 1 && op->getRegion(0).hasOneBlock()
              ? &op->getRegion(0).front()
@@ -133,8 +133,8 @@ static SegmentOp neighbour(Operation *op, bool before) {
   return {};
 }
 
-// Checks that the types `found` equal `needed`. `what` and `from` name their
-// owners in messages.
+// Checks that the types `found` equal `needed`. In messages, `what` names the
+// values with the types `found`, and `from` those with `needed`.
 static LogicalResult expectTypes(Operation *op, StringRef what, TypeRange found,
                                  StringRef from, TypeRange needed,
                                  Location other) {
@@ -243,7 +243,7 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   SegmentOp next = neighbour(segment, /*before=*/false);
   Block *block = next ? blockOf(next) : nullptr;
   if (!block)
-    return success(); // `segment` is the last, or the next verifier fails.
+    return success(); // No next segment, or its verifier fails.
   for (BackwardOp other : block->getOps<BackwardOp>()) {
     Block *half = blockOf(other);
     if (YieldOp yielded = half ? yieldOf(*half) : YieldOp())

@@ -47,8 +47,8 @@ Value emitStep(OpBuilder &builder, Location loc, Value input,
   llvm_unreachable("all steps are named");
 }
 
-// Replaces a reshard by collectives and local steps. Its operand already has
-// the shape of one rank.
+// Replaces a reshard by collectives and local steps. The operand of the reshard
+// already has the shape of one rank, and `global` is its type before.
 void lower(ir::ReshardOp reshard, RankedTensorType global,
            const planner::Mesh &mesh) {
   OpBuilder builder(reshard);

@@ -55,7 +55,7 @@ LogicalResult checkEnd(ModuleOp module) {
          << last.getSymName() << " is the last segment";
 }
 
-// Accumulates `loss` under `label`, unless an operator already does.
+// Accumulates `loss` under `label`, unless an operator already accumulates it.
 void accumulateLoss(Operation *loss, StringRef label) {
   if (llvm::any_of(loss->getUsers(), [](Operation *reader) {
         return llvm::isa<ir::AccumulateOp>(reader);
@@ -88,8 +88,9 @@ LogicalResult accumulateLosses(ModuleOp module) {
 // The backward half of a segment
 //===----------------------------------------------------------------------===//
 
-/// Parameters by the operator that reads them first, which in reverse order
-/// completes their gradients. Each list is in the order of operands.
+/// For each operator, the parameters of which it is the first reader, in the
+/// order of its operands. Backward visits the first reader last, so that the
+/// gradients of these parameters are then complete.
 using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
 
 // Fails if a segment has two mtp.parameter of one label, because each would
@@ -122,7 +123,7 @@ CompletedAt findFirstReaders(Block &block) {
 }
 
 // Fails unless every yielded value depends on a parameter. Arguments depend on
-// one, because the previous segment yields them.
+// a parameter, because the previous segment yields them.
 LogicalResult checkYields(ir::SegmentOp segment) {
   llvm::DenseSet<Value> trained;
   for (BlockArgument argument : segment.getBlock().getArguments())
@@ -184,7 +185,7 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
 }
 
 // Returns whether `segment` does not read `argument`, which the previous
-// segment yields unchanged. Its gradient is then zero.
+// segment yields unchanged. The gradient of `argument` is then zero.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&

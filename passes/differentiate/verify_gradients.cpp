@@ -67,8 +67,8 @@ struct VerifyGradientsPass
   }
 
 private:
-  // Checks that the backward half accumulates the gradient of each parameter
-  // that `segment` reads once, and adds the parameters to `parameters`.
+  // Checks that the backward half has exactly one mtp.accumulate for each
+  // parameter that `segment` reads. Adds these parameters to `parameters`.
   static LogicalResult
   checkSegment(ir::SegmentOp segment,
                llvm::MapVector<StringAttr, ir::ParameterOp> &parameters) {

@@ -16,8 +16,8 @@ namespace mtplan::passes {
 /// Returns the operator of the same block that a kernel of `producer` can
 /// compute as its epilogue, or null. An einsum can compute an activation of its
 /// result. If the result has a single use, an einsum can compute an `add`, an
-/// `accumulate` or an activation's gradient, a dropout or a norm's gradient an
-/// `add`, and a sum an `accumulate`.
+/// `accumulate` or an activation's gradient; a dropout and a norm's gradient
+/// can compute an `add`; and a sum can compute an `accumulate`.
 mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 
 /// Returns whether the kernel of `product`, a weight gradient, can also compute
@@ -42,12 +42,12 @@ bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other);
 /// two adds to the accumulator that `op` adds to.
 bool mayMoveAfter(mlir::Operation *op, mlir::Operation *early);
 
-/// Moves `op` right after `early`, and the mtp.parameter that `op` reads before
-/// `early`.
+/// Moves `op` right after `early`. An mtp.parameter that `op` reads is moved
+/// right before `early`.
 void moveRightAfter(mlir::Operation *op, mlir::Operation *early);
 
-/// Returns whether an operation between the two adds to the accumulator that
-/// `late` adds to.
+/// Returns whether an operation between `early` and `late` adds to the
+/// accumulator that `late` adds to.
 bool isAddedToBetween(mlir::Operation *early, mlir::Operation *late);
 
 /// Returns whether an operation before `late`, in the block of `op`, uses a

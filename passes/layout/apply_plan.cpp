@@ -63,8 +63,8 @@ private:
     return *toPlanner(layout, mesh);
   }
 
-  // Returns `value` in the layout `to`. A reshard is inserted right after
-  // `value` and replaces its other uses.
+  // Returns `value` in the layout `to`. If the layout changes, a reshard right
+  // after `value` replaces `value` in all its users.
   Value reshard(Value value, const planner::Layout &from,
                 const planner::Layout &to, StringAttr cause) {
     if (from == to)

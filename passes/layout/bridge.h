@@ -1,8 +1,8 @@
 //===- bridge.h - Between the IR and the planner's graph --------*- C++ -*-===//
 //
 // Translates a differentiated module to the planner's ModelGraph, and writes a
-// plan into the module as strategies, layouts and `mtp.reshard`s. Only this
-// folder does either; passes/schedule and passes/verify read plans (passes.h).
+// plan into the module as strategies, layouts and `mtp.reshard`s. No other
+// folder of passes/ builds graphs or applies plans; some read them (passes.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,9 @@ void applyPlan(mlir::ModuleOp module, const planner::ModelGraph &graph,
                const std::vector<planner::SegmentPlan> &plans,
                const planner::Mesh &mesh);
 
-/// Splits a repeated segment before the layers `cuts` (ascending, within the
-/// segment), so that each part can be pinned and planned by itself.
+/// Splits a repeated segment before the layers `cuts` (ascending, counted from
+/// the segment's first layer), so that each part can be pinned and planned by
+/// itself.
 void splitSegment(ir::SegmentOp segment, llvm::ArrayRef<int> cuts);
 
 } // namespace mtplan::passes

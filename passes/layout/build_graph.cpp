@@ -130,8 +130,8 @@ private:
     graph.parameters.push_back(std::move(parameter));
   }
 
-  // Returns the name of a split of a stored parameter: that of the factor of
-  // its readers, where `vocab` has priority.
+  // Returns the split of a parameter's dimension: the split of the factor that
+  // runs along the dimension in a reader. A `vocab` split has priority.
   planner::Split splitOfParameter(Value value, unsigned dim) {
     planner::Split split = planner::Split::feature;
     for (OpOperand &use : value.getUses()) {
@@ -150,8 +150,8 @@ private:
     return split;
   }
 
-  // Returns the split of a factor. The role `data` says nothing, so that the
-  // class of its dimensions counts.
+  // Returns the split of a factor. If the role is `data`, the class of the
+  // factor's dimensions determines the split.
   planner::Split splitOfFactor(ir::ComputeOp op, const ir::FactorRule &rule,
                                int factor) {
     if (rule.factors[factor].role != ir::FactorRole::data)
@@ -221,8 +221,8 @@ private:
   }
 
   // Adds the operations that MFU counts, whatever a kernel skips or repeats:
-  // matrix products, and attention over all pairs with a backward half of twice
-  // the forward half.
+  // those of matrix products, and those of attention over all pairs of
+  // positions, which counts twice as many operations in backward as in forward.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

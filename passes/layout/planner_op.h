@@ -20,7 +20,7 @@ namespace mtplan::passes {
 planner::Mesh toPlanner(ir::MeshAttr mesh);
 ir::MeshAttr toAttr(mlir::MLIRContext *context, const planner::Mesh &mesh);
 
-/// Returns nothing if the layout names an axis that the mesh lacks.
+/// Returns the layout, or nothing if it names an axis that the mesh lacks.
 std::optional<planner::Layout> toPlanner(ir::LayoutAttr layout,
                                          const planner::Mesh &mesh);
 ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
@@ -33,7 +33,8 @@ planner::Op toPlanner(ir::ComputeOp op);
 /// Returns the split of a factor with this role; `feature` for data.
 planner::Split splitOf(ir::FactorRole role);
 
-/// Returns nothing if the operator lacks a factor or the mesh an axis.
+/// Returns the strategy, or nothing if it names a factor that the operator
+/// lacks or an axis that the mesh lacks.
 std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
                                            const planner::Op &op,
                                            const planner::Mesh &mesh);

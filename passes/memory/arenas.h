@@ -10,9 +10,10 @@
 
 namespace mtplan::passes {
 
-inline constexpr std::int64_t kAlignment = 256; ///< of every offset, in bytes
+inline constexpr std::int64_t kAlignment = 256; ///< bytes
 
-/// An array of tensors in an arena, in bytes, with the members of PlaceAttr.
+/// An array of tensors in an arena. The members are those of PlaceAttr, and
+/// sizes are in bytes.
 struct Array {
   llvm::StringRef arena;
   std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,
@@ -26,7 +27,7 @@ public:
   /// \param size  bytes of an entry
   Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
                  std::int64_t slots = 1);
-  /// Returns the end of an arena's last array, in bytes; callers may move it.
+  /// Returns the end of an arena's last array, in bytes. Callers may change it.
   std::int64_t &end(llvm::StringRef arena) { return ends[arena.str()]; }
 
 private:

@@ -17,7 +17,8 @@
 
 namespace mtplan::passes {
 
-/// Values that a batch needs at equal distances, in the order of its products.
+/// Values that must be at equal distances in memory: one operand or result of
+/// each product of a batch, in the order of the products.
 struct BatchRow {
   std::int64_t batch = 0;
   bool areResults = false;
@@ -30,8 +31,9 @@ std::vector<BatchRow> batchRows(mlir::Block &block);
 
 /// Removes products from their batch if the batch is `rejected` or if their
 /// tensors are not at equal distances, ascending in the order of the block.
-/// Neighbours at equal distances remain a batch. O(operations of the block).
-/// \param placeOf  returns the PlaceAttr of a value
+/// Consecutive products at equal distances remain a batch. Complexity: linear
+/// in the operations of the block. \param placeOf  returns the PlaceAttr of a
+/// value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);
 

@@ -97,7 +97,8 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
   return success();
 }
 
-// Links the values that the layers of the last segment yield to each other.
+// Sets the links of the values that each layer of the last segment yields to
+// the next layer.
 void CarriedChains::linkLayersOfLast(ir::YieldOp yield,
                                      const std::vector<Link> &before,
                                      int64_t repeat, int64_t step) {

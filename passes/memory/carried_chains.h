@@ -22,7 +22,8 @@ namespace mtplan::passes {
 /// The arrays through which a chunk carries values in one direction.
 class CarriedChains {
 public:
-  /// The chain of a value and its entry, `entry + c * step` for layer c.
+  /// The chain of a value, and the value's entry: `entry + c * step` in layer
+  /// c.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -33,8 +34,8 @@ public:
     bool saved = false; ///< whether backward reads one of the values
   };
 
-  /// Set the chains and links of a chunk in one direction. Both fail, with a
-  /// diagnostic, if a value would need two entries.
+  /// These methods set the chains and links of a chunk in one direction. They
+  /// fail, with a diagnostic, if a value would need two entries.
   mlir::LogicalResult followForward(llvm::ArrayRef<ir::SegmentOp> chunk);
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 

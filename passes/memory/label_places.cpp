@@ -44,8 +44,8 @@ LabelPlaces::Key LabelPlaces::keyOf(ir::SegmentOp segment,
   return {ofCopies ? segment.getOperation() : nullptr, label.str()};
 }
 
-// Returns the PlaceAttr of `label` in `segment` or, without a `*`, in the
-// stage. The first call for an array allocates it.
+// Returns the PlaceAttr of `label`. With a `*`, each segment has its own array;
+// otherwise the stage has one. The first call for an array allocates it.
 ir::PlaceAttr LabelPlaces::placeOfLabel(std::map<Key, Array> &arrays,
                                         StringRef arena, ir::SegmentOp segment,
                                         StringAttr label, Type type,
@@ -84,8 +84,10 @@ void LabelPlaces::place(ir::SegmentOp segment,
   });
 }
 
-// Returns the bytes after the accumulators of all layers that hold the gradient
-// shard of the last layer, if its reduce-scatter overlaps with backward.
+// An overlapped reduce-scatter writes the shard of the segment's last layer
+// behind the accumulators of all layers. Returns the bytes that are needed
+// there for `label`, or 0 if no reduce-scatter of its gradient overlaps with
+// `segment`.
 int64_t LabelPlaces::bytesBehind(ir::SegmentOp segment, StringAttr label,
                                  Type element) const {
   int64_t bytes = 0;

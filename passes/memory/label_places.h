@@ -23,8 +23,8 @@ public:
   using Key = std::pair<mlir::Operation *, std::string>;
 
   /// Both references must outlive the object.
-  /// \param gradientType  type of the accumulators of narrower gradients, or
-  /// null for the type of the gradient
+  /// \param gradientType  type of the accumulators of gradients that have a
+  /// narrower type; null if each accumulator has the type of its gradient
   LabelPlaces(const StageContents &stageContents, Arenas &stageArenas,
               mlir::Type gradientType);
 
@@ -34,17 +34,18 @@ public:
              llvm::DenseMap<mlir::Value, ir::PlaceAttr> &places);
 
   Key keyOf(ir::SegmentOp segment, mlir::StringAttr label) const;
-  /// Return the array of a label that has been assigned.
+  /// These methods return the array that place() has assigned to a label.
   const Array &parameter(const Key &key) const { return parameters.at(key); }
   const Array &accumulator(const Key &key) const {
     return accumulators.at(key);
   }
-  /// Returns the accumulators of a label's gradient after the first.
+  /// Returns all accumulators of a label's gradient except the first.
   std::vector<Array> otherSumsOf(llvm::StringRef label) const;
 
   /// Returns the type of a value's elements in memory.
   mlir::Type keptAs(mlir::Value value) const;
-  /// Returns the element type of an accumulator of terms of type `element`.
+  /// Returns the element type of an accumulator to which values with elements
+  /// of type `element` are added.
   mlir::Type accumulated(llvm::StringRef label, mlir::Type element) const;
 
 private:

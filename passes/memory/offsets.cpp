@@ -54,7 +54,8 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
 
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment) {
-  // A row is merged into its first lifetime, with the bytes of all.
+  // Each row is merged into one lifetime, which has the bytes of all its
+  // values.
   constexpr std::size_t kNone = SIZE_MAX;
   std::vector<std::size_t> rowOf(lifetimes.size(), kNone);
   for (std::size_t r = 0; r < rows.size(); ++r)

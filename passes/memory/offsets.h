@@ -29,8 +29,9 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
 /// Indices of lifetimes of equal bytes, none of which has an offset.
 using Row = std::vector<std::size_t>;
 
-/// Assigns offsets so that the values of a row are adjacent, in row order. Each
-/// counts as alive as long as any of the row. No value is in two rows.
+/// Assigns offsets so that the values of a row are adjacent, in row order. A
+/// value counts as alive while any value of its row is. No value may be in two
+/// rows.
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment);
 

@@ -15,8 +15,8 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the maximum number of consecutive micro-batches in flight, whose
-// activations of `chunk` the stage holds.
+// Returns the number of slots for the activations of `chunk`: the maximum, over
+// time, of the range from the oldest to the newest micro-batch in flight.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -113,10 +113,10 @@ static bool isGrouped(Operation *op) {
   return axisOf(op) && ir::batchOf(op) >= 0;
 }
 
-// Returns the live ranges of the other values, counted in instructions of one
-// program. Fused operators and grouped collectives are one instruction. Batched
-// products request rows of adjacent offsets. An all-reduce works in place if
-// nothing else reads its operand.
+// Returns the live ranges of the values that still have no memory, counted in
+// instructions of one program. Fused operators and grouped collectives are one
+// instruction. Batched products request rows of adjacent offsets. An all-reduce
+// works in place if nothing else reads its operand.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
@@ -185,9 +185,9 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     for (Value value : wanted.values)
       if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
         row.push_back(life->second);
-    // The other values of the row have longer lives and fixed offsets. A batch
-    // cannot write a carried result, because the memory of the result is in use
-    // until its own product runs.
+    // Values of the row that outlive the program have fixed offsets and are not
+    // in `row`. A batch cannot write a carried result, because the memory of
+    // the result is in use until its own product runs.
     const bool writesCarried =
         wanted.areResults && llvm::any_of(wanted.values, [&](Value value) {
           auto place = places.find(value);
@@ -261,8 +261,8 @@ void StagePlaces::placeWithin() {
   const auto needOf = [&](Block &block) {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
-  // `limit` is the need with ungrouped collectives, in bytes. A group that
-  // would exceed it is dissolved.
+  // `limit` is the size of the workspace, in bytes, without groups of
+  // collectives. The groups of a program that would exceed it are dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t limit = 0;
   for (Block *block : blocks) {

@@ -38,8 +38,8 @@ struct Fill {
 
 class StagePlaces {
 public:
-  /// \param gradientType  type of the accumulators of narrower gradients, or
-  /// null for the type of the gradient
+  /// \param gradientType  type of the accumulators of gradients that have a
+  /// narrower type; null if each accumulator has the type of its gradient
   /// \param onHost  whether the optimizer is offloaded
   StagePlaces(StageContents stageContents, mlir::Type gradientType, bool onHost)
       : contents(std::move(stageContents)), offloads(onHost),
@@ -57,16 +57,16 @@ private:
   /// Values that live within one program only.
   struct Within {
     std::vector<mlir::Value> roots; ///< values with their own offset
-    std::vector<Lifetime> lives; ///< of the roots, then of the carried values
+    std::vector<Lifetime> lives;    ///< of roots, then of carried values
     /// Values that share the memory of a root, with their roots.
     std::vector<std::pair<mlir::Value, mlir::Value>> sharing;
     std::vector<Row> rows;                   ///< roots that must be adjacent
     std::vector<std::int64_t> batchesOfRows; ///< batch of each row
-    std::set<std::int64_t> rejected;         ///< batches that do not fit
+    std::set<std::int64_t> rejected;         ///< batches without a row
   };
-  /// A range of bytes, from the start of the workspace, of carried values.
+  /// A range of bytes that carried values occupy in the workspace.
   struct Carried {
-    mlir::Value value; ///< the bytes live as long as this value, or always
+    mlir::Value value; ///< alive as long as the bytes; null: always
     std::int64_t offset = 0, bytes = 0;
   };
 

@@ -35,8 +35,9 @@ Array UpdatePlaces::allocateCopies(StringRef arena, int64_t &end, int64_t size,
   return array;
 }
 
-// Returns the PlaceAttr of an array with one entry per layer of `meant`. It is
-// indexed by layer of the segment, and entry 0 is for the first of `meant`.
+// Returns the PlaceAttr of an array with one entry per layer of `meant`.
+// PlaceAttr counts layers from the segment's first, and entry 0 is the first of
+// `meant`.
 static ir::PlaceAttr placeCopies(const Array &array, const UpdatedCopies &meant,
                                  Type element) {
   int64_t entry = (meant.count - meant.first % meant.count) % meant.count;

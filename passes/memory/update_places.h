@@ -40,7 +40,8 @@ public:
 private:
   mlir::LogicalResult divideIntoPrograms();
   std::int64_t madeOf(ir::AdamwOp op) const;
-  /// Returns the segment of these layers, or the first if the label has no `*`.
+  /// Returns the segment of the layers `meant`, or the stage's first segment if
+  /// the label has no `*`.
   ir::SegmentOp holderOf(const UpdatedCopies &meant) const {
     return meant.holder ? meant.holder : contents.segments.front();
   }

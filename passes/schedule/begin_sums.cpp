@@ -29,7 +29,8 @@ struct AdderRuns {
 
   bool isFirstOnce() const { return first.size() == 1; }
 
-  /// Returns whether all layers of one micro-batch add first terms, or none.
+  /// Returns whether the first terms, if any, are those of all runs of a single
+  /// micro-batch.
   bool isFirstInAllCopies() const {
     return std::ranges::all_of(first, [&](const auto &run) {
       return run.first == first.begin()->first && !later.contains(run.first);
@@ -80,7 +81,8 @@ struct Sum {
   std::vector<ir::AccumulateOp> adders;
 };
 
-// Identifies an accumulator. Each segment has its own for a label with a `*`.
+// Identifies an accumulator: by label and, if each segment has an accumulator
+// of its own (for a `*` or mtp.own_sum), by segment.
 using SumKey = std::pair<Operation *, std::string>;
 
 SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {

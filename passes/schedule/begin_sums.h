@@ -30,8 +30,9 @@ struct FirstTerm {
 
 /// Returns the first term of each adding operation, from the number of pieces
 /// of an accumulator and its accesses in a step, in order. Returns nothing if a
-/// piece is read before it has a term or never gets one, or if an operation is
-/// first in several but not all runs of a micro-batch.
+/// piece is read before it has a term or never gets one, or if the runs in
+/// which an operation adds first terms are neither one run nor all runs of a
+/// single micro-batch.
 std::optional<std::map<int, FirstTerm>>
 firstTermsOf(int pieces, const std::vector<SumAccess> &accesses);
 

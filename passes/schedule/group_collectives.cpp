@@ -24,8 +24,9 @@ bool mayBeGrouped(Operation *op) {
 
 Attribute streamOf(Operation *op) { return op->getAttr(ir::kStreamAttrName); }
 
-// Returns whether the operand of `op` is ready when that of `first` is, an
-// earlier collective on the same stream, so that grouping delays neither.
+// Returns whether the operand of `op` is ready when the operand of `first` is,
+// so that grouping delays neither. `first` is an earlier collective of one
+// stream.
 bool isReadyWith(Operation *first, Operation *op) {
   Operation *maker = op->getOperand(0).getDefiningOp();
   if (!maker || maker->getBlock() != op->getBlock() ||

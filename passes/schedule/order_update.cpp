@@ -33,8 +33,9 @@ int hopOf(Operation *op) {
   return before ? 1 + hopOf(before) : 0;
 }
 
-// Returns the last kernel that adds to the gradient of an overlapped reduction
-// in the backward program that the reduction overlaps with, or null.
+// Returns the kernel that completes the gradient of an overlapped reduction:
+// the last one that adds to the gradient in the backward program beside the
+// reduction. Returns null if there is none.
 Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(reduction));
   auto beside = reduction->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
@@ -50,9 +51,9 @@ Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   return last ? ir::fusionHeadOf(last) : nullptr;
 }
 
-// Sorts reductions that overlap with backward: by hop and, within a hop and a
-// segment, by the time at which the gradients are ready, in descending order
-// for odd hops and in ascending order for even hops.
+// Sorts reductions that overlap with backward by hopOf(). Within a hop and a
+// segment, the order is that in which the gradients become complete, reversed
+// for odd hops.
 void sortOverlapped(const StageContents &stage, Operations &reductions) {
   llvm::stable_sort(reductions, [&](Operation *one, Operation *other) {
     const int hop = hopOf(one), otherHop = hopOf(other);
@@ -88,8 +89,8 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   Operations ordered = std::move(sums);
   llvm::append_range(ordered, overlapped);
   for (auto &[hop, some] : hops) {
-    // Each hop is in the order of the accumulators, which is reversed for even
-    // hops.
+    // Operations of one hop are in the order of their accumulators, which is
+    // reversed for even hops.
     if (!keepsOrder)
       llvm::stable_sort(some, [&, turns = hop > 0 && hop % 2 == 0](
                                   Operation *one, Operation *other) {
@@ -135,7 +136,7 @@ private:
     const bool othersHavePart =
         llvm::any_of(block, [](Operation &op) { return sumsOverStages(&op); });
     for (const bool applies : {false, true}) {
-      Operations some; // for the same layers
+      Operations some; // operations for the same layers
       std::optional<UpdatedCopies> copies;
       const auto move = [&] {
         for (Operation *op :

@@ -33,7 +33,8 @@ public:
     ir::SegmentOp last = lastSegmentOf(terms);
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
-    // All repeated layers may add to one accumulator, each in its own run.
+    // Without a `*`, all repeated layers add to one accumulator, in several
+    // runs.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
     markOverlapped(sum, last.getSymNameAttr(), isOfOneRun);
@@ -41,9 +42,9 @@ public:
   }
 
 private:
-  // Returns the segment that adds the last of the terms, in a backward run of
-  // the last micro-batch. Returns null if the last run is another one, or if
-  // there are several accumulators.
+  // Returns the segment that adds the last of `terms` in a step. Returns null
+  // if that is not in a backward run of the last micro-batch, or if there are
+  // several accumulators.
   ir::SegmentOp lastSegmentOf(ArrayRef<ir::AccumulateOp> terms) const {
     if (llvm::any_of(terms, [](ir::AccumulateOp op) {
           return op->hasAttr(ir::kOwnSumAttrName);
@@ -71,8 +72,8 @@ private:
   }
 
   // Marks the reductions of `sum` that can overlap with the backward program of
-  // `segment`. A reduce-scatter can only if no other run adds to the sum,
-  // because its shard overwrites the gradient of the next layer.
+  // `segment`. A reduce-scatter can overlap only if a single run adds to the
+  // sum, because its shard overwrites the gradient of the next layer.
   static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());

@@ -14,18 +14,18 @@
 
 namespace mtplan::passes {
 
-/// Rewrites the backward half of `segment`, of a differentiated or planned but
-/// not partitioned module. Recomputed operators have the suffix ".again" in
-/// their labels and use the same dropout masks. Reshards of recomputed values
-/// are repeated, too. Only values that backward needs are recomputed.
-/// \param what  `selective` for the cores of attention, from the queries, keys
-/// and values that their gradients read (Korthikanti et al. 2022, section 5);
-/// `full` for everything that backward reads, from the arguments of the segment
-/// (Chen et al. 2016)
+/// Rewrites the backward half of `segment`. The module is differentiated, may
+/// be planned, and is not partitioned. Recomputed operators have the suffix
+/// ".again" in their labels and use the same dropout masks. Reshards of
+/// recomputed values are repeated, too. Only values that backward needs are
+/// recomputed. \param what  `selective` recomputes the cores of attention from
+/// the queries, keys and values that their gradients read (Korthikanti et al.
+/// 2022, section 5); `full` recomputes everything that backward reads from the
+/// arguments of the segment (Chen et al. 2016)
 void recompute(ir::SegmentOp segment, planner::Recompute what);
 
-/// Returns the values of the forward half that its backward half reads, in
-/// program order, without parameters and inputs.
+/// Returns the values of the forward half that the backward half of `segment`
+/// reads, in program order, without parameters and inputs.
 llvm::SmallVector<mlir::Value> savedValues(ir::SegmentOp segment);
 
 /// Segment plans, each of which recomputes all of its layers or none.

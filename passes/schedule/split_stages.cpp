@@ -35,8 +35,8 @@ public:
   }
 
 private:
-  // Adds the axis of stages to the mesh. It is outermost, so that neighbouring
-  // stages, which communicate least, are farthest apart.
+  // Adds the axis of stages to the mesh. The axis is outermost, so that the
+  // ranks of different stages, which communicate least, are farthest apart.
   void widenMesh() {
     ir::MeshAttr mesh = ir::meshOf(module);
     SmallVector<StringAttr> names{builder.getStringAttr(ir::kStageAxis)};
@@ -173,8 +173,9 @@ private:
                         [&](Value operand) { return here.contains(operand); });
   }
 
-  // Adds an all-reduce over the stages that add to one accumulator. It follows
-  // the collectives within a stage, because the tensor is smallest there.
+  // Adds an all-reduce over the stages that add to one accumulator. The
+  // all-reduce follows the collectives within a stage, after which the tensor
+  // is smallest.
   LogicalResult sumOverHolders(ir::AccumulatedOp read) {
     std::set<int64_t> holders = holdersOf(read, stages);
     if (holders.size() < 2)

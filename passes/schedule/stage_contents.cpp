@@ -97,9 +97,9 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
     last = segment.getChunk().value_or(0);
   planner::ScheduleShape shape{
       kind, stages, static_cast<int>(last + 1) / stages, microBatches};
-  // GPipe runs backward for the micro-batches in reverse order. They are
-  // numbered in reverse, so that backward sums gradients in the order of every
-  // other schedule and yields the same bits.
+  // GPipe runs backward for the micro-batches in reverse order. Micro-batches
+  // are therefore numbered in reverse, so that gradients are summed in the
+  // order of all other schedules and have the same bits.
   auto numberOf = [&](int microBatch) {
     return kind == planner::ScheduleKind::gpipe ? microBatches - 1 - microBatch
                                                 : microBatch;

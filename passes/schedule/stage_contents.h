@@ -46,9 +46,9 @@ mlir::FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
 /// Returns whether `sum` is the gradient of a parameter, and not a report.
 bool isGradient(const StageContents &stage, ir::AccumulatedOp sum);
 
-/// Returns whether an operand of a yield shares its value with no other: the
-/// value is defined in the block and yielded once, or is the block's argument
-/// at the same position.
+/// Returns whether an operand of a yield has a value of its own: the value is
+/// defined in the block and yielded once, or is the block's argument at the
+/// same position.
 bool isSeparate(mlir::OpOperand &carried);
 
 /// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,
@@ -62,7 +62,7 @@ std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
 void writeTasks(mlir::ModuleOp partitioned, planner::ScheduleKind kind,
                 int microBatches);
 
-/// Returns the tasks that writeTasks() wrote, or no stages.
+/// Returns, by stage, the tasks that writeTasks() wrote; an empty list if none.
 std::vector<std::vector<ir::StageTask>> readTasks(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

@@ -15,8 +15,9 @@
 
 namespace mtplan::passes {
 
-/// Writes the number of stages into the planned `module`, and the index of its
-/// part into each segment as its chunk. A segment's layers are all in one part.
+/// Writes the number of stages into the planned `module`, and into each
+/// segment, as its chunk, the index of the part that has all layers of the
+/// segment.
 void placeOnStages(mlir::ModuleOp module,
                    const std::vector<planner::PipelinePart> &parts, int stages);
 
@@ -28,7 +29,7 @@ std::int64_t stagesOf(mlir::ModuleOp module);
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
 /// Checks that the chunks of segments are numbered from 0 in order, and that
-/// all stages have equally many.
+/// all stages have equally many chunks.
 mlir::LogicalResult checkChunks(mlir::ModuleOp module, std::int64_t stages);
 
 /// Returns the stages that add to the accumulator that `read` reads, in a

@@ -41,14 +41,15 @@ InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
   return diagnostic;
 }
 
-// Returns the operand number of `value` in `yield`, if that is its only use.
+// Returns the operand number of `value` in `yield`, or nothing if `value` has
+// other uses.
 std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
   if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
     return std::nullopt;
   return value.use_begin()->getOperandNumber();
 }
 
-/// Checks that every message has a matching sender and receiver in one order,
+/// Checks that messages have matching senders and receivers in the same order,
 /// and that a gradient returns to the sender of its value. All segments of the
 /// module have chunks.
 class MessageVerifier {

@@ -196,8 +196,8 @@ private:
     return diagnostic;
   }
 
-  // Checks that every stage updates each layer of the parameters that its
-  // segments read once.
+  // Checks every parameter that a segment reads: the stage of the segment must
+  // update each of the parameter's layers exactly once.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
@@ -238,8 +238,9 @@ private:
   // Checks across stages
   //===--------------------------------------------------------------------===//
 
-  // Checks that the sums do not deadlock. The stages execute their sums in
-  // order, and at each sum its stages wait for each other.
+  // Checks that the sums do not deadlock. Each stage executes its sums in
+  // order, and waits at a sum until all stages of the sum's group have reached
+  // it.
   LogicalResult verifyNoDeadlock() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {
@@ -259,8 +260,8 @@ private:
     return success();
   }
 
-  // Advances the stages of the next sum of `stage` if all of them have reached
-  // it, and returns whether they have.
+  // Returns whether the next sum of `stage` is also the next sum of all other
+  // stages of its group. If so, these stages advance by one sum.
   FailureOr<bool> meet(std::size_t stage, std::vector<std::size_t> &next) {
     const Sum &sum = sums[stage][next[stage]];
     const std::vector<int64_t> group = groupOf(sum);

@@ -43,15 +43,16 @@ struct Proof {
 };
 
 /// Checks that `planned`, a module after applyPlan(), computes the same results
-/// as `model`, the differentiated module of as many samples from which it was
-/// planned. Neither module is modified.
+/// as `model`, the differentiated module before planning. Both modules have the
+/// same number of samples. Neither is modified.
 Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
             const ProofOptions &options = {});
 
 /// The two programs a proof compares, for tests that break one of them.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
-  /// The module before partitioning, which says what `partitioned` has to send.
+  /// The module before partitioning, which determines the collectives and
+  /// messages that `partitioned` must execute.
   mlir::OwningOpRef<mlir::ModuleOp> planned;
 };
 /// Returns both programs, or nothing, with diagnostics, if a pass fails.

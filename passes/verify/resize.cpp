@@ -67,8 +67,9 @@ private:
     op->setAttr(name, builder.getI64IntegerAttr(value));
   }
 
-  // Returns the new count of ids, or of unpadded rows, of a table or logits of
-  // `rows` rows: all rows or, if there is padding, all but one.
+  // Returns the new number of ids, which is the number of rows without padding,
+  // of a table whose rows change from `rows` to `newRows`: all new rows or, if
+  // there is padding, all but one.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
     if (rows == newRows)
       return count;
@@ -255,9 +256,9 @@ private:
     });
   }
 
-  // Grows the factors of a product until it fits. The minor factors, which no
-  // axis shards, grow before the major one, and the width grows last, because
-  // it may not help a major factor. At their original sizes all products fit.
+  // Grows the factors of product `index` until fits() holds. The minor factors,
+  // which no axis shards, grow before the major one, and the width grows last,
+  // because it may not help a major factor. All original sizes fit.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

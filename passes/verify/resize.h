@@ -17,8 +17,8 @@ namespace mtplan::passes {
 /// in one micro-batch, over all replicas.
 void resizeBatch(mlir::ModuleOp module, std::int64_t samples);
 
-/// Makes every dimension as small as possible, such that every product of mesh
-/// axes that divides it still does, and limits repeated layers to two.
+/// Shrinks every dimension to a few elements. Every product of mesh axes that
+/// divides a dimension still divides it. Limits repeated layers to two.
 void shrink(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

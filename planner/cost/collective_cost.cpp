@@ -149,7 +149,7 @@ double ringRate(const NetworkLevel &level, int members) {
 }
 
 // Returns the time of `passes` reduce-scatters or all-gathers of `total` bytes.
-// Two passes are an all-reduce; `inSwitch` allows reductions in switches.
+// Two passes make an all-reduce; `inSwitch` allows reductions in switches.
 Seconds ringTime(double total, int passes, Group group, const Machine &machine,
                  bool inSwitch = false) {
   Pipeline pipeline;
@@ -161,7 +161,7 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
     double traffic =
         steps / walk.members * share / ringRate(level, walk.members);
     if (inSwitch && level.inSwitchReduction) {
-      // Each member sends its addends of all m shares and the sum of one share,
+      // Each member sends its addends of all m shards and the sum of one shard,
       // and receives as much: (m + 1) / m of the payload.
       double reduced = (walk.members + 1.0) / walk.members * share /
                        level.reductionBandwidth.value;

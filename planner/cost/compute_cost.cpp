@@ -13,8 +13,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the software's figures for an operator's pass, or null for an
-// operator that just reads its operands and writes its results.
+// Returns the software's figures for a memory-bound operator; null if there are
+// none, because the operator only reads operands and writes results.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -34,8 +34,9 @@ const Pass *passOf(const Op &op, const Passes &passes) {
   return figures && !isForwardBias ? &(passes.*figures) : nullptr;
 }
 
-// Returns the operator's share of the cross-entropy's bytes. Forward reads the
-// logits in each of two operators; backward reads and writes them in one.
+// Returns the operator's share of Software::crossEntropy. In forward, each of
+// two operators reads the logits; in backward, one reads them and writes their
+// gradient.
 double crossEntropyShare(const Op &op) {
   return op.pass == PassKind::logitsRead       ? 0.25
          : op.pass == PassKind::logitsGradient ? 0.5
@@ -104,8 +105,8 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
 }
 
 // Returns the bytes that a product reads and writes. 8-bit operands are half as
-// large; each of several batched products counts its share of the operand or
-// sum that they have in common.
+// large; the common operand or the common sum of several batched products is
+// divided among these products.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
@@ -116,7 +117,8 @@ Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   return Bytes{width * (bytes.first + bytes.second) + bytes.result + rest};
 }
 
-// Returns the time of casts, whose figures are per 16-bit element.
+// Returns the time of casts. OpRun::firstCast and secondCast are bytes per
+// 16-bit element.
 Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   if (run.firstCast == 0.0 && run.secondCast == 0.0)

@@ -26,14 +26,15 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
 
 /// Returns the extra time of `op` if its producer's result has the layout
 /// `made`, which prevents fusion unless `op` reads the same layout; 0 if the
-/// two are still fused, or never are.
+/// two operators are fused anyway, or are never fused.
 Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const Layout &made, const std::vector<Tensor> &tensors,
                     const Mesh &mesh, const Machine &machine,
                     const Software &software);
 
-/// Returns a lower bound of computeTime over all strategies on `ranks` ranks:
-/// the work divided evenly, at the best rate of the model.
+/// Returns a lower bound of computeTime over all strategies on `ranks` ranks.
+/// It assumes that the work is divided evenly and runs at the best modelled
+/// rate.
 Seconds computeLowerBound(const Op &op, const OpRun &run,
                           const std::vector<Tensor> &tensors, int ranks,
                           const Machine &machine, const Software &software);

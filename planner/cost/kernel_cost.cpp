@@ -72,8 +72,8 @@ double LocalWork::largest() const {
 
 namespace {
 
-// Units split a contraction while each share is at least this long. The split
-// of a shorter share gains less than the cost of adding partial tiles.
+// Units split a contraction into ranges of at least this many elements of k.
+// Shorter ranges would gain less than the addition of partial tiles costs.
 constexpr double kShortestShare = 512;
 
 // The alignments of rows that tensor cores need: kLineBytes for the full rate,
@@ -97,8 +97,9 @@ double alignment(const ProductShape &shape, const Device &device,
 
 // The number of waves of arithmetic, and of fixed times to fill and drain. If a
 // single wave leaves units idle, they split contractions that are long enough.
-// The fixed time depends on the tiles alone. (The study's depends on the split,
-// so it falls with the contraction's length; both agree on long contractions.)
+// The fixed time depends on the tiles alone. (In docs/studies/step-time the
+// fixed time depends on the split, so it falls with the contraction's length.
+// Both models agree on long contractions.)
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -146,7 +147,7 @@ double copySeconds(const Op &op, const AttentionShape &shape,
          shape.headSize / device.passRate().value;
 }
 
-// Returns the time of the passes over the scores, in seconds.
+// Returns the time of the memory-bound kernels on the scores, in seconds.
 double scoreSeconds(const Op &op, const AttentionShape &shape, bool fused,
                     const Device &device, const Software &software,
                     Precision precision) {
@@ -165,7 +166,7 @@ bool softmaxIsFused(const AttentionShape &shape, const ScoreTraffic &traffic) {
 }
 
 // Returns the time of queries times keys and of probabilities times values, in
-// seconds. Backward has two products, one per operand, for each of the two.
+// seconds. For each of these two products, backward has two: one per operand.
 double productSeconds(const Op &op, const AttentionShape &shape,
                       const Device &device, Precision precision) {
   auto seconds = [&](double n, double k) {

@@ -12,7 +12,7 @@
 // A fused attention kernel computes the causal half and the diagonal's blocks,
 // with heads padded to a supported size, at a share of the peak that depends on
 // kernel and device. Unfused software runs batched products, with memory-bound
-// passes over the scores between them; scores that are saved for backward use
+// kernels on the scores between them; scores that are saved for backward use
 // memory. Source of the form: docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
@@ -40,17 +40,17 @@ public:
   }
 
   /// Returns the number of ranks that split `factor`.
-  /// \param contiguous  whether to ignore context-parallel ranks, which hold an
-  /// early and a late slice of every sequence, so that a causal mask removes
-  /// the same work from each
+  /// \param contiguous  whether to ignore context-parallel ranks. Each of these
+  /// ranks holds an early and a late slice of every sequence, so that a causal
+  /// mask removes the same work on all of them.
   double shardsOf(int factor, bool contiguous = false) const;
   /// Returns the local size of `factor`, or the product of several.
   double extentOf(int factor) const;
   double extentOf(const std::vector<int> &factors) const;
   /// Returns the floating-point operations of the busiest rank.
   double flops() const;
-  /// Returns the bytes of the local shards of all operands and results that
-  /// pass through memory.
+  /// Returns the bytes of the local shards of all operands and results. A
+  /// lookup table counts as no more than the first result.
   double traffic() const;
   /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;
@@ -89,7 +89,8 @@ Seconds productLowerBound(Flops flops, const Device &device,
 
 /// One rank's shard of an attention operator. The factors of mtp.attention have
 /// fixed names: b (samples), g and r (heads), s (queries), k (keys) and d (the
-/// features of a head). attentionShapeOf returns nothing without all of them.
+/// features of a head). attentionShapeOf returns nothing if one of these
+/// factors is missing.
 struct AttentionShape {
   double heads = 1; ///< heads times samples
   double queries = 1, keys = 1, headSize = 1;

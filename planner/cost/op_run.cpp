@@ -68,7 +68,8 @@ private:
   }
 
   // Batches the products of one phase that have the same first operand. In
-  // backward these compute the gradients of weights that read one activation.
+  // backward, such products compute the gradients of weights that are
+  // multiplied by the same activation.
   void batchReaders() {
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];

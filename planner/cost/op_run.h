@@ -25,10 +25,10 @@ struct OpRun {
   /// Whether the operator is an addition that a batched product computes in its
   /// contraction.
   bool inProduct = false;
-  /// The number of passes through memory that fusing the operator with its
-  /// producer saves; 0: the two are never fused.
+  /// The accesses to the fused operand that fusion saves. 1: the operator's
+  /// read; 2: also the producer's write; 0: the two are never fused.
   int savedPasses = 0;
-  /// Bytes moved by casts, per element of the first and of the second operand.
+  /// Bytes moved by casts, per 16-bit element of the first and second operand.
   double firstCast = 0.0, secondCast = 0.0;
   /// The number of products in sequence, one per tile along the operator's m,
   /// n, k or batch factors, which `along` selects.

@@ -32,7 +32,7 @@ struct FitResidual {
   MeasuredKind kind{};
   int rows = 0;
   double rms = 0.0;   ///< root mean square of predicted / measured - 1
-  double worst = 0.0; ///< the largest such error, with its sign
+  double worst = 0.0; ///< the error of largest magnitude, with its sign
   std::string worstPointer, worstRow;
 };
 
@@ -42,9 +42,9 @@ struct MachineFit {
   std::vector<FitResidual> residuals; ///< one per measured kind
 };
 
-/// Returns the fit, which does not depend on the order of the rows. Returns
-/// nothing, with a line in `errors` for every figure that the measurements do
-/// not determine and what to measure for it.
+/// Returns the fit, which does not depend on the order of the rows. If the
+/// measurements do not determine a figure, returns nothing and adds a line to
+/// `errors`, which names the figure and the measurements that it needs.
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 

@@ -19,10 +19,11 @@ constexpr int kMostSteps = 500;
 // rounding errors are about 1e-16.
 constexpr double kDifference = 1e-6;
 // A measurement does not depend on a value if its error changes by at most
-// kNoEffect when the value changes by the share kProbe.
+// kNoEffect when the value changes by the fraction kProbe of itself.
 constexpr double kProbe = 0.1, kNoEffect = 1e-6;
-// A singular value of the normalised slopes below this share of the largest
-// means that no measurement determines the corresponding combination of values.
+// A singular value of the normalised derivatives below this share of the
+// largest singular value means that no measurement determines the corresponding
+// combination of values.
 constexpr double kNoSignal = 1e-6;
 
 double toScale(double value, FitScale scale) {
@@ -37,7 +38,7 @@ double fromScale(double point, FitScale scale) {
                                         : point;
 }
 
-// Returns the derivative of a value by its position on the scale.
+// Returns the derivative of a value with respect to its point on the scale.
 double stretch(double value, FitScale scale) {
   return scale == FitScale::logarithmic ? value
          : scale == FitScale::root      ? 2.0 * std::sqrt(value)
@@ -96,8 +97,8 @@ private:
                                 static_cast<Eigen::Index>(errors.size()));
   }
 
-  // Returns the derivative of every error by every value on its scale. The
-  // differences stay within the bounds.
+  // Returns [error][value]: the derivatives of errors with respect to values on
+  // their scales. The points of the finite differences are within the bounds.
   MatrixXd slopesAt(const VectorXd &point) const {
     MatrixXd slopes;
     for (Eigen::Index i = 0; i < size; ++i) {
@@ -120,7 +121,8 @@ private:
     for (int steps = 0; steps < kMostSteps; ++steps) {
       MatrixXd slopes = slopesAt(point);
       VectorXd downhill = -slopes.transpose() * errors;
-      // A value at a bound that would cross the bound stays fixed.
+      // A value that is at a bound, and that the step would move beyond it,
+      // stays fixed.
       for (Eigen::Index i = 0; i < size; ++i)
         if ((point[i] <= least[i] && downhill[i] < 0) ||
             (point[i] >= most[i] && downhill[i] > 0)) {
@@ -206,8 +208,8 @@ private:
     return true;
   }
 
-  /// The singular value decomposition of some values' slopes, normalised to
-  /// length 1; `lengths` holds the lengths before.
+  /// The singular value decomposition of the derivatives by some values. The
+  /// column of each value is first divided by its norm, which is in `lengths`.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;

@@ -18,8 +18,8 @@ namespace mtplan::planner {
 /// The scale on which a value is searched.
 enum class FitScale : std::uint8_t {
   linear,
-  logarithmic, ///< may differ by orders of magnitude; `least` > 0
-  root,        ///< the model is smooth in the square root; `least` >= 0
+  logarithmic, ///< the value may span orders of magnitude; `least` > 0
+  root,        ///< for models smooth in the square root; `least` >= 0
 };
 
 struct FitUnknown {

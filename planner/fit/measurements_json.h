@@ -20,8 +20,8 @@ namespace mtplan::planner {
 
 enum class MeasuredKind : std::uint8_t {
   launches,    ///< `count` empty kernels, one after another
-  stream,      ///< a copy or a similar pass over `bytes` read and written
-  elementwise, ///< a norm, an activation or a similar pass over `bytes`
+  stream,      ///< a copy kernel that reads and writes `bytes` in all
+  elementwise, ///< such as a norm; reads and writes `bytes` in all
   product,     ///< `batch` products of m x k by k x n
   allReduce,
   allGather,
@@ -79,8 +79,9 @@ struct Figure {
 };
 
 struct Measurements {
-  Machine machine;             ///< figures to be fitted hold some legal value
-  std::vector<Figure> figures; ///< the device's first, then by level
+  Machine machine; ///< figures to be fitted have arbitrary legal values
+  /// Those of the device, then those of each level.
+  std::vector<Figure> figures;
   std::vector<Measurement> rows;
 };
 

@@ -22,10 +22,10 @@ struct MeshAxis {
 
 /// The kind of parallelism of an axis, which its name determines.
 enum class AxisRole : std::uint8_t {
-  data,    ///< "dp", and "zero": ranks that share one copy of the state
+  data,    ///< "dp", and "zero", whose ranks shard one copy of the state
   expert,  ///< "ep": data-parallel ranks that hold different experts
   context, ///< "cp": ranks that hold different positions
-  tensor,  ///< "tp", and every other name: operators choose their factor
+  tensor,  ///< "tp" and all other names: each operator picks a factor
 };
 AxisRole roleOf(const MeshAxis &axis);
 
@@ -58,7 +58,7 @@ struct Layout {
   auto operator<=>(const Layout &) const = default;
 };
 
-/// The placement of a layout on an axis, if the axis splits no dimension.
+/// The placements of an axis that splits no dimension.
 inline constexpr int kReplicated = -1;
 inline constexpr int kPartial = -2;
 /// Returns kReplicated, kPartial, or the dimension that `axis` splits.
@@ -99,15 +99,15 @@ struct ReshardStep {
   int fromDim = -1; ///< set by allGather, allToAll
   int toDim = -1;   ///< set by reduceScatter, allToAll, slice
   Reduction reduction = Reduction::sum;
-  Layout result; ///< layout after this step
+  Layout result; ///< the layout after this step
 };
 
 /// Returns the steps that change `from` into `to`, axis by axis. Steps that
 /// shrink the local shard come first, then steps that keep its size, then steps
 /// that grow it, as far as nesting allows: an axis can be added to or removed
-/// from a dimension only as its minor-most axis. Within a class the last axis
-/// comes first. A change from split to partial is split -> replicated ->
-/// partial.
+/// from a dimension only as its minor-most axis. Among steps of the same class,
+/// the step of the last axis comes first. A change from split to partial is
+/// split -> replicated -> partial.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
 /// Calls `visit(step, local)` for each step of a layout change, where `local`

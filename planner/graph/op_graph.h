@@ -41,7 +41,7 @@ struct Factor {
   std::int64_t size = 1; ///< global, > 0
   Split split = Split::feature;
   bool divisible = true;                ///< false: never split
-  Reduction reduction = Reduction::sum; ///< for results without the factor
+  Reduction reduction = Reduction::sum; ///< combines results without the factor
   /// If n > 1 ranks split the factor, the busiest rank's work over the mean is
   /// 1 + skew * (1 - 1/n): skew is 1 for the causal sequence split, else 0.
   /// Context-parallel ranks are balanced by early and late slices.
@@ -56,15 +56,16 @@ struct Tensor {
   std::vector<std::int64_t> shape; ///< unsharded, for one micro-batch
   int elementBytes = 2;
   TensorKind kind = TensorKind::activation;
-  Phase phase = Phase::forward; ///< its producer's; forward for arguments
-  int parameter = -1;           ///< index into ModelGraph::parameters
-  int batchDim = -1;            ///< the dimension that counts samples, or -1
+  /// The phase that produces or receives the tensor.
+  Phase phase = Phase::forward;
+  int parameter = -1; ///< index into ModelGraph::parameters
+  int batchDim = -1;  ///< the dimension that counts samples, or -1
 };
 
 /// One operand or result: a tensor, and per dimension the index of the factor
 /// that may split the dimension in this operator, or -1 if nothing may. The
-/// size of a dimension is its factor's or a multiple of it: features are a
-/// multiple of heads.
+/// size of a dimension is that of its factor or a multiple: for example, the
+/// size of features is a multiple of the number of heads.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
@@ -92,7 +93,7 @@ enum class PassKind : std::uint8_t {
   rope,
   dropout,
   biasGradient,   ///< has figures in backward alone
-  logitsRead,     ///< one of two passes over the logits in forward
+  logitsRead,     ///< one of the two forward operators that read logits
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
@@ -112,8 +113,8 @@ struct Op {
   std::vector<Use> operands;
   std::vector<Use> results;
   /// The operand whose producer the operator may be fused into, or -1. The
-  /// producer is a product or a pass of the same phase, and the operand is its
-  /// first result. A producer has at most one such consumer.
+  /// producer is a product or a memory-bound operator of the same phase, and
+  /// the operand is its first result. A producer has at most one such consumer.
   int fusedOperand = -1;
   /// The operands that are added to the result. An addend is partial whenever
   /// the result is: if a contraction is split, one rank alone adds the bias.
@@ -122,8 +123,8 @@ struct Op {
   /// are partial, the result is partial, and the other operands are not.
   std::vector<std::vector<int>> linearGroups;
   Flops flops; ///< of all ranks together
-  /// gemm only: factors by role. m: first operand and result; n: second and
-  /// result; k: both operands; batch: all three.
+  /// gemm only: factors by role. m is in the first operand and the result, n in
+  /// the second operand and the result, k in both operands, batch in all three.
   std::vector<int> m, n, k, batch;
 };
 
@@ -158,8 +159,8 @@ struct Parameter {
   int copies = 1;        ///< one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// The parameter's share of the elements in the first segment that uses it,
-  /// where experts and other parameters count separately.
+  /// The parameter's share of the elements of all parameters that first occur
+  /// in the same segment. Experts' and other parameters count separately.
   double ofSegment = 1.0;
 };
 
@@ -177,27 +178,28 @@ struct ModelGraph {
 /// Sets Parameter::ofSegment.
 void shareSegments(ModelGraph &graph);
 
-/// Returns whether the parameter belongs to experts. Their gradients are
-/// reduced over other process groups, in separate messages.
+/// Returns whether the parameter belongs to experts. Gradients of experts'
+/// parameters are reduced over other process groups, in separate messages.
 bool isOfExperts(const Parameter &parameter);
 
 /// Returns whether the tensor is a parameter's gradient of one micro-batch.
 bool isAccumulated(const SegmentGraph &segment, int tensor);
 
 /// Returns whether the segment's repeats are layers of the model: the segment
-/// repeats, or pins have cut it off a segment that does. The operator names of
-/// such segments contain "*".
+/// repeats, or it is a part into which pins have cut a repeated segment. The
+/// operator names of such segments contain "*".
 bool isLayer(const SegmentGraph &segment);
 
 /// Returns whether some segment's repeats are layers.
 bool hasLayers(const ModelGraph &graph);
 
 /// Returns whether a repeat passes the tensor through unchanged, as a decoder
-/// does with the encoder's output. Repeats that save the tensor share one copy.
+/// does with the encoder's output. All repeats that save such a tensor share
+/// one copy.
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
 
-/// Returns the graph for another number of samples per micro-batch, all
-/// replicas together: shapes, factor sizes and flops follow the batch
+/// Returns the graph for another number of samples per micro-batch, counted
+/// over all replicas: shapes, factor sizes and flops follow the batch
 /// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
 

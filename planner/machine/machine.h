@@ -24,7 +24,8 @@
 
 namespace mtplan::planner {
 
-/// With fp8, products of layers have 8-bit operands; everything else is bf16.
+/// The number format of training. With fp8, the products of layers have 8-bit
+/// operands, and all other values are bf16.
 enum class Precision { fp32, fp16, bf16, fp8 };
 /// Returns "fp32", "fp16", "bf16" or "fp8".
 inline const char *nameOf(Precision precision) {
@@ -44,36 +45,40 @@ inline std::size_t storedAs(Precision precision) {
                                                               : precision);
 }
 
-/// The output tile that one unit computes in a matrix product, and the rate of
-/// products of such tiles relative to the best tile.
+/// The output tile that one unit (Device::units) computes in a matrix product,
+/// and the rate of products of such tiles relative to the best tile.
 struct Tile {
   int m = 1, n = 1;
   double rate = 1.0; ///< (0, 1]
 };
 
-/// Rates relative to aligned products without a batch, in (0, 1].
+/// The rates of products, in (0, 1]. A rate of 1 is that of aligned products
+/// without a batch.
 struct ProductRates {
-  /// The rates if n or k is not a multiple of 64 elements, or of 8.
+  /// unaligned64 applies if rows of n or of k elements are no multiple of 128
+  /// bytes (64 16-bit elements), unaligned8 if they are no multiple of 16 bytes
+  /// (8 16-bit elements).
   double unaligned64 = 1.0, unaligned8 = 1.0;
-  double batched = 1.0; ///< strided batched products
+  double batched = 1.0; ///< applies to strided batched products
 };
 
 /// The measured rates of one software's kernels on a device, which replace the
 /// software file's general figures.
 struct MeasuredKernels {
   struct Attention {
-    double forward = 0.0, backward = 0.0; ///< shares of peak; 0: not measured
+    /// Shares of the peak rate; 0: not measured.
+    double forward = 0.0, backward = 0.0;
   };
-  /// Figures by Precision (fp8 uses bf16's), without and with dropout.
+  /// The figures of attention without and with dropout, indexed by storedAs().
   std::array<Attention, 3> attention, droppingAttention;
-  /// The rates at which kernels read every operand and write every result once,
-  /// by kernel, or kernel and variant ("activation.gelu"), and by Precision; 0:
-  /// not measured.
+  /// The rates of memory-bound kernels: bytes of all operands and results,
+  /// divided by the time. The key is a result of variantName, such as
+  /// "activation.gelu"; the index is storedAs(). 0: not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
-  /// The kernels that are fused with the producer of their operand, by
-  /// Precision, as sorted results of fusionName.
+  /// The names (fusionName) of the kernels that are fused with the producer of
+  /// an operand, sorted. The index is storedAs().
   std::array<std::vector<std::string>, 3> fusions;
-  std::string software; ///< the measured software; empty: none
+  std::string software; ///< name of the measured software; empty: none
 };
 
 struct Device {
@@ -85,29 +90,32 @@ struct Device {
   /// buffers of collectives; 0: unknown.
   Bytes reservedContext, reservedBuffers;
   BytesPerSec bandwidth; ///< peak memory bandwidth
-  /// The share of the bandwidth that passes reach, (0, 1].
+  /// The share of `bandwidth` that a copy kernel reaches, (0, 1].
   double bandwidthEfficiency = 1.0;
-  /// The share of that rate that norms, activations and other passes reach,
-  /// (0, 1].
+  /// The share of streamRate() that norms, activations and other memory-bound
+  /// kernels reach, (0, 1].
   double elementwiseEfficiency = 1.0;
   int units = 1; ///< SMs or cores that tiles are distributed over
   /// The tile shapes, of which a product uses the fastest.
   std::vector<Tile> tiles = std::vector<Tile>(1);
-  /// The time to fill and drain a wave of the first tile, for any k. The time
-  /// of other tiles is proportional to their area.
+  /// The time to fill and drain one wave of the first tile shape, for any k.
+  /// For another shape the time is proportional to the area of the tile.
   Seconds wave;
   ProductRates products;
   Seconds launch;                 ///< the gap between two kernels
-  double gemmEfficiency = 1.0;    ///< sustained share of peak of large products
-  double gemmEfficiencyFp8 = 1.0; ///< the same share for fp8
-  /// The same share by Precision; 0: gemmEfficiency applies.
+  double gemmEfficiency = 1.0;    ///< share of peak that large products reach
+  double gemmEfficiencyFp8 = 1.0; ///< gemmEfficiency for fp8
+  /// Separate values of gemmEfficiency, indexed by storedAs(); 0:
+  /// gemmEfficiency applies.
   std::array<double, 3> ownGemmEfficiency{};
-  /// The share of peak of fused attention, if the software has no figure.
+  /// The share of peak that fused attention reaches, if the software has no
+  /// figure.
   double attentionEfficiency = 1.0;
   MeasuredKernels kernels;
-  /// Standard deviation over mean of the speed of devices of this kind.
+  /// The standard deviation of the speed among devices of this kind, divided by
+  /// the mean speed.
   double spread = 0.0;
-  /// Peak rate by precision; absent if the device lacks it.
+  /// The peak rate of each precision; absent if the device lacks the precision.
   std::optional<FlopsPerSec> fp32, fp16, bf16, fp8;
 
   std::optional<FlopsPerSec> peak(Precision precision) const {
@@ -130,16 +138,16 @@ inline double slowestOf(const Device &device, int devices) {
 /// at this level; the last level reaches all devices.
 struct NetworkLevel {
   std::string name;      ///< "nvswitch", "infiniband"
-  int ranks = 0;         ///< devices within one domain; 0: unlimited
+  int ranks = 0;         ///< devices in one group (domain); 0: unlimited
   BytesPerSec bandwidth; ///< per device and direction, with large messages
   /// The bandwidth of a message from one device to one other; 0: as
   /// `bandwidth`.
   BytesPerSec pointToPoint;
   Seconds latency; ///< per step of a ring
-  Seconds base;    ///< per collective of any size; twice for an all-reduce
+  Seconds base;    ///< per collective of any size; an all-reduce has 2 * base
   bool inSwitchReduction = false; ///< SHARP / NVLS
-  /// If inSwitchReduction is set, these replace `bandwidth` and the latency of
-  /// all steps of an all-reduce that the switch sums.
+  /// If inSwitchReduction is set: the bandwidth of an all-reduce that the
+  /// switch sums, and the total latency of its steps.
   BytesPerSec reductionBandwidth;
   Seconds reductionLatency;
   /// The number of rings, each of `bandwidth`, that the first g devices of a
@@ -175,8 +183,8 @@ inline int sharersOf(const Machine &machine, int devices) {
   return std::max(1, std::min(machine.devicesPerNode, devices));
 }
 
-/// Returns one device's share of the host's memory; 0: the machine describes no
-/// host.
+/// Returns one device's share of the host's memory; 0 if the machine file
+/// describes no host.
 inline Bytes hostShareOf(const Machine &machine, int devices) {
   return machine.host ? machine.host->memory / sharersOf(machine, devices)
                       : Bytes{};

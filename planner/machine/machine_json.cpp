@@ -48,9 +48,10 @@ constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
 constexpr const char *kAttention = "attention",
                      *kDroppingAttention = "attention.dropout";
 
-// A link that a file describes by its rate alone has the latency of the
-// presets' networks (2.7 us a step in NVIDIA/nccl@01afd20 src/graph/tuning.cc;
-// 19.2 us a pass, fit on A100 nodes).
+// A link that a file describes by its rate alone has the latencies of the
+// presets' networks: 2.7 us per ring step (src/graph/tuning.cc in
+// NVIDIA/nccl@01afd20) and 19.2 us per all-gather or reduce-scatter (fitted to
+// A100 nodes).
 constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 
 class MachineReader {
@@ -274,7 +275,8 @@ private:
     return host;
   }
 
-  // Reads a level of the network. For a `single` link the rate suffices.
+  // Reads a level of the network. A `single` link needs only a rate, because
+  // its other figures have defaults.
   NetworkLevel readLevel(const json &object, const std::string &pointer,
                          bool last, bool single) {
     NetworkLevel level;

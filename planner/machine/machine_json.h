@@ -19,14 +19,15 @@ namespace mtplan::planner {
 Machine parseMachine(const std::string &text);
 
 /// Returns the text of a machine file in which every number has `source` as its
-/// source. parseMachine returns an equal machine.
+/// source. parseMachine of that text returns an equal machine.
 std::string formatMachine(const Machine &machine, const std::string &source);
 
 /// Returns the names of the presets, sorted: "cpu", "dgx-2h", ...
 std::vector<std::string> presetNames();
 
-/// Returns the text of a preset by name, else of the file at that path.
-/// \throws MachineError with the names of the presets if there is neither
+/// Returns the text of the preset `nameOrPath` or, if no preset has that name,
+/// of the file at that path.
+/// \throws MachineError with the names of the presets if neither exists
 std::string machineText(const std::string &nameOrPath);
 
 /// Returns the machine that parseMachine reads from machineText.

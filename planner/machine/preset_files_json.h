@@ -2,8 +2,8 @@
 //
 // Common code of machine and software files. embed_presets.cmake embeds the
 // files of examples/machines and examples/software in the program as presets,
-// so that they do not depend on the current directory. Every value in a file is
-// an object {"value": ..., "source": "..."}. In a short machine file, the
+// so that presets are found from any current directory. Every value in a file
+// is an object {"value": ..., "source": "..."}. In a short machine file, the
 // device is the name of a preset's device, or an object that changes some
 // figures of a preset's device.
 //
@@ -32,8 +32,8 @@ std::span<const Preset> softwarePresets();
 
 std::vector<std::string> namesOf(std::span<const Preset> presets);
 
-/// Returns the text of a preset by name, else of the file at that path; nothing
-/// if there is neither.
+/// Returns the text of the preset `nameOrPath` or, if no preset has that name,
+/// of the file at that path; nothing if neither exists.
 std::optional<std::string> textOf(std::span<const Preset> presets,
                                   const std::string &nameOrPath);
 
@@ -47,12 +47,12 @@ std::string notFound(const char *kind, std::span<const Preset> presets,
 std::vector<std::string> knownDevices();
 
 /// Replaces a short /device of a machine file by the complete object, and adds
-/// the preset's default precision if the file has none. An unknown device is
-/// an error and is removed.
+/// the preset's default precision if the file has none. An unknown device is an
+/// error and is removed from `file`.
 void completeDevice(base::Json &file, base::JsonErrors &errors);
 
-/// Reads an object whose members are values with sources, with the methods of
-/// base::JsonFields.
+/// Reads an object whose members are values with sources. The methods are named
+/// as in base::JsonFields.
 class SourcedFields {
 public:
   SourcedFields(const base::Json &value, const std::string &pointer,
@@ -71,19 +71,21 @@ public:
                 double fallback);
   std::int64_t count(const std::string &key, std::int64_t most);
   bool flag(const std::string &key);
-  /// Returns at least one row of numbers; none if the member is missing.
-  /// \param ranges  by column
+  /// Returns rows of numbers; none if the member is missing. An array without
+  /// rows is an error.
+  /// \param ranges  the allowed numbers, by column
   std::vector<std::vector<double>>
   rows(const std::string &key, const std::vector<base::NumberRange> &ranges);
-  /// Returns at least one string; it is an error if the member is missing.
+  /// Returns strings. A missing member or an empty array is an error.
   std::vector<std::string> texts(const std::string &key);
-  /// Returns at least one number; none if the member is missing.
+  /// Returns numbers; none if the member is missing. An empty array is an
+  /// error.
   std::vector<double> numbers(const std::string &key,
                               const base::NumberRange &range);
 
 private:
-  /// Returns the member if it is an array that is not empty; else null, with an
-  /// error unless it is missing.
+  /// Returns the value of the member if it is a non-empty array, else null. Any
+  /// other value than such an array is an error; a missing member is not.
   const base::Json *list(const std::string &key, const char *kind);
   std::string pointerTo(const std::string &key) const {
     return plain.pointerTo(key) + "/value";

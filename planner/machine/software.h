@@ -1,10 +1,11 @@
 //===- software.h - The software that runs on the devices -------*- C++ -*-===//
 //
 // Defines the contents of a software file, which describes a generation of
-// training software: its kernels, the memory traffic of its passes, and the
-// work that it overlaps. The time of an operator on a device depends on the
-// software. Every number in a file has a source; software_json.cpp rejects a
-// number without one. docs/software-format.md lists the sources.
+// training software: its attention kernels, the memory traffic of its
+// memory-bound kernels, and the work that it overlaps with compute. The time of
+// an operator on a device depends on the software. Every number in a file has a
+// source; software_json.cpp rejects a number without one.
+// docs/software-format.md lists the sources.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,22 +24,24 @@
 
 namespace mtplan::planner {
 
-/// One kind of pass over a tensor, forward and backward.
+/// The figures of one kind of memory-bound kernel, forward and backward.
 struct Pass {
-  /// Bytes read and written per 16-bit element; wider elements in proportion.
+  /// Bytes read and written per 16-bit element of the largest operand or
+  /// result. For wider elements the bytes grow in proportion.
   double forwardBytes = 0.0, backwardBytes = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
-/// The figures of memory-bound passes. If two neighbouring passes are fused,
-/// the figures of one of them are 0.
+/// The figures of memory-bound kernels. If the software fuses two neighbouring
+/// kernels, the figures of one of them are 0.
 struct Passes {
   Pass layerNorm, rmsNorm;
   Pass residual;   ///< additions of the residual stream
-  Pass activation; ///< of one input: GELU
-  Pass gated;      ///< of two inputs, per element of one: SwiGLU
+  Pass activation; ///< an activation of one input, such as GELU
+  Pass gated;      ///< SwiGLU; bytes per element of one of the two inputs
   Pass rope, dropout;
-  Pass biasGradient; ///< per element of the summed gradient; backward alone
+  /// Backward only; bytes per element of the summed gradient.
+  Pass biasGradient;
 };
 
 /// The shares of peak that an attention kernel reaches on a device.
@@ -47,13 +50,14 @@ struct AttentionRate {
   double forward = 1.0, backward = 1.0;
 };
 
-/// Attention that stores its scores in memory, [heads, queries, keys].
+/// The traffic of attention that stores its scores, [heads][queries][keys], in
+/// memory. Bytes are per 16-bit score.
 struct ScoreTraffic {
   /// Bytes per score of softmax with scale and mask, as one kernel or as
   /// separate kernels.
   double fusedForward = 0.0, fusedBackward = 0.0;
   double unfusedForward = 0.0, unfusedBackward = 0.0;
-  double dropout = 0.0; ///< of the probabilities, in either direction
+  double dropout = 0.0; ///< bytes for dropout of probabilities, per phase
   /// Bytes per score saved for backward: probabilities, mask, dropped
   /// probabilities.
   double saved = 0.0;
@@ -66,16 +70,16 @@ struct ScoreTraffic {
 /// devices on which they are fused.
 struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
-  /// Results of fusionName, by Precision.
+  /// Results of fusionName, indexed by storedAs().
   std::array<std::vector<std::string>, 3> kernels;
-  /// Whether replicas exchange the weights, and the gradients, of a segment in
-  /// one message if they exchange them once a step.
+  /// Whether replicas exchange all weights of a segment in one message, and all
+  /// gradients in another. Only exchanges once a step are grouped.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
 
 struct AttentionKernel {
-  bool keepsScores = false; ///< batched products; else one fused kernel
+  bool keepsScores = false; ///< true: batched products; false: one fused kernel
   /// Head sizes of the fused kernel, ascending. Other sizes are padded to one
   /// of them or, above the last, to a multiple of the last.
   std::vector<int> headSizes{1};
@@ -83,7 +87,8 @@ struct AttentionKernel {
   /// devices that are not listed.
   std::vector<AttentionRate> rates;
   ScoreTraffic scores;
-  /// Bytes copied around the kernel, per element of the queries.
+  /// Bytes that copies before and after the kernel move, per 16-bit element of
+  /// the queries.
   double copyForward = 0.0, copyBackward = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
@@ -91,32 +96,36 @@ struct AttentionKernel {
 /// Traffic of parameters and gradients, in bytes per parameter if not stated
 /// otherwise.
 struct ParameterTraffic {
-  double gradient = 2.0; ///< stored and sent, in 16-bit training
-  /// Bytes of the owned shard that one update reads and writes.
+  /// Bytes of a stored or sent gradient, in 16-bit training.
+  double gradient = 2.0;
+  /// Bytes that one update reads and writes, per parameter whose optimizer
+  /// state the rank stores.
   double optimizer = 28.0;
-  /// Bytes of the stored weights that scaling and casts read and write.
+  /// Bytes that scaling and casts read and write, per weight that the rank
+  /// stores.
   double sweep = 0.0;
-  double normReads = 0.0; ///< reads of each owned gradient for the norm
+  double normReads = 0.0; ///< number of times that the norm reads each gradient
   /// Bytes moved to add a gradient to its accumulator, per micro-batch after
   /// the first.
   double accumulation = 2.0;
-  /// Bytes copied around all-gathers and reductions of sharded parameters, per
-  /// micro-batch.
+  /// Bytes that copies before and after the all-gathers and reductions of
+  /// ZeRO-3 move, per micro-batch.
   double shardCopies = 0.0;
   /// The size of messages in which replicas exchange weights and gradients; 0:
-  /// each has its own message.
+  /// each parameter has a separate message.
   Bytes bucket;
   /// The share of the weights' bytes that are all-gathered in fp8 training.
   double gatheredFp8 = 1.0;
-  /// The rate of one ring through all devices, which replaces the network's
-  /// model; 0: none.
+  /// If not 0, the rate of one ring through all devices, which prices the
+  /// exchanges between replicas instead of the model of NetworkLevel.
   BytesPerSec flatRing;
   /// The time, once a step and per rank that shares the optimizer's state, of
   /// software in which each rank sends its shard in a separate message.
   Seconds perSharer;
 };
 
-/// Bytes moved per element of an fp8 product to cast it and to find its scale.
+/// Bytes moved, per 16-bit element, to cast the tensors of an fp8 product and
+/// to find their scales.
 struct CastTraffic {
   double input = 0.0;      ///< a product's input, forward
   double normalised = 0.0; ///< a product's input that a norm produced
@@ -128,9 +137,9 @@ struct CastTraffic {
 /// Figures of the tensor axis's collectives between two operators.
 struct TensorTraffic {
   double copies = 0.0; ///< copies of the full tensor after each collective
-  /// The share of collectives and copies that tiled products hide.
+  /// The share of the time of collectives and copies that tiled products hide.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
-  double fp8 = 1.0; ///< a factor of their time in fp8 training
+  double fp8 = 1.0; ///< factor of the time of collectives in fp8 training
 };
 
 /// The part of a layer that selective recomputation repeats.
@@ -143,8 +152,8 @@ enum class SelectiveRule : std::uint8_t {
 /// The communication that overlaps compute.
 struct OverlapRules {
   bool pointToPoint = false, gather = false, reduce = false;
-  /// The share of an overlapped collective's time that compute loses, and the
-  /// share for a group with one rank per node.
+  /// The share of an overlapped collective's time that compute loses.
+  /// taxOneRankPerNode applies to groups with one rank per node.
   double tax = 0.0, taxOneRankPerNode = 0.0;
 };
 
@@ -152,7 +161,7 @@ struct Software {
   std::string name;
   AttentionKernel attention;
   Passes passes;
-  double crossEntropy = 8.0; ///< bytes per logit, forward and backward
+  double crossEntropy = 8.0; ///< bytes per 16-bit logit, forward plus backward
   CastTraffic casts;
   /// Whether products of one input (q, k and v) run as one batched product,
   /// whose input gradient then needs no sum in memory.
@@ -168,14 +177,14 @@ struct Software {
   /// Whether values that are replicated over tensor ranks are sent between
   /// stages in shards and all-gathered by the receivers.
   bool scattersSends = false;
-  /// The gap between kernels if the host waits for each one, which replaces
-  /// Device::launch.
+  /// If set, the host waits for each kernel, and this is the gap between
+  /// kernels instead of Device::launch.
   std::optional<Seconds> blockingLaunch;
 };
 
-/// Returns the shares of peak on `device`: the measured ones, else the entry of
-/// its name, else of its architecture, else Device::attentionEfficiency for
-/// both phases.
+/// Returns the shares of peak on `device`: the measured shares, else the entry
+/// for the name of the device, else for its architecture, else
+/// Device::attentionEfficiency for both phases.
 /// \param drops  whether to return the share measured with dropout, if any
 AttentionRate attentionRateOf(const Software &software, const Device &device,
                               Precision precision, bool drops = false);
@@ -184,8 +193,8 @@ AttentionRate attentionRateOf(const Software &software, const Device &device,
 const MeasuredKernels *measuredOf(const Software &software,
                                   const Device &device);
 
-/// Returns the measured rate of one pass, by its operator's variant, else by
-/// its kind; 0: not measured.
+/// Returns the measured rate of a memory-bound kernel: that of `variant` if it
+/// was measured, else that of the kernel without a variant; 0 if neither was.
 BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
@@ -209,7 +218,7 @@ std::string fusionName(std::string_view maker, std::string_view kernel,
 /// kernel's name if `variant` is empty.
 std::string variantName(std::string_view kernel, std::string_view variant);
 
-/// Returns the head size that the kernel computes for `size`.
+/// Returns the head size to which the kernel pads `size`.
 double paddedHead(const AttentionKernel &kernel, double size);
 
 /// Reports an invalid software file, like MachineError.

@@ -19,14 +19,15 @@ namespace mtplan::planner {
 Software parseSoftware(const std::string &text);
 
 /// Returns the text of a software file in which every number has `source` as
-/// its source. parseSoftware returns an equal Software.
+/// its source. parseSoftware of that text returns an equal Software.
 std::string formatSoftware(const Software &software, const std::string &source);
 
 /// Returns the names of the presets, sorted: "alpa", "bloom", ...
 std::vector<std::string> softwareNames();
 
-/// Returns the text of a preset by name, else of the file at that path.
-/// \throws SoftwareError with the names of the presets if there is neither
+/// Returns the text of the preset `nameOrPath` or, if no preset has that name,
+/// of the file at that path.
+/// \throws SoftwareError with the names of the presets if neither exists
 std::string softwareText(const std::string &nameOrPath);
 
 /// Returns the software that parseSoftware reads from softwareText.

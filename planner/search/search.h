@@ -36,7 +36,7 @@ struct SearchResult {
   /// The number of configurations that a bound of time or memory excludes, or
   /// whose plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
-  std::int64_t solved = 0; ///< with a plan that fits, listed or not
+  std::int64_t solved = 0; ///< with a plan that fits, in `plans` or not
   std::int64_t refused =
       0; ///< without a legal plan, or with a plan that does not fit
   std::int64_t unreached = 0; ///< not solved when the search was stopped

@@ -31,7 +31,7 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
-  /// Whether every stage's strategies have the least sum of times.
+  /// Whether the strategies of every stage minimise the stage's sum of times.
   bool isLeastSum = false;
 
   /// Returns all runs in chain order.
@@ -61,8 +61,8 @@ std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
 /// Solves one configuration. Returns nothing, with the reason in `rejection`,
 /// if the configuration is pruned or has no legal plan.
 /// \param graph   scaled to one micro-batch of all replicas
-/// \param limits  the cutoff, and the limit of points that close the gap of the
-/// bound
+/// \param limits  the cutoff, and the limit of points that may be created to
+/// close the gap between plan and bound
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &config,

@@ -9,10 +9,11 @@
 //                    (Huang et al. 2019)
 //   1f1b             one forward, one backward after a warm-up
 //                    (Narayanan et al. 2021, section 2.2.1)
-//   interleaved      1f1b over v chunks, in groups of p micro-batches (same,
-//                    2.2.2); p must divide m
+//   interleaved      1f1b over v chunks, in groups of p micro-batches
+//                    (Narayanan et al. 2021, section 2.2.2); p must divide the
+//                    number of micro-batches
 //   zero-bubble      ZB-H1: 1f1b with backward in two tasks; stage i delays the
-//                    gradients of weights by i micro-batches, into the bubble
+//                    weights' gradients by i micro-batches, into the bubble
 //                    at the end (Qi et al. 2023, section 2.1)
 //
 //===----------------------------------------------------------------------===//
@@ -89,7 +90,7 @@ struct InFlight {
 /// in total. O(1).
 InFlight inFlight(const ScheduleShape &shape, int stage);
 
-/// Returns the peak of a stage, counted from its order of tasks.
+/// Returns the same peak, counted from the stage's order of tasks.
 InFlight inFlight(const std::vector<Task> &order);
 
 /// Numbers the tasks (kind, part, micro-batch) from 0 without gaps, and finds

@@ -87,9 +87,10 @@ Seconds &shareOf(StageUse &use, StepRole role) {
   return use.bubble;
 }
 
-/// Attributes each stage's step to the roles on its compute stream and, while
-/// the stream is idle, to the role of the running task that it waits for, or to
-/// the bubble if that task waits too. Does not set StageUse::inFlight.
+/// Attributes the time of each stage's step to the roles of the tasks on its
+/// compute stream. While that stream is idle, the time belongs to the role of
+/// the task for which the stream waits, or to the bubble if that task waits
+/// too. Does not set StageUse::inFlight.
 class Account {
 public:
   Account(const TaskGraph &theGraph, const std::vector<StepTask> &theTasks,
@@ -118,8 +119,8 @@ public:
   }
 
 private:
-  /// Records a stage's collectives and offload, which may end after its last
-  /// compute task.
+  /// Records a stage's collectives and offload, which may end after the stage's
+  /// last compute task.
   void recordTrailing(int task) {
     StepRole role = tasks[task].role;
     if (role != StepRole::sendForward && role != StepRole::sendBackward &&
@@ -202,8 +203,8 @@ std::vector<PartTimes> partTimes(const StepProblem &problem) {
   return all;
 }
 
-/// Returns the time of a stage's forwards before its first backward. They pass
-/// the chunks in groups of one micro-batch per stage.
+/// Returns the time of a stage's forwards before its first backward. The
+/// forwards pass each chunk in groups of one micro-batch per stage.
 Seconds beforeFirstBackward(const StepProblem &problem,
                             const std::vector<PartTimes> &parts, int stage) {
   const ScheduleShape &shape = problem.shape;
@@ -273,8 +274,8 @@ Seconds stepLowerBound(const StepProblem &problem) {
   std::vector<PartTimes> parts = partTimes(problem);
   int stages = shape.stages;
 
-  // The time of one micro-batch's forward, and from its start until the
-  // backward of each virtual stage can start.
+  // The time of one micro-batch's forward, and the time from the start of the
+  // micro-batch until its backward can start in each virtual stage.
   Seconds allForward;
   for (const PartTimes &part : parts)
     allForward += part.forward + part.sendForward;

@@ -4,8 +4,9 @@
 // same time, so a stage is one set of streams: compute, sends to the next and
 // to the previous virtual stage, data-parallel collectives, and three for the
 // host (gradients down, update, parameters up). Work that does not overlap runs
-// on the compute stream instead. A send occupies its sender; its receiver only
-// waits. The step starts with all streams idle and ends with the last task.
+// on the compute stream instead. A send occupies a stream of the sender; the
+// receiver only waits. The step starts with all streams idle and ends with the
+// last task.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,10 @@
 
 namespace mtplan::planner {
 
-/// The times of one of `count` equal segments in sequence, for one micro-batch
-/// if they depend on it. Parameters are all-gathered and gradients reduced one
-/// segment at a time, while other segments compute.
+/// The times of one of `count` equal consecutive segments. Work that recurs in
+/// every micro-batch has its time for one micro-batch. Parameters are
+/// all-gathered and gradients reduced one segment at a time, while other
+/// segments compute.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
@@ -38,7 +40,7 @@ struct ChunkTimes {
   Seconds sendForward;            ///< of the output, to the next virtual stage
   Seconds sendBackward; ///< of the input's gradient, to the previous one
   /// Offload, once a step: copying gradients to the host, the optimizer's
-  /// update there, and copying parameters back.
+  /// update on the host, and copying parameters back.
   Seconds down, hostUpdate, up;
 };
 
@@ -60,7 +62,7 @@ enum class ReduceRule : std::uint8_t {
 /// The kinds of work that overlap compute, on separate streams.
 struct Overlaps {
   bool pointToPoint = true;
-  bool gather = true; ///< for eachUse and beforeStep
+  bool gather = true; ///< all-gathers, under either GatherRule
   /// If false, the reduction once a step follows the last backward.
   bool reduce = true;
   bool down = true, hostUpdate = true, up = true;
@@ -116,8 +118,8 @@ struct StepGraph {
   std::int64_t messages = 0;   ///< number of sends from stage to stage
 };
 
-/// Returns the tasks of a problem that passes check(). Each follows its
-/// dependencies.
+/// Returns the tasks of a problem that passes check(). Every task comes after
+/// its dependencies.
 /// \param describe  whether to set StepGraph::tasks
 /// \throws std::invalid_argument if the schedule deadlocks
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
@@ -141,8 +143,8 @@ struct StepResult {
   std::vector<StageUse> stages;
   std::int64_t messages = 0; ///< sends from stage to stage
   TaskGraph graph;
-  Timeline timeline;           ///< the times of graph's tasks
-  std::vector<StepTask> tasks; ///< the meanings of graph's tasks
+  Timeline timeline;           ///< when the tasks of `graph` run
+  std::vector<StepTask> tasks; ///< what each task of `graph` is
 };
 
 /// Returns a sentence for each error of a problem: an invalid shape, a wrong
@@ -158,11 +160,11 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
 /// Returns a lower bound of the step's time (up to rounding): for each stage,
-/// the work before its first task, all of its own work, and the work that must
-/// follow. The bound counts forward, backward, sends and updates, and ignores
-/// all-gathers, reductions and offload. It is exact for equal
-/// stages under 1f1b without communication. O(stages * chunks * slices), since
-/// no schedule is built.
+/// the sum of the work before the first task of the stage, all work of the
+/// stage, and the work that must follow; the largest sum counts. The bound
+/// counts forward, backward, sends and updates, and ignores all-gathers,
+/// reductions and offload. It is exact for equal stages under 1f1b without
+/// communication. O(stages * chunks * slices), since no schedule is built.
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

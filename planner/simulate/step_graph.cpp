@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoTask = -1;
 
-/// One segment's times, or one chunk's sum of them.
+/// The times of one segment, or their sums over one chunk.
 struct SegmentTimes {
   Seconds forward, backward, weightGradient, gather, reduce;
 };
@@ -128,14 +128,14 @@ bool StepStreams::isOnCompute(StepRole role) const {
   return true;
 }
 
-/// A stage's progress through its order.
+/// A stage's progress through its order of tasks.
 struct StageProgress {
   std::size_t next = 0; ///< position of the first task not added yet
   /// The tasks that use all-gathered segments, and the all-gather for each use.
   /// `gathers` can be longer than `uses`, because of prefetch.
   std::vector<int> uses, gathers;
   std::size_t gatherPosition = 0; ///< position of the next task to prefetch for
-  int gatherSlice = 0;            ///< that task's segment, in execution order
+  int gatherSlice = 0; ///< that task's next segment, in execution order
 };
 
 StepRole roleOf(TaskKind kind) {
@@ -150,7 +150,8 @@ Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
                                       : times.weightGradient;
 }
 
-/// Adds the tasks of a step. Each stage adds tasks until one lacks its input.
+/// Adds the tasks of a step. Each stage adds tasks until a task lacks its
+/// input.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
@@ -200,8 +201,8 @@ private:
     bool forwardSeen = false;
     int gradientsLeft = 0; ///< micro-batches whose gradients are missing
     int reduced = kNoTask; ///< task after which all gradients are complete
-    /// The task after which the last segment's gradients are complete, which
-    /// backward computes first.
+    /// The task after which the last segment's gradients are complete. Backward
+    /// computes these gradients first.
     int lastSegment = kNoTask;
   };
 
@@ -305,8 +306,8 @@ private:
     return cut ? std::max(1, streams.segmentCount(stage, task.chunk)) : 1;
   }
 
-  /// Adds all-gathers for the next use and for `prefetch` more. An all-gather
-  /// waits for the use `prefetch` + 1 uses before its own, whose buffer it
+  /// Adds all-gathers for the next use and for `prefetch` more. The all-gather
+  /// for use n waits for use n - 1 - prefetch, whose buffer the all-gather
   /// overwrites.
   void gatherAhead(int stage) {
     const std::vector<Task> &order = schedule[stage];
@@ -447,11 +448,12 @@ private:
   StepStreams streams;
   TaskNumbers numbers;
   TaskKind finalKind; ///< the kind that completes a micro-batch's gradients
-  std::vector<int> arrived; ///< by task number: the task its receiver needs
-  std::vector<char> done;   ///< by task number
+  /// By task number: the graph task that produces the result.
+  std::vector<int> arrived;
+  std::vector<char> done; ///< by task number: whether the task has been added
   std::vector<StageProgress> progress;
   std::vector<Part> parts;
-  int tied = kNoTask, norm = kNoTask; ///< tasks
+  int tied = kNoTask, norm = kNoTask; ///< numbers of these tasks in the graph
 };
 
 } // namespace

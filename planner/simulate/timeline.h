@@ -67,7 +67,7 @@ public:
   int linksUsed() const { return linkCount; }
   /// Returns whether every dependency was added before its task.
   bool isInOrder() const { return inOrder; }
-  /// Returns whether two streams use one link.
+  /// Returns whether several streams use the same link.
   bool sharesLinks() const;
   void reserve(int tasks);
 
@@ -81,7 +81,7 @@ private:
 
 struct Timeline {
   std::vector<Seconds> start, finish; ///< one per task; 0 for stuck tasks
-  Seconds end;                        ///< finish of the last task that runs
+  Seconds end;                        ///< when the last task ends
   std::vector<int> stuck; ///< tasks that a deadlock keeps from starting
 };
 

@@ -1,8 +1,9 @@
 //===- chain_gap.cpp - Closing the gap of the Lagrangian bound ------------===//
 //
 // Comparisons with a gap have a tolerance, so that rounding may add a point but
-// never loses one. A label's excess is relative to the cheapest path to its
-// state, so it may still grow by the gap minus the excess of that path.
+// never loses one. A label's excess is relative to the cheapest path to the
+// label's state. It may be as large as the gap minus the excess of the cheapest
+// complete path through that state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +16,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The gap grows by kGrowth from trial to trial and is full in trial kTrials.
+/// The gap grows by the factor kGrowth in each trial and reaches the full gap
+/// in trial kTrials.
 constexpr double kGrowth = 4.0;
 constexpr int kTrials = 5;
 
@@ -44,7 +46,7 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
 
 /// The upper limits of a path.
 struct PathLimits {
-  double gap = 0.0;    ///< of the Lagrangian cost minus the least
+  double gap = 0.0;    ///< of the Lagrangian cost of the path minus the least
   double time = 0.0;   ///< may be exceeded by rounding alone
   double memory = 0.0; ///< never exceeded
 };

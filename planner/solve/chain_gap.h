@@ -7,9 +7,10 @@
 // they include a solution; each g without a solution raises the bound.
 //
 // A solution is a shortest path over the boundary states of chain_tables.h,
-// with sets of (time, memory) points on the edges. A label is pruned if it is
-// dominated, too far from the Lagrangian optimum, or beyond the memory limit
-// even with the smallest remainder.
+// with sets of (time, memory) points on the edges. A label (a path from the
+// start to a state) is pruned if it is dominated, too far from the Lagrangian
+// optimum, or exceeds the memory limit even if the rest of the path needs the
+// least memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,8 +56,8 @@ struct Incumbent {
 class ChainGap {
 public:
   /// The last run of `tables` has the objective (1, lambda) and the finite
-  /// minimum `least`; `timeCosts` are its costs at (1, 0), `memoryCosts` at
-  /// (0, 1). All references must outlive the object.
+  /// minimum `least`; `timeCosts` are the costs of the tables at (1, 0),
+  /// `memoryCosts` those at (0, 1). All references must outlive the object.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
            const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
@@ -68,9 +69,10 @@ public:
   void mix(const std::vector<std::vector<Run>> &solutions, PointBudget budget,
            Incumbent &incumbent);
 
-  /// Improves the incumbent until no solution is faster than min(incumbent,
-  /// stopAbove), which becomes its lowerBound. Returns false if the budget ran
-  /// out before; lowerBound is valid in any case.
+  /// Improves the incumbent until it is proved that no solution is faster than
+  /// the smaller of incumbent.cost.time and stopAbove, and raises
+  /// incumbent.lowerBound to that time. Returns false if the budget ran out
+  /// before; incumbent.lowerBound is valid in any case.
   bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
 
 private:
@@ -83,7 +85,7 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  double indifference; ///< the time that one filter may lose to rounding
+  double indifference; ///< time that one call of keepPareto or take may lose
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };
 

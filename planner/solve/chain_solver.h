@@ -43,8 +43,9 @@ struct SolveLimits {
 
 /// The minimum of an objective over all solutions, without a memory limit.
 struct LeastCost {
-  double total = 0.0;         ///< of all repeats; +infinity: none is legal
-  std::vector<double> byLink; ///< per link, of one repeat without neighbours
+  double total = 0.0; ///< of all repeats; +infinity: none is legal
+  /// Per link: of a single repeat without neighbours.
+  std::vector<double> byLink;
 };
 
 /// Solves chains of one shape, which share elimination orders, layouts and

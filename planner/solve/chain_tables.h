@@ -115,7 +115,8 @@ public:
   const LinkTable &table(int link) const { return tables[link]; }
   /// Returns the number of combinations of the shared values.
   std::size_t sharedCount() const { return combinations; }
-  /// Returns the combination's number among the link's shared values.
+  /// Returns the index, in the tables of `link`, of the values that the
+  /// combination gives to the shared variables of the link.
   std::size_t localShared(int link, std::size_t combination) const {
     return local[link][combination];
   }

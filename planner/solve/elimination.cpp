@@ -1,11 +1,12 @@
 //===- elimination.cpp - Exact minimum over inner variables ---------------===//
 //
 // No argmin is stored: assignments are needed for few entries, and decode()
-// finds one in one pass over each bucket's inputs, which the arena still holds.
+// finds one in one pass over each bucket's inputs, which are still in the
+// arena.
 //
 // The inner loop is auto-vectorised for several instruction sets, of which one
-// is chosen at load time. All have the same results, because the loop has only
-// additions and minima, which no compiler fuses.
+// is chosen at load time. All versions have the same results, because the loop
+// has only additions and minima, which no compiler fuses.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,7 +2,8 @@
 //
 // Minimises a weighted sum of time and memory by bucket elimination (Dechter
 // 1999). The result is a table over the kept variables: each entry is the least
-// cost over all assignments of the others. decode() returns such an assignment.
+// cost over all assignments of the others. decode() returns an assignment of
+// that cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,9 +43,9 @@ public:
   std::size_t tableSize() const { return program().buckets.back().size; }
 
   /// Returns a cheapest assignment with the given values of the kept variables
-  /// (in the order of `keep`, without repetitions). The lowest value wins ties,
-  /// first of the variable that is eliminated last. Empty if no such assignment
-  /// is legal.
+  /// (in the order of `keep`, without repetitions). Variables are decided in
+  /// reverse order of elimination, and the lowest value wins ties. Empty if no
+  /// such assignment is legal.
   Assignment decode(const std::vector<int> &keptValues) const;
 
   /// Returns the number of compilations. Data derived from program() is stale

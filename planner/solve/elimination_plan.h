@@ -31,7 +31,7 @@ LiveValues liveValues(const Problem &problem);
 
 struct EliminationOrder {
   std::vector<int> order; ///< every variable that is not kept, once
-  double work = 0.0;      ///< entries of all joined tables, to be minimised
+  double work = 0.0;      ///< number of entries of all joined tables
 };
 
 /// Returns the order of least work among greedy orders: by the smallest joined

@@ -24,13 +24,14 @@ namespace mtplan::planner {
 struct Leaf {
   struct Part {
     int table = 0;
-    std::vector<int> index; ///< per entry of the leaf, the table's entry
+    /// Per entry of the leaf: index of the table's entry.
+    std::vector<int> index;
   };
   std::size_t offset = 0, size = 1;
   std::vector<Part> parts;
 };
 
-/// A table that a bucket joins, with a stride for each of its variables.
+/// A table that a bucket joins, with a stride for each variable of the bucket.
 struct BucketInput {
   int leaf = -1;    ///< index of the leaf, or -1 if `message` is set
   int message = -1; ///< index of the bucket whose result is the input, or -1
@@ -45,7 +46,7 @@ struct Bucket {
   std::size_t values = 1;   ///< number of live values of `variable`
   std::vector<int> scope;   ///< the result's variables, in layout order
   std::vector<int> domains; ///< number of live values per variable of the scope
-  std::size_t offset = 0, size = 1; ///< the result's, in the arena
+  std::size_t offset = 0, size = 1; ///< position of the result in the arena
   std::vector<BucketInput> inputs;
 
   // The members below describe the inputs in the order of the inner loops.
@@ -69,7 +70,7 @@ struct EliminationProgram {
   LiveValues live;
   std::vector<int> keep; ///< the kept variables, without repetitions
   std::vector<Leaf> leaves;
-  std::vector<Bucket> buckets; ///< the last bucket's scope has kept variables
+  std::vector<Bucket> buckets; ///< the last bucket's scope: the kept variables
   std::size_t arenaSize = 0;
 };
 

@@ -1,5 +1,4 @@
-//===- factor_graph.cpp - Costs and checks of choice problems
-//--------------===//
+//===- factor_graph.cpp - Costs and checks of choice problems -------------===//
 
 #include "planner/solve/factor_graph.h"
 

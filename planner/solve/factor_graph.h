@@ -5,12 +5,12 @@
 // minimised, and memory can be limited.
 //
 // A chain is a sequence of links. Each link is a problem that occurs `repeat`
-// times in sequence. Some of its variables are its boundary: the out variables
-// of one repeat are the in variables of the next, in order (of the next repeat
-// of the same link, then of the next link). Repeats can have different
-// assignments; solutions list them as runs of equal repeats. A variable in
-// `shared` has one value over the entire chain (the layout of a tied
-// parameter).
+// times in sequence. Some variables of a link are its boundary: the out
+// variables of one repeat are the in variables of the next, in order (of the
+// next repeat of the same link, then of the next link). Repeats can have
+// different assignments; solutions list them as runs of equal repeats. A
+// variable in `shared` has one value over the entire chain (the layout of a
+// tied parameter).
 //
 // costOf and check specify the solver (chain_solver.h).
 //
@@ -26,7 +26,8 @@
 
 namespace mtplan::planner {
 
-/// The time of a forbidden choice, and of a plan that no bound excludes.
+/// The time of a forbidden choice; as a limit or cutoff, one that excludes
+/// nothing.
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A table over `scope`, row-major, the last variable of the scope fastest.
@@ -52,15 +53,16 @@ struct Cost {
 /// Returns the cost of one assignment.
 Cost costOf(const Problem &problem, const Assignment &assignment);
 
-/// Returns a sentence for every violation of the comments above; empty if the
-/// problem is valid.
+/// Returns a sentence for every requirement in the comments above that the
+/// problem violates; empty if the problem is valid.
 std::vector<std::string> check(const Problem &problem);
 
 /// A problem that occurs `repeat` times in sequence.
 struct Link {
   Problem problem;
   int repeat = 1;
-  std::vector<int> in, out; ///< boundary variables; domains match neighbours'
+  /// Boundary variables; neighbours have equal domains.
+  std::vector<int> in, out;
   /// Pairs of a variable of this link and its shared id.
   std::vector<std::pair<int, int>> shared;
 };
@@ -95,8 +97,8 @@ struct ChainSolution {
   bool abandoned = false;
 };
 
-/// Returns a sentence for every violation of the comments above by the chain or
-/// one of its problems; empty if the chain is valid.
+/// Returns a sentence for every requirement in the comments above that the
+/// chain or one of its problems violates; empty if the chain is valid.
 std::vector<std::string> check(const ChainProblem &chain);
 
 /// Returns the cost of given runs; infinite if a boundary or shared value does

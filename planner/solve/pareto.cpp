@@ -1,12 +1,13 @@
 //===- pareto.cpp - Trade-offs between time and memory --------------------===//
 //
-// Rounding costs each filter at most `indifference` of time, so n filters in
-// sequence lose at most n times as much.
+// Each removal of dominated points may lose up to `indifference` of time to
+// rounding, so n removals in sequence lose up to n times as much.
 //
-// In descend(), the excess of a bucket's entry (c, v) is that of its result's
-// entry c plus the cost of v over the cheapest value; an input's entry has the
-// least excess of all (c, v) that read the entry. ascend() adds the inputs'
-// points.
+// A bucket joins a table with entries (c, v), where c is an entry of its result
+// and v a value of its variable. In descend(), the excess of (c, v) is the
+// excess of c plus the cost of v minus that of the cheapest value. An input's
+// entry has the least excess of all (c, v) that read the entry. ascend() adds
+// the inputs' points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +20,8 @@ namespace mtplan::planner {
 namespace {
 
 /// Removes points that are no faster than a point in a strictly lower band of
-/// memory, so that keepPareto, which would remove them too, sorts fewer points.
-/// O(n).
+/// memory, so that keepPareto sorts fewer points. keepPareto would also remove
+/// them. O(n).
 void dropDominated(std::vector<ParetoPoint> &points) {
   constexpr std::size_t kFew = 256, kMostBands = 1 << 14;
   if (points.size() < kFew)

@@ -1,9 +1,10 @@
 //===- pareto.h - Trade-offs between time and memory ------------*- C++ -*-===//
 //
-// A point is the time and memory of a partial solution, with its excess: its
-// Lagrangian cost (time + lambda * memory) minus the least of its table entry.
-// Excesses add up, so a point is pruned if its excess, plus the least excess of
-// the rest of the solution, exceeds the gap to the incumbent.
+// A point is the time, the memory and the excess of a partial solution. The
+// excess is the Lagrangian cost (time + lambda * memory) of the point minus the
+// least Lagrangian cost of any point of the same table entry. Excesses add up,
+// so a point is pruned if its excess, plus the least excess of the rest of the
+// solution, exceeds the gap to the incumbent.
 //
 // A Pareto elimination is a bucket elimination whose entries are Pareto fronts.
 // A plain elimination at the same lambda runs first and bounds the rest of the
@@ -50,14 +51,16 @@ private:
   void merge(const std::vector<ParetoPoint> &earlier,
              const std::vector<ParetoPoint> &later);
 
-  std::vector<std::vector<ParetoPoint>> levels; ///< the oldest points come last
+  /// The last level has the oldest points.
+  std::vector<std::vector<ParetoPoint>> levels;
   std::vector<ParetoPoint> merged;
 };
 
 /// The points of each entry of a table.
 struct ParetoSets {
   std::vector<ParetoPoint> points;
-  std::vector<std::size_t> begin; ///< per entry its first point, and the end
+  /// Per entry: index of its first point; then the end.
+  std::vector<std::size_t> begin;
 
   const ParetoPoint *first(std::size_t entry) const {
     return points.data() + begin[entry];
@@ -88,9 +91,10 @@ public:
   /// must not run again while this object exists.
   ParetoElimination(const Elimination &elimination, const Problem &problem);
 
-  /// Propagates excesses to all buckets. `excess` is, per entry of the
-  /// elimination's table, the cost of the cheapest complete solution through
-  /// the entry minus the optimum. Entries above `gap` are never used.
+  /// Propagates excesses to all buckets. `excess` has, per entry of the
+  /// elimination's table, the Lagrangian cost of the cheapest complete solution
+  /// that uses the entry, minus the optimum. Entries above `gap` are never
+  /// used.
   void descend(const std::vector<double> &excess, double gap);
 
   /// Finds all nondominated points of each entry that are within `gap` (at most

@@ -56,7 +56,7 @@ struct LetterStep {
 };
 
 struct ProductShape {
-  LetterStep m, n, k;             ///< n.c is 1
+  LetterStep m, n, k;             ///< the stride n.c is 1
   std::vector<LetterStep> outer;  ///< letters of the result, outermost first
   std::vector<LetterStep> summed; ///< summed letters except k
   std::size_t lhs = 0, rhs = 1;   ///< operand indices of a and b
@@ -64,9 +64,9 @@ struct ProductShape {
   /// Returns the products of an einsum, with samples as a loop, or none if the
   /// result is a scalar or both operands have its last letter.
   static std::optional<ProductShape> of(const KernelSpec &spec);
-  /// Merges every loop that is contiguous with m, n or k into it, which yields
-  /// the fewest products. Samples are merged too, so the bits of one sample may
-  /// depend on the number of samples.
+  /// Merges every loop that is contiguous with m, n or k into that dimension,
+  /// which yields the fewest products. Samples are merged too, so the bits of
+  /// one sample may depend on the number of samples.
   ProductShape joined() const;
 };
 

@@ -48,7 +48,7 @@ private:
 /// A kernel that may have a fused consumer.
 struct Followable {
   std::string_view kernel;
-  std::size_t leastInputs, mostInputs, outputs; ///< without a consumer's
+  std::size_t leastInputs, mostInputs, outputs; ///< without the consumer
   std::vector<std::string_view> then;           ///< kernels that can be fused
 };
 
@@ -159,10 +159,10 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
 
 namespace {
 
-// Returns whether cuBLASLt has an epilogue for the activation. Its only such
-// activation is gelu by tanh, on rows of a multiple of 16 bytes. Its tanh has
-// an error of about 2^-11 (PTX ISA, tanh.approx.f32), which suffices only for
-// results of 16 bits.
+// Returns whether cuBLASLt has an epilogue for the activation. The only such
+// activation is gelu by tanh, on rows of a multiple of 16 bytes. cuBLASLt's
+// tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which suffices
+// only for results of 16 bits.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
   constexpr std::int64_t kUnit = 8;
   return activationOf(second) == Activation::geluTanh && shape.batches == 1 &&
@@ -186,9 +186,9 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
          (!calls.biased || product.inputs[2].type == calls.made);
 }
 
-/// Returns the product of an einsum with `bias_gradient`, or none if the two do
-/// not sum over the same letters: the bias gradient must keep exactly the
-/// letters of its operand that the einsum's result has.
+/// Returns the product of an einsum with `bias_gradient`, or none if the einsum
+/// and the bias gradient sum over different letters: the bias gradient must
+/// keep exactly the letters of its operand that the einsum's result has.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;
@@ -274,8 +274,8 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   return all.takesKept && calls.biased ? std::nullopt : std::optional(all);
 }
 
-// A product with a gelu epilogue is rejected: no model has a batch of those
-// yet.
+// A product with a gelu epilogue is rejected, because no model has a batch of
+// such products yet.
 std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
                                                    const EvenRuns &runs) {
   std::optional<FollowedProduct> all = of(spec);

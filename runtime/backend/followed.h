@@ -4,9 +4,9 @@
 // `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or a
 // dropout or the gradient of a norm and `add`. The last operand of the second
 // kernel is the result of the first. An einsum with `bias_gradient` is a pair
-// too: itself, and the `sum` of its second operand, each with the consumer that
-// `then` names. A device may fuse both kernels (cuBLASLt's epilogues), and then
-// need not write the values between them.
+// too: the einsum and the `sum` of its second operand, each with the consumer
+// that `then` names. A device may fuse both kernels (cuBLASLt's epilogues); it
+// then need not write the first kernel's result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,11 +83,11 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
-  std::size_t operands = 2;     ///< of the einsum; the third is a bias
+  std::size_t operands = 2;     ///< of the einsum: 2, or 3 with a bias
   std::size_t result = 1;       ///< index of c among the results
-  std::size_t biasGradient = 0; ///< that of the sum, if shape.sums
-  /// Whether the operand after the einsum's own is an addend, or the input of a
-  /// gelu that the forward pass saved.
+  std::size_t biasGradient = 0; ///< index of the bias gradient, if any
+  /// Whether the operand after those of the einsum is an addend, or the
+  /// argument of gelu that the forward pass saved.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 

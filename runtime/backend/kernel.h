@@ -97,9 +97,9 @@ struct EvenRuns {
 
 /// Describes the device of a backend.
 struct DeviceFacts {
-  std::string name;        ///< "AMD EPYC"; empty if unknown
-  std::string libraries;   ///< "oneDNN 2.6.3"
-  std::int64_t memory = 0; ///< bytes; a host's ranks share them
+  std::string name;        ///< such as "AMD EPYC"; empty if unknown
+  std::string libraries;   ///< such as "oneDNN 2.6.3"
+  std::int64_t memory = 0; ///< bytes; all ranks of a host share it
   bool sharesHost = true;  ///< memory and cores are the host's
 };
 
@@ -127,12 +127,13 @@ public:
                                               const EvenRuns & /*runs*/) {
     return nullptr;
   }
-  /// Returns the memory that its kernels read and write.
+  /// Returns the memory that this backend's kernels read and write.
   virtual Memory &memory() { return hostMemory(); }
   /// Returns the backend whose kernels compute in memory().staging() during the
   /// call, or null if there is none. A backend in host memory returns itself.
   virtual Backend *host() { return this; }
-  /// Returns the queue that orders its kernels. The default queue does nothing.
+  /// Returns the queue that orders this backend's kernels. The default queue
+  /// does nothing.
   virtual Queue &queue() {
     static Queue inOrder;
     return inOrder;

@@ -14,11 +14,11 @@
 
 namespace mtplan::runtime {
 
-/// Strides in elements. The stride of rows or that of columns is 1.
+/// Strides in elements. At least one of `row` and `column` is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
-  std::int64_t batch = 0;             ///< from matrix to matrix
-  std::uint32_t aligned = kAlignment; ///< bytes, for each pointer
+  std::int64_t batch = 0;             ///< from one matrix to the next
+  std::uint32_t aligned = kAlignment; ///< alignment of the data in bytes
 
   bool operator==(const MatrixSteps &) const = default;
 };
@@ -26,7 +26,7 @@ struct MatrixSteps {
 /// The function that is applied to a product before its result is stored.
 enum class Epilogue {
   none,
-  gelu,     ///< by tanh; also stores its argument
+  gelu,     ///< gelu by tanh; also stores the argument of gelu
   geluGrad, ///< multiplies by gelu' at the stored argument
 };
 
@@ -38,11 +38,12 @@ struct MatrixShape {
   std::int64_t m = 1, n = 1, k = 1, batches = 1;
   MatrixSteps a, b, c; ///< c.column is 1
   ElementType inputs = ElementType::f32;
-  ElementType result = ElementType::f32; ///< that of the inputs, or f32
+  ElementType result = ElementType::f32; ///< the type of the inputs, or f32
   bool biased = false;                   ///< adds n elements of type `result`
   bool adds = false;                     ///< accumulates into c
-  Epilogue epilogue = Epilogue::none;    ///< none in a batch
-  /// The sums have the type `result` and overwrite their vector even if `adds`.
+  Epilogue epilogue = Epilogue::none;    ///< must be none in a batch
+  /// The operand to sum. Its sums have the type `result` and overwrite their
+  /// vector even if `adds`.
   OperandSum sums = OperandSum::none;
   /// The stride in elements from one matrix's bias or sums to the next.
   std::int64_t vectorStep = 0;

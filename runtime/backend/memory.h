@@ -107,14 +107,15 @@ private:
   void *data;
 };
 
-/// Fills tensors for measurements with small numbers of both signs, few of them
-/// zero; integers are 0 to 511. A device draws less power on zeros, and runs
-/// faster than in a real step. Each upload is long enough to hide its latency.
+/// Fills tensors for measurements with small numbers of both signs, which are
+/// rarely zero; integers are 0 to 511. A device draws less power on zeros, and
+/// runs faster than in a real step. Each upload is long enough to hide its
+/// latency.
 class Pattern {
 public:
   /// \param theMemory  the memory to fill
-  /// \param bytes  of the longest tensor; an upload has at most this size and 8
-  /// MiB
+  /// \param bytes  the size of the longest tensor; an upload is never longer,
+  /// and has at most 8 MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
 
   void fill(void *to, std::int64_t bytes);

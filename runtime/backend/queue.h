@@ -23,7 +23,7 @@ class StreamClock {
 public:
   virtual ~StreamClock() = default;
   /// Marks the moment at which the selected stream completes all its work so
-  /// far. Returns the mark's number: 0, 1, ... Not allowed while recording.
+  /// far. Returns the number of the mark, from 0. Not allowed while recording.
   virtual int mark() = 0;
   /// Returns the seconds between two marks of any streams. Both must have been
   /// reached, for example because Queue::finish has returned.

@@ -104,8 +104,8 @@ public:
   }
 
 private:
-  /// Returns one pattern per tensor. A scalar's is a blank, so that it is not
-  /// empty.
+  /// Returns one pattern per tensor. The pattern of a scalar is a blank, so
+  /// that no pattern is empty.
   static std::vector<std::string> patternsOf(const std::string &side) {
     std::vector<std::string> patterns;
     if (side.empty())
@@ -316,11 +316,13 @@ Span pieceOf(const TensorView &view, std::size_t dim) {
 
 Activation activationOf(const KernelSpec &spec) {
   const std::string kind = spec.text("kind", "");
-  for (int i = 0; i < 6; ++i)
+  std::string kinds;
+  for (std::size_t i = 0; i < std::size(kActivations); ++i) {
     if (kind == kActivations[i])
       return static_cast<Activation>(i);
-  refuse(spec, "kind '" + kind +
-                   "' is none of gelu, gelu_tanh, silu, relu, tanh, sigmoid");
+    kinds += (i > 0 ? ", " : "") + std::string(kActivations[i]);
+  }
+  refuse(spec, "kind '" + kind + "' is none of " + kinds);
 }
 
 void checkSpec(const KernelSpec &spec) {

@@ -13,7 +13,7 @@ struct UpdateNumbers {
   double learningRate = 0.0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weightDecay = 0.0; ///< for operators with `decay`
-  std::int64_t step = 1;    ///< from 1, for AdamW's bias correction
+  std::int64_t step = 1;    ///< number of the update, for AdamW; from 1
   /// Multiplies the gradients: 1 / loss scale, times the clipping factor.
   double gradientFactor = 1.0;
   /// 0 if the gradients overflowed, so that the step is skipped; else 1. On a
@@ -25,7 +25,7 @@ static_assert(offsetof(UpdateNumbers, updates) ==
 
 /// Determines `gradientFactor` and `updates` from the norm of the gradients.
 struct NormRule {
-  bool applies = false; ///< false: the caller sets both
+  bool applies = false; ///< false: the caller sets both numbers
   double lossScale = 1.0;
   double clip = 0.0; ///< largest norm; 0: no clipping
 };

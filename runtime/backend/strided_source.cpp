@@ -1,4 +1,4 @@
-//===- strided_source.cpp - Elements read by slice, piece ... -------------===//
+//===- strided_source.cpp - Source of slice, piece, transpose -------------===//
 
 #include "runtime/backend/strided_source.h"
 

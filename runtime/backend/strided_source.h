@@ -1,4 +1,4 @@
-//===- strided_source.h - Elements read by slice, piece ... -----*- C++ -*-===//
+//===- strided_source.h - Source of slice, piece, transpose -----*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_STRIDED_SOURCE_H
 #define MTPLAN_RUNTIME_BACKEND_STRIDED_SOURCE_H

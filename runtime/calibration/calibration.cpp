@@ -166,7 +166,7 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // The transport of the kernels' memory. Clocks are compared over `world`, on
+  // `carries` transports the memory of kernels. The stopwatch uses `world`, on
   // the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =

@@ -74,11 +74,11 @@ private:
 enum class MeasuredAs : std::uint8_t {
   launches,   ///< `count` consecutive kernels that do almost nothing
   pass,       ///< a memory-bound kernel that moves `bytes`
-  product,    ///< `batch` of m x k by k x n
+  product,    ///< `batch` products of [m][k] by [k][n]
   followed,   ///< `kernel` as fused consumer of its producer `after`
   attention,  ///< `batch` heads of m queries over n keys of k features
-  collective, ///< of `bytes`, over `ranks` ranks that are `stride` apart
-  message,    ///< of `bytes` from every rank r to r + `stride` at once
+  collective, ///< a collective of `bytes` over `ranks` ranks, `stride` apart
+  message,    ///< every rank r sends `bytes` to rank r + `stride`
 };
 
 /// A measurement: the operation, and its time. Other members than those of `as`
@@ -99,8 +99,8 @@ struct MeasuredRun {
   std::int64_t count = 0;
   /// For `pass`: the size of operands and results, except that a table counts
   /// as the rows that are looked up, and a tensor updated in place counts
-  /// twice. For `collective`: the whole tensor, in an all-gather the gathered
-  /// one. For `followed`: the tensor between producer and consumer.
+  /// twice. For `collective`: the size of the whole tensor; in an all-gather,
+  /// the gathered one. For `followed`: the producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool causal = false; ///< for attention
@@ -124,7 +124,7 @@ CalibrationShapes shapesOfGpu();
 /// The options of a calibration.
 struct CalibrationOptions {
   CalibrationShapes shapes;
-  std::vector<ElementType> types; ///< those that the backend lacks are skipped
+  std::vector<ElementType> types; ///< types that the backend lacks are skipped
   /// Time limit of the whole calibration, in seconds. The remaining time is
   /// divided equally before each run, so that slow runs use the time that fast
   /// ones leave. A run has at least ten milliseconds (or its equal share if

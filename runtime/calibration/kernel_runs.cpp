@@ -42,8 +42,8 @@ public:
     layer("a layer of few rows", 1, 16, h, 4 * h);
     layer("the vocabulary", b, s, h, shapes.words);
     layer("large", 1, shapes.square, shapes.square, shapes.square);
-    // For no type is a row of the first a multiple of 128 bytes, or one of the
-    // second a multiple of 16.
+    // The rows of 4 h + 8 elements are not multiples of 128 bytes in any type.
+    // Those of 4 h + 1 elements are not even multiples of 16 bytes.
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
@@ -124,8 +124,8 @@ private:
     runs.back().run.variant = function;
   }
 
-  // Fuses a consumer into a product or pass. `activation` also writes the
-  // producer's result; others read a second tensor.
+  // Fuses a consumer into a product or a memory-bound kernel. Consumers other
+  // than `activation` read a second tensor.
   static void follow(KernelRun &made, const std::string &kernel) {
     const TensorView y = made.spec.outputs[0];
     made.spec.settings.push_back({kThen, kernel});
@@ -140,7 +140,7 @@ private:
     run.bytes = bytesIn(y);
   }
 
-  // Adds the previous pass again, with a fused addition.
+  // Adds the previous kernel again, with a fused addition.
   void andAdd() {
     KernelRun both = runs.back();
     follow(both, "add");
@@ -259,7 +259,7 @@ private:
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
     // AdamW's first output, a 16-bit weight, is only written. In single
-    // precision the weight is its own master and counts once.
+    // precision it is also the second output, the master, and does not count.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)

@@ -32,7 +32,7 @@ std::vector<std::int64_t> messageSizes(std::int64_t largest);
 /// A collective or message to measure.
 struct LinkRun {
   MeasuredRun run;
-  std::function<void(std::int64_t)> once; ///< runs it; gets the run's number
+  std::function<void(std::int64_t)> once; ///< runs it; argument: run number
 };
 
 /// Returns collectives of all kinds and sizes over groups of each shape, in

@@ -34,7 +34,7 @@ std::vector<std::int64_t> stepsIn(const std::string &folder);
 
 /// Reads a checkpoint's manifest.json, and checks its checksum and that all
 /// files exist with their sizes.
-/// \throws CheckpointError if any of it fails
+/// \throws CheckpointError if one of these checks fails
 Manifest readManifest(const std::string &checkpoint);
 
 /// Locks a folder against other runs, and creates it if necessary.

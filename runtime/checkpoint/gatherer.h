@@ -2,9 +2,9 @@
 //
 // Writing long runs of bytes is several times as fast as writing pieces of
 // rows. A shard that is one long run of its tensor is therefore written by the
-// rank that has it. For a tensor that is split more finely, one of its ranks
-// gathers the others' pieces and writes the whole, or an equal share of the
-// state if the tensor is larger than that.
+// rank that has it. A tensor that is split more finely is divided into parts of
+// at most an equal share of the state. For each part, one of the tensor's ranks
+// gathers the pieces of all others and writes the part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,8 +55,9 @@ std::vector<Part> assignParts(const ModelState &state,
 /// messages in flight. Ranks wait for each other here, but never for a disk.
 class Gatherer {
 public:
-  /// Bytes of a writer's round, and of a message, which fits a CPU cache.
+  /// The most bytes that a writer gathers in a round.
   static constexpr std::int64_t kRound = std::int64_t{8} << 20;
+  /// The most bytes of a message, few enough for a CPU cache.
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
 
   /// Collective. `plan` and `state` must outlive the gatherer.
@@ -83,7 +84,7 @@ private:
   struct Move {
     int peer = 0;
     std::int64_t round = 0;
-    Part piece;             ///< elements of a part, for its writer
+    Part piece;             ///< the elements, and their writer
     std::int64_t from = 0;  ///< offset in the sender's snapshot, bytes
     std::int64_t bytes = 0; ///< size of the message
     // The following members are set on the receiver only.
@@ -101,7 +102,7 @@ private:
 
   const ModelState &state;
   World &world;
-  int channel = 0; ///< not used by the plan
+  int channel = 0; ///< a channel that the plan does not use
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> assigned, own;
   /// The offset of an own part: in the snapshot if the part is one run there,
@@ -112,7 +113,7 @@ private:
   };
   std::vector<Source> sources;
   std::vector<Move> sends, receives; ///< sorted by round
-  std::int64_t rounds = 0;           ///< of the writer with the most
+  std::int64_t rounds = 0;           ///< the most of any writer
   std::size_t gatheredBytes = 0;
   std::vector<std::byte> gathered, message;
 };

@@ -31,7 +31,7 @@ public:
   // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    std::array<double, 2> count{}; // their number; whether `folder` is one
+    std::array<double, 2> count{}; // their number; 1: `folder` is one
     task.start([&] {
       if (world.rank() != 0)
         return;

@@ -24,7 +24,7 @@ enum class LoadWhat {
 /// `passedOver` on rank 0. Returns the run's progress; none if there is no
 /// checkpoint.
 ///
-/// Elements of other types are converted to the plan's. All parameters must
+/// Elements are converted to the types of the plan. All parameters must
 /// exist; missing moments become zero. With `weights`, the returned progress is
 /// that of a new run.
 ///

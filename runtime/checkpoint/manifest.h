@@ -1,8 +1,8 @@
 //===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
 // manifest.json is written last, so that a folder with a manifest is complete.
-// It has the checksum of every tensor and header, and one of its own text,
-// computed with that field empty. docs/checkpoints.md lists the fields.
+// It has the checksum of every tensor and header. Its member "checksum" is that
+// of its own text with this member empty. docs/checkpoints.md lists the fields.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ struct RunState {
   std::int64_t updates = 0; ///< completed steps that were not skipped
   std::uint64_t seed = 0;
   std::optional<LossScalerState> scaler;
-  int skipped = 0; ///< consecutive steps, up to now
+  int skipped = 0; ///< consecutive skipped steps, up to now
 
   std::string model;                          ///< name, for display
   std::int64_t globalBatch = 0, sequence = 0; ///< of the last step

@@ -3,8 +3,8 @@
 // After begin(), a background thread copies this rank's state, which does not
 // change before the next update (CheckFreq, FAST 2021). Then the ranks gather
 // the bytes that each of them writes into long runs (Gatherer), write them into
-// shared files, and sync these. The checksum of a tensor that one rank writes
-// is computed on the way; the ranks divide the other tensors and read them back
+// shared files, and sync the files. If one rank writes a whole tensor, it also
+// computes the checksum. The ranks divide the other tensors, and read them back
 // for their checksums. Finally rank 0 writes the manifest and renames the
 // checkpoint. Each phase begins when every rank has completed the previous one,
 // at a point where all ranks ask; therefore no rank blocks others while it
@@ -94,7 +94,7 @@ private:
   ModelState whole;
   std::vector<StateSlice> owned;
   Gatherer gatherer;
-  /// By rank, the tensors whose checksums it computes.
+  /// By rank, the tensors whose checksums the rank computes.
   std::vector<std::vector<int>> shares;
   std::optional<FolderLock> lock; ///< on rank 0 only
 
@@ -105,7 +105,7 @@ private:
   std::thread allocator;    ///< allocates memory while training starts
   std::promise<void> taken; ///< fulfilled when the snapshot is complete
   std::future<void> copied; ///< future of `taken`, until awaited
-  std::vector<Digest> mine; ///< of the tensors of this rank's share
+  std::vector<Digest> mine; ///< checksums that this rank computes
   std::vector<std::optional<Digest>> digests; ///< by tensor, if known
   std::string fault;                          ///< error that led to clearing
   std::string untidy; ///< error of publish() after completion

@@ -29,8 +29,8 @@ enum class CallKind {
   barrier
 };
 
-/// Members that a kind does not use must have their defaults, because calls are
-/// compared member by member.
+/// A collective call. Members that its kind does not use must have their
+/// defaults, because calls are compared member by member.
 struct Call {
   CallKind kind = CallKind::barrier;
   std::string label;

@@ -86,8 +86,8 @@ public:
   /// Returns whether a grouped call is faster than its calls one by one.
   virtual bool joins() const { return false; }
   /// Runs the collectives that `calls` makes on this group as one grouped call.
-  /// None may write a buffer of another. If joins() is true, they may start
-  /// only after `calls` has returned, and none starts if it throws.
+  /// None may write a buffer that another uses. If joins() is true, they may
+  /// start only after `calls` has returned, and none starts if `calls` throws.
   virtual void together(const std::function<void()> &calls) { calls(); }
 };
 

@@ -91,7 +91,8 @@ private:
         pauseProcessor();
       }
     spins = std::max(spins / 2, kLeastSpins);
-    for (int i = 0; i < kYields; ++i) {
+    const int yields = mayOverlap ? kYields : kYieldsOnSharedProcessors;
+    for (int i = 0; i < yields; ++i) {
       if (done())
         return true;
       std::this_thread::yield();
@@ -105,7 +106,8 @@ private:
   std::string reasonToGiveUp(const Await &wait,
                              std::chrono::milliseconds waited);
 
-  static constexpr int kMostSpins = 1000, kLeastSpins = 8, kYields = 32;
+  static constexpr int kMostSpins = 1000, kLeastSpins = 8, kYields = 32,
+                       kYieldsOnSharedProcessors = 2;
 
   WorldOptions its;
   bool mayOverlap; ///< there is a processor for each rank

@@ -191,7 +191,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
     return mpi == MpiBuild::openMpi;
   case Launcher::mpich:
     return mpi == MpiBuild::mpich;
-  case Launcher::slurm: // depends on its --mpi
+  case Launcher::slurm: // depends on srun's --mpi
     return (mpi == MpiBuild::openMpi && read.has("PMIX_RANK")) ||
            (mpi == MpiBuild::mpich && read.has("PMI_RANK"));
   case Launcher::alone:

@@ -41,8 +41,8 @@ struct Launch {
   /// `threads` if this is the only process.
   Transport transport = Transport::threads;
   int rank = 0, ranks = 1;
-  /// This process's rank within its host, and the number of ranks there, if
-  /// known.
+  /// This process's rank within its host, and the number of ranks on the host,
+  /// if known.
   std::optional<int> localRank, localRanks;
   /// Whether CUDA_VISIBLE_DEVICES is set, so that the launcher may have
   /// restricted each rank to its own devices.
@@ -94,8 +94,8 @@ int ranksOfHost(const Launch &launch, int ranks);
 /// are threads share the cores of their process.
 int coresOfRank(const Launch &launch, int ranks);
 
-/// Returns the same number, but counts the ranks of this host by an all-gather
-/// of host names, which every rank must call.
+/// Returns this rank's number of cores. Counts the ranks of this host by an
+/// all-gather of host names, so every rank must call this.
 int coresOfRank(World &world);
 
 } // namespace mtplan::runtime

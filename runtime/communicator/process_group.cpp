@@ -86,7 +86,7 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Exchanges the call with all other ranks, with small data (`inlined`).
+/// Exchanges calls, with small data (`inlined`), with all ranks of the group.
 /// \throws CommunicationError if the calls differ
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);

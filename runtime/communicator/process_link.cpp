@@ -29,8 +29,8 @@ constexpr milliseconds kTimeWhenTerminated{600};
 /// How often the thread of a computing rank polls for control texts.
 constexpr milliseconds kGlance{20};
 
-// Parses an answer: "e" if the rank has ended, or "w", its call, and the
-// missing ranks, one per line.
+// Parses an answer: "e" if the rank has ended; otherwise three lines: "w", the
+// call in which the rank waits, and the missing ranks.
 Doing doingOf(const std::string &text) {
   Doing doing;
   if (text == "e") {
@@ -85,7 +85,7 @@ ProcessLink::~ProcessLink() {
 
 void ProcessLink::carry() {
   std::unique_lock lock(mutex);
-  std::optional<Clock::time_point> heard; // arrival of a failure
+  std::optional<Clock::time_point> heard; // time of a failure's arrival
   while (!leaving) {
     const auto due = [&] { return leaving || (!failed && !owned.empty()); };
     if (endProcess)
@@ -207,8 +207,8 @@ void ProcessLink::obey(const Wire::Control &control) {
   }
 }
 
-/// Returns this rank's state as doingOf() parses it, or an empty text if it
-/// computes; it does not answer then.
+/// Returns this rank's state as doingOf() parses it, or an empty text if the
+/// rank computes and therefore does not answer.
 std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
@@ -302,8 +302,8 @@ void ProcessLink::await(Requests &requests,
       const auto soon = std::min(options.patience, kPatienceWhenTerminated);
       const auto waited = Clock::now() - moved;
       const bool ends = isTerminated(), isSoon = ends && waited >= soon;
-      // SIGTERM ends this wait, unless the rank outlives it and its peers may
-      // still arrive; a dead process cannot.
+      // SIGTERM ends this wait, unless this rank outlives SIGTERM and no peer
+      // that it waits for has died.
       const bool late =
           ends &&
           (!options.outlivesTermination ||

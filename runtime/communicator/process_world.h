@@ -55,7 +55,7 @@ private:
   void checkChannel(const std::string &label, int channel) const;
 
   ProcessLink &link;
-  std::vector<int> shared; ///< by rank, number of groups with it so far
+  std::vector<int> shared; ///< by rank, number of groups shared with it
   std::unique_ptr<ProcessGroup> everybody;
 };
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Precedes an answer of rank 0, a text of `bytes` bytes.
+/// The header of an answer of rank 0. A text of `bytes` bytes follows it.
 struct Answer {
   enum Verdict : std::uint32_t {
     welcome = 1, ///< `met` follows once all ranks have joined
@@ -104,7 +104,7 @@ public:
       if (Clock::now() >= until && !missing().empty())
         giveUp();
     }
-    std::string table = "- 0\n"; // others know its address
+    std::string table = "- 0\n"; // the others know rank 0's address
     for (int rank = 1; rank < start.ranks; ++rank)
       table +=
           listens[rank].host + ' ' + std::to_string(listens[rank].port) + '\n';

@@ -99,8 +99,8 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 48);
 
-/// Accepts connections and reads their Hello. Closes those that send other data
-/// or nothing.
+/// Accepts connections and reads their Hello. Closes connections that send
+/// other data or nothing.
 class Reception {
 public:
   explicit Reception(Socket listener);

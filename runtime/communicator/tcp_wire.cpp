@@ -22,16 +22,16 @@ namespace mtplan::runtime {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 16;
-/// The longest valid frame in bytes: a message and its header of a call.
+/// The longest valid frame in bytes: a message and the header of its call.
 constexpr std::int64_t kMostBytes = kMessageBytes + (1 << 16);
-/// The most bytes that are read from one peer before those of the next.
+/// The most bytes that are read from one peer before the next peer is read.
 constexpr std::int64_t kTurnBytes = 1 << 22;
 constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Appends the memory of `rows`, from byte `at` on, to `parts` until it is
-/// full. Returns the new count.
+/// Appends the memory of `rows`, from byte `at` on, to `parts` until `parts` is
+/// full. Returns the new number of parts.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -412,7 +412,7 @@ void TcpWire::finish(int from) {
   }
   copyTo(message.rows, 0, early.bytes.data(), peer.header.bytes);
   message.through = true;
-  lane.early.pop_back(); // all earlier ones have been received
+  lane.early.pop_back(); // the only one: earlier ones are received
 }
 
 bool TcpWire::isThrough(Ticket &ticket) {

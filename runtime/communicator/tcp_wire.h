@@ -79,31 +79,33 @@ private:
     FrameHeader header;
     Rows rows;
     std::string text;      ///< of a control text
-    Number number = 0;     ///< of its message; 0 for a control text
+    Number number = 0;     ///< key in `messages`; 0: a control text
     std::int64_t sent = 0; ///< bytes, including the header
   };
   /// A message that arrived, at least in part, before its receive was called.
   struct Early {
     std::vector<char> bytes;
     bool complete = false;
-    Number taker = 0; ///< its receive, once called; else 0
+    Number taker = 0; ///< key in `messages` of its receive; 0: not yet called
   };
   struct Lane {
-    std::deque<Number> asked; ///< pending receives; empty unless `early` is
+    std::deque<Number> asked; ///< receives whose messages have not yet begun
     std::deque<Early> early;
   };
   struct Peer {
     Socket socket;
-    std::string lost; ///< why it is lost; else empty
+    std::string lost; ///< why the peer is lost; "": it is not
     std::deque<Outgoing> outgoing;
     bool awaitsRoom = false; ///< its socket's send buffer is full
 
     std::vector<char> buffer; ///< received bytes
     FrameHeader header;       ///< of the frame being received
     std::size_t haveHeader = 0;
-    std::int64_t have = 0;     ///< received bytes of its body
-    Number number = 0;         ///< its receive; 0: early, or a control text
-    std::string text;          ///< of a control text
+    std::int64_t have = 0; ///< received bytes of its body
+    /// Key in `messages` of the receive for the frame being received; 0 if the
+    /// receive is not yet called, or if the frame is a control text.
+    Number number = 0;
+    std::string text;          ///< received bytes of a control text
     std::map<int, Lane> lanes; ///< by tag
   };
 

@@ -17,8 +17,8 @@ std::uint64_t Rendezvous::stepsToComplete(std::uint64_t number) const {
   return (2 * number + 1) * slots.size();
 }
 
-/// Breaks the rendezvous, unless all ranks have entered in the meantime;
-/// returns false then.
+/// Returns false if all ranks have entered in the meantime. Otherwise breaks
+/// the rendezvous and returns true.
 bool Rendezvous::withdraw(std::uint64_t number) {
   std::uint64_t seen = steps;
   while (!(seen & kBroken)) {

@@ -43,7 +43,7 @@ private:
   struct Message {
     std::string label;
     std::int64_t bytes = 0;
-    std::vector<std::byte> data; ///< may be longer
+    std::vector<std::byte> data; ///< at least `bytes` bytes
   };
   /// A waiting receiver. A sender either takes the request and delivers into
   /// its memory, or queues a message because it did not see the request.
@@ -185,8 +185,8 @@ public:
       mailboxes.push_back(std::make_unique<Mailbox>(hub, rank));
   }
 
-  /// Returns rendezvous `number` of this group, because ranks may create a
-  /// group several times.
+  /// Returns the group's rendezvous `number`. There are several, because ranks
+  /// may create a group several times.
   std::shared_ptr<Rendezvous> rendezvous(const GroupName &group,
                                          std::size_t number) {
     const std::lock_guard lock(mutex);

@@ -28,7 +28,7 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
 /// The ranks that a rank waits for, by their state.
 struct Culprits {
   std::vector<int> working, ended, waiting;
-  Waiting wait; ///< of the first rank of `waiting`
+  Waiting wait; ///< the wait of rank waiting[0]
 };
 
 Culprits lookAt(const std::vector<int> &missing,

@@ -183,7 +183,7 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
 // it, so that no two tasks add to the same gradient.
 //===----------------------------------------------------------------------===//
 
-/// Computes one row of a block.
+/// Computes the probabilities and the score gradients of one row of a block.
 /// \param scores  on entry products of query and key; on return probabilities
 /// after dropout
 /// \param slopes  on entry gradients of the probabilities; on return gradients
@@ -242,9 +242,9 @@ public:
 private:
   /// The scratch arrays of a task.
   struct Room {
-    R *keys, *values, *keyGradient, *valueGradient; ///< [keys, padded]
+    R *keys, *values, *keyGradient, *valueGradient; ///< [keys][padded]
     R *keysAcross, *valuesAcross;                   ///< transposed
-    R *query, *above, *output, *queryGradient;      ///< [kQueries, padded]
+    R *query, *above, *output, *queryGradient;      ///< [kQueries][padded]
     R *scores, *slopes, *lse, *projection, *keep, *bend;
 
     Room(R *memory, const AttentionHeads<R> &all) {
@@ -332,7 +332,8 @@ private:
     }
   }
 
-  /// Adds the gradients of a block of queries with a block of keys.
+  /// Adds the gradients that the scores of a block of queries and a block of
+  /// keys contribute.
   void runPair(const Invocation &call, const Mask &mask, std::int64_t b,
                std::int64_t head, std::int64_t first, std::int64_t rows,
                std::int64_t from, const Room &room) const {

@@ -20,7 +20,7 @@ namespace mtplan::runtime::cpu {
 
 inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< per block
 
-/// The number of scores of one pair of blocks, [kQueries, kKeys].
+/// The number of scores of one pair of blocks, [kQueries][kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
 
 /// The shapes and attributes of an attention kernel, forward or backward.
@@ -68,8 +68,8 @@ public:
                      row * pitch);
   }
 
-  /// Converts rows [first, first + count) of one head of a tensor [b, rows,
-  /// heads * width] to R, as [count, padded].
+  /// Converts rows [first, first + count) of one head of a tensor
+  /// [batch][rows][heads * width] to R, as [count][padded].
   void gather(ElementType type, const void *data, std::int64_t b,
               std::int64_t rows, std::int64_t ofHeads, std::int64_t head,
               std::int64_t first, std::int64_t count, R *to) const {
@@ -90,7 +90,7 @@ public:
           at(data, type, ((b * rows + first + r) * ofHeads + head) * width));
   }
 
-  /// Transposes rows [keys, padded] into [block, width, kKeys], zero-padded to
+  /// Transposes [keys][padded] into [keyBlocks][width][kKeys], zero-padded to
   /// whole blocks.
   void transpose(const R *from, R *to) const {
     for (std::int64_t first = 0; first < keys; first += kKeys) {
@@ -103,8 +103,8 @@ public:
     }
   }
 
-  /// Return the elements of a head's keys or values, padded to whole blocks of
-  /// keys, in rows and transposed.
+  /// Return the number of elements of a head's keys or values, padded to whole
+  /// blocks of keys: for gather(), and for transpose().
   std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
   std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
 
@@ -114,7 +114,7 @@ public:
   const R scale, softcap; ///< softcap 0: none
   const double rate;
   const std::string mask;
-  const Span samples, positions, features; ///< of the queries
+  const Span samples, positions, features; ///< ranges of the queries
 };
 
 } // namespace mtplan::runtime::cpu

@@ -27,12 +27,12 @@ namespace mtplan::runtime::cpu {
 /// The thread pool of a rank. Kernels of a step follow each other within
 /// microseconds, so idle threads poll for work for a while before they sleep.
 /// The thread that runs a kernel executes tasks too, and waits only for tasks
-/// that other threads have begun. If another program occupies their cores, this
-/// thread executes all tasks that they have not begun.
+/// that other threads have begun. If another program occupies the cores of
+/// those threads, this thread executes all tasks that they have not begun.
 class Workers {
 public:
-  /// \param threads  >= 1, including the caller's
-  /// \throws std::runtime_error if they cannot be created
+  /// \param threads  the number of threads, >= 1, including the caller's
+  /// \throws std::runtime_error if the threads cannot be created
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers &) = delete;
@@ -138,8 +138,8 @@ public:
     workers.run(static_cast<std::uint32_t>(tasks), work);
   }
 
-  /// Calls `work(first, count, thread)` in parallel for parts of [0, total) of
-  /// at most `piece` elements.
+  /// Divides [0, total) into ranges of at most `piece` elements, and calls
+  /// `work(first, count, thread)` for every range, in parallel.
   template <typename Work>
   void forRange(std::int64_t total, std::int64_t piece, Work &&work) {
     forEach((total + piece - 1) / piece, [&](std::int64_t task, int thread) {

@@ -51,8 +51,8 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     key0 += kPhiloxStep0;
     key1 += kPhiloxStep1;
   }
-  // A group of scores consists of four draws: the first words of all four, then
-  // their second words, ...
+  // A group of scores consists of four draws: the first words of all four
+  // draws, then the second words of all four, and so on.
   constexpr std::int64_t kTogether = Scores ? kScoreGroup / kMaskDraw : 1;
   std::uint32_t words[Draws / kTogether][4][kTogether];
   for (std::int64_t i = 0; i < Draws; ++i) {

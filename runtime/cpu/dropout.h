@@ -22,7 +22,7 @@ public:
 
   /// Writes the factors of the scores of `count` consecutive keys. The first
   /// key must start a group (kScoreGroup).
-  /// \param first  index of the query's first score plus the key (scoreIndex)
+  /// \param first  index of the query's first score, plus the first key
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
   void fillScores(std::int64_t first, std::int64_t count, double *to) const;
 
@@ -32,7 +32,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< smaller random bits drop the element
+  std::uint32_t limit; ///< random bits below it drop the element
   double factor;
 };
 

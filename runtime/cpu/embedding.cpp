@@ -125,7 +125,7 @@ private:
   const KernelSpec spec;
   const std::int64_t held, width, tokens, tokensOfSample;
   const Span rows;
-  std::vector<std::size_t> begin; ///< by task, index into `order`
+  std::vector<std::size_t> begin; ///< by task: its first index in `order`
   std::vector<std::int64_t> order;
 };
 
@@ -138,7 +138,8 @@ struct Positions {
       : shift(pieceOf(tensor, 1).offset - pieceOf(table, 0).offset),
         held(table.shape[0]) {}
 
-  /// Returns the table row of local position `s`, or -1 if it is not held.
+  /// Returns the local table row of local position `s`, or -1 if this rank does
+  /// not hold the row.
   std::int64_t row(std::int64_t s) const {
     return s + shift >= 0 && s + shift < held ? s + shift : -1;
   }

@@ -28,7 +28,8 @@ MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
 /// cannot fuse the consumer.
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
-/// Does the same for a sum.
+/// Makes a kernel for a sum with the setting `then`, or returns null if the two
+/// kernels compute in different precisions.
 MadeKernel makeFollowedSum(const KernelSpec &spec,
                            const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);

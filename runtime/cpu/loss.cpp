@@ -101,8 +101,8 @@ private:
     return readElement(spec.inputs[operand].type, call.inputs[operand], row);
   }
 
-  /// Calls `visit(logits, first, count)` for parts of a row without its
-  /// padding.
+  /// Calls `visit(logits, first, count)` for each chunk of a row, without the
+  /// row's padding.
   template <typename Visit>
   void forPieces(const Invocation &call, std::int64_t row, R *buffer,
                  Visit &&visit) const {

@@ -50,7 +50,7 @@ private:
 /// Returns whether oneDNN supports products of bf16 on this machine.
 bool multipliesBf16();
 
-/// Computes to[column, row] = from[row, column] for elements of 2 or 4 bytes.
+/// Computes to[column][row] = from[row][column] for elements of 2 or 4 bytes.
 /// `stride` is the row stride of `from` in elements; `to` is dense.
 void transpose(ElementType type, const void *from, std::int64_t stride,
                std::int64_t rows, std::int64_t columns, void *to);

@@ -7,14 +7,15 @@ namespace mtplan::runtime::cpu {
 
 /// The operands and results of one row.
 template <typename R> struct NormRow {
-  const R *x, *gamma, *beta, *above; ///< RMS norm: no beta
+  const R *x, *gamma, *beta, *above; ///< beta is unused for an RMS norm
   R *result, *gammaSum, *betaSum;
   std::int64_t width;
   R epsilon;
   bool centred;
 };
 
-/// Computes the mean (0 for an RMS norm) and the reciprocal standard deviation.
+/// Computes the mean (0 for an RMS norm) and the factor that normalizes a row:
+/// 1 / sqrt(mean of (x - mean)^2 + epsilon).
 template <typename R>
 MTPLAN_INLINE void statistics(const NormRow<R> &row, R &mean, R &scale) {
   const R *x = row.x;
@@ -52,7 +53,7 @@ MTPLAN_CLONES void normalise(const NormRow<double> &row) { normaliseAny(row); }
 
 /// Computes the gradient dx = scale * (d - mean(d) - n * mean(d * n)) with the
 /// normalized row n and d = above * gamma; an RMS norm omits mean(d). Adds the
-/// row's terms of the gradients of gamma and beta.
+/// row's contributions to the gradients of gamma and beta.
 template <typename R>
 MTPLAN_INLINE void normaliseGradAny(const NormRow<R> &row) {
   R mean, scale;

@@ -2,7 +2,7 @@
 //
 // Kernels compute in float, or in double if an operand or a result is f64.
 // Tensors of that type are read and written in place; others are converted
-// through a buffer, part by part.
+// through a buffer, one chunk at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,8 +72,9 @@ const R *widen(ElementType type, const void *data, std::int64_t first,
   return buffer;
 }
 
-/// Returns the memory in which a part of a result is computed: the result
-/// itself if its type is R, otherwise `buffer`. narrow() then stores the part.
+/// Returns the memory in which elements of a result from `first` on are
+/// computed: the result itself if `type` is R, otherwise `buffer`, from which
+/// narrow() then stores the elements.
 template <typename R>
 R *target(ElementType type, void *data, std::int64_t first, R *buffer) {
   return type == typeOf<R>() ? reinterpret_cast<R *>(at(data, type, first))

@@ -4,10 +4,10 @@
 // tile. If samples are rows, their tiles share the columns of the weight, which
 // are packed into oneDNN's layout once per run, one panel of columns at a time.
 // If samples are summed, a tile computes one product per sample and adds them
-// up in order. In that case the rows of the product are columns of a in memory,
-// and a task transposes them once for several adjacent tiles. Tiles are dense,
-// because oneDNN's fastest kernels write only dense matrices. They are then
-// copied into the result, or added to it.
+// up in order. In that case operand a is column-major in memory, and a task
+// transposes the rows of a tile once for several adjacent tiles. Tiles are
+// dense, because oneDNN's fastest kernels write only dense matrices. They are
+// then copied into the result, or added to it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
 /// Limits if samples are summed: the rows of a tile, and the number of adjacent
-/// tiles that share a. Their sums fit into the L2 cache.
+/// tiles that share operand a. The sums of these tiles fit into the L2 cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
 /// The size limit of a panel of packed weights in bytes.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
@@ -191,7 +191,7 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, enough tasks for all of them are faster than fewer
+    // With many threads, enough tasks for all threads are faster than fewer
     // transpositions.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
@@ -342,14 +342,15 @@ private:
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// The number of elements of an operand that must be converted, else 0.
+  /// The numbers of elements of a and b, or 0 for an operand that needs no
+  /// conversion; and the number of elements of the bias, or 0 without a bias.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< products write into the result itself
   bool packs = false;
   std::int64_t panel = 1;            ///< column tiles packed at a time
   std::int64_t together = 1;         ///< adjacent tiles per task
-  std::vector<std::int64_t> weights; ///< offsets of the distinct weights in b
-  std::vector<std::size_t> weightOf; ///< index by outer iteration and term
+  std::vector<std::int64_t> weights; ///< offsets in b of the distinct weights
+  std::vector<std::size_t> weightOf; ///< index of the weight, by iteration
   std::vector<MatrixProduct> tiles;
   std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
 };

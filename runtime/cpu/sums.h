@@ -20,7 +20,7 @@ namespace mtplan::runtime::cpu {
 void addTo(const float *from, std::int64_t count, float *to);
 void addTo(const double *from, std::int64_t count, double *to);
 
-/// Sums over the rows of a tensor [samples, rows, columns], for several
+/// Sums over the rows of a tensor [samples][rows][columns], for several
 /// results.
 template <typename R> class ColumnSums {
 public:
@@ -32,8 +32,8 @@ public:
         width(columns), count(results),
         chunksOfSample((rows + kRows - 1) / kRows) {}
 
-  /// Return the elements of R to reserve in shared memory and in each thread's
-  /// memory (Context::reserve).
+  /// Return how many elements of R to reserve in shared memory, and in each
+  /// thread's memory (Context::reserve).
   std::int64_t sharedRoom() const {
     return samples * chunksOfSample * count * width;
   }

@@ -95,9 +95,9 @@ MTPLAN_INLINE void multiplyAddAny(const Product<R> &p) {
     column<Rows, 1>(p.m, p.k, p.a, p.b + j, p.bStride, p.c + j, p.cStride);
 }
 
-// The block is as large as the vector registers allow: 32 of 64 bytes, 16 of 32
-// bytes or 16 of 16 bytes. A smaller block is limited by loads and by the
-// latency of its additions.
+// The block is as large as the vector registers allow: 32 registers of 64
+// bytes, 16 of 32 bytes, or 16 of 16 bytes. A smaller block is limited by loads
+// and by the latency of its additions.
 #if defined(__x86_64__)
 template <typename R>
 __attribute__((target("arch=x86-64-v4"))) void onV4(const Product<R> &p) {

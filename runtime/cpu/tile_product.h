@@ -16,7 +16,7 @@ template <typename R> struct Left {
   std::int64_t rowStride, columnStride;
 };
 
-/// Computes c[m, n] += a[m, k] b[k, n], each sum in the order of k. `bStride`
+/// Computes c[m, n] += a[m, k] b[k, n] and adds in the order of k. `bStride`
 /// and `cStride` are row strides in elements; n must be a multiple of kLanes.
 void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k, Left<float> a,
                  const float *b, std::int64_t bStride, float *c,

@@ -82,7 +82,7 @@ private:
 
 using SharedContext = std::shared_ptr<Context>;
 
-/// Copies a lookup table to the device, and waits for the copy. Only for use
+/// Copies a lookup table to the device, and waits for the copy. Call this only
 /// while kernels are prepared.
 template <typename T>
 DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {

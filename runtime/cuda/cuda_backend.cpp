@@ -130,7 +130,8 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    if (!products || sums->isSequential()) // InTurn writes the unfused value
+    // A sequential kernel would also write the value between its two kernels.
+    if (!products || sums->isSequential())
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),
                                        std::move(sums));
@@ -148,8 +149,8 @@ private:
 
 /// Requests 32 instead of 8 hardware connections before CUDA is initialized.
 /// Streams that share a connection block each other, and a send may wait long
-/// for its receiver. Besides the plan's streams there are those of sends and of
-/// NCCL.
+/// for its receiver. Sends and NCCL use further streams besides those of the
+/// plan.
 static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }

@@ -26,9 +26,9 @@ int cudaDevices();
 std::string whyNoCudaDevice();
 
 /// Sets environment variables that CUDA reads at its initialization, unless
-/// they are set. Call this first, because an MPI with CUDA support initializes
-/// CUDA. \param ranks  the ranks of the run; if there are several, CUDA loads
-/// all kernels, including those of libraries, at its initialization
+/// they are set. Must be called before MPI_Init, which may initialize CUDA.
+/// \param ranks  the number of ranks of the run; if there are several, CUDA
+/// loads all kernels, including those of libraries, at its initialization
 void prepareCuda(int ranks);
 
 /// Selects the device of the calling thread.

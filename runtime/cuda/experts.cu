@@ -73,8 +73,8 @@ private:
   const std::int64_t samples;
 };
 
-/// Dispatch, combine and their gradients. The indices of the slots and of the
-/// experts' buffers among the operands differ.
+/// Dispatch, combine and their gradients. The slots and the experts' buffers
+/// have different operand indices in each of these kernels.
 template <typename R> class Experts final : public DeviceKernel {
 public:
   Experts(const KernelSpec &theSpec, SharedContext theContext)

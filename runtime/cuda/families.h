@@ -28,8 +28,8 @@ using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
 /// The factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  std::map<std::string, Maker> fused; ///< with the consumer `then`; may return
-                                      ///< null
+  std::map<std::string, Maker> fused; ///< for specs with the setting `then`;
+                                      ///< may return null
   std::map<std::string, ManyMaker> many;
 };
 

@@ -115,7 +115,7 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
   static const Makers kMakers = [] {
     Makers all;
     addPointwise(all);
-    all.single["mask"] = makeCopy; // for place 0; see makeMask
+    all.single["mask"] = makeCopy; // if `place` is 0; see makeMask
     return all;
   }();
   return kMakers.single.at(spec.kernel)(spec, context);

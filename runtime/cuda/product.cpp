@@ -22,9 +22,9 @@ std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
   return static_cast<std::size_t>(view.elements() * bytesOf(type));
 }
 
-/// Adapts the calls to cuBLASLt. If it does not support the bias, the product
-/// is stored in f32 or f64, and the bias is added in the conversion to the
-/// result.
+/// Adapts the calls to cuBLASLt. If cuBLASLt does not support the bias, the
+/// product is stored in f32 or f64, and the bias is added in the conversion to
+/// the result.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -128,7 +128,7 @@ private:
   const MatrixCalls calls;
   const TensorView out;
   const std::vector<Place> outer, summed;
-  /// The product for the first term, and that for further terms.
+  /// The product for the first term of a sum, and the one for further terms.
   std::vector<const MatrixProduct *> products;
   Converted a, b, bias, result;
   std::size_t workspace = 0; ///< offset of cuBLASLt's workspace

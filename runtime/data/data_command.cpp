@@ -67,7 +67,7 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
 /// The sequences and documents of Megatron's index.
 struct Division {
   std::vector<std::int32_t> lengths;   ///< of sequences, in tokens
-  std::vector<std::int64_t> documents; ///< first sequence of each, and the end
+  std::vector<std::int64_t> documents; ///< first sequences, and the end
 };
 
 void close(const TokenFile &from, std::int64_t length, Division &division) {

@@ -24,7 +24,7 @@ struct ConvertOptions {
   /// files are uint16 below 65 500 and otherwise int32; llm.c's are uint16 up
   /// to 65 536.
   std::optional<std::int64_t> vocabulary;
-  /// The last token of every document; none: one document, or the source's.
+  /// The last token of every document; none: the source's documents, or one.
   std::optional<std::int32_t> endOfDocument;
 };
 
@@ -35,9 +35,10 @@ struct Converted {
 };
 
 /// Writes `to`, or for Megatron the pair `to`.bin and `to`.idx, the index last.
-/// The bytes are those that Megatron-LM and llm.c write. Other formats than
-/// Megatron's lose the documents. For Megatron's a corpus becomes one sequence,
-/// or, with an end token, one sequence for each document, including that token.
+/// The bytes are those that Megatron-LM and llm.c write. Only Megatron's format
+/// keeps documents. With an end token, each document is a sequence that ends
+/// with it. Without one, a source in Megatron's format keeps its sequences, and
+/// any other source becomes one sequence.
 /// \throws DataError at a token that the format cannot represent
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);
@@ -48,7 +49,7 @@ std::string dataInfo(const std::string &path, std::optional<TokenFormat> format,
                      std::optional<std::int64_t> sequence);
 
 /// Reads and checks every token, and returns a summary.
-/// \param vocabulary  exclusive bound of tokens; none: the format's
+/// \param vocabulary  exclusive bound of tokens; none: that of the token's type
 /// \throws DataError at the first fault
 std::string dataCheck(const std::string &path,
                       std::optional<TokenFormat> format,

@@ -41,8 +41,8 @@ void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
   random.shuffle(std::span(out).subspan(begin));
 }
 
-/// Returns the starts of all samples, and the end. Sample k starts at token ks
-/// of the concatenated documents, for sequence length s.
+/// Returns the starts of all samples, and the end. Sample k starts at token
+/// k * s of the concatenated documents, for sequence length s.
 std::vector<SampleStart>
 cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
            std::int64_t samples,
@@ -119,8 +119,8 @@ Permutation::Permutation(std::int64_t theSize, std::uint64_t theSeed,
                          std::int64_t theEpoch)
     : size(static_cast<std::uint64_t>(theSize)), seed(theSeed),
       epoch(static_cast<std::uint64_t>(theEpoch)) {
-  // The power of two is below 4 n, so that operator() needs fewer than four
-  // steps on average.
+  // The network permutes 4^halfBits numbers, at most 4 n, so that operator()
+  // needs at most four steps on average.
   while ((std::uint64_t{1} << (2 * halfBits)) < size)
     ++halfBits;
 }

@@ -44,7 +44,7 @@ struct DataOptions {
   std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
   DataPart part = DataPart::train;
   /// Relative sizes of train, validation and test. Megatron's corpora are
-  /// divided by sequences, as `--split` does, others by tokens.
+  /// divided by sequences, as by Megatron-LM's `--split`, others by tokens.
   std::array<double, 3> split = {1, 0, 0};
   /// The number of samples that a run requests; 0: one epoch. Only Megatron's
   /// order depends on it.
@@ -118,7 +118,7 @@ struct SampleStart {
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  std::vector<SampleStart> starts;     ///< by unshuffled sample, and the end
+  std::vector<SampleStart> starts;     ///< of unshuffled samples, and the end
   std::vector<std::uint32_t> shuffle;  ///< by sample, its index in `starts`
 };
 
@@ -174,9 +174,9 @@ private:
 
 /// A pseudorandom permutation of 0 .. n - 1 without a table. Each element is
 /// computed independently, so that a run resumes at any sample and a corpus may
-/// have any size. It is a Feistel network (Luby and Rackoff 1988) over the next
-/// even power of two, with Philox as round function, repeated until the number
-/// is below n (Black and Rogaway 2002).
+/// have any size. It is a Feistel network (Luby and Rackoff 1988) on numbers
+/// below a power of four >= n, with Philox as round function. The network is
+/// repeated until the number is below n (Black and Rogaway 2002).
 class Permutation {
 public:
   /// \param size   n >= 1

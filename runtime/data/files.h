@@ -30,9 +30,8 @@ public:
 
 /// A file that is mapped into memory, because a corpus may be larger than
 /// memory and is read at random offsets. Every access is checked against the
-/// size. If the file may shrink while it is open, or the disk may fail, copy()
-/// reports an error, whereas reading the mapping would end the process with
-/// SIGBUS.
+/// size. If the file shrinks while it is open, or the disk fails, copy() throws
+/// DataError, whereas a read of the mapping ends the process with SIGBUS.
 class MappedFile {
 public:
   /// \throws DataError if the file cannot be read or is not a regular file

@@ -124,7 +124,7 @@ private:
   struct Kept {
     std::shared_ptr<const StepSamples> samples;
     std::exception_ptr error;
-    int left = 0; ///< ranks that have not yet taken it
+    int left = 0; ///< ranks that have not taken the step
   };
 
   void run(std::int64_t step, std::int64_t end);

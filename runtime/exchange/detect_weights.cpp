@@ -65,9 +65,9 @@ void refuseForeign(const std::string &path, const std::string &start) {
       throw DataError(path, std::string("is ") + each.what);
 }
 
-// Rejects a folder without a checkpoint and without Hugging Face's file names.
-// Other files that may be Hugging Face's are left to their reader, which
-// reports exactly what is missing.
+// Checks a folder without a checkpoint and without Hugging Face's file names.
+// Rejects it if it has a model of llm.c, or no file of weights. Otherwise the
+// reader of Hugging Face's files reports which file is missing.
 void expectSomethingIn(const std::string &folder) {
   std::set<std::string> models; // models of llm.c
   bool looksLikeTheirs = false;

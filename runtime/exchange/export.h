@@ -19,8 +19,8 @@ struct ExportOptions {
   /// Type of all parameters. Without it they have the types of the original
   /// files or, if there are none, of the source.
   std::optional<ElementType> type;
-  /// Weights from whose original files names, order, metadata and non-parameter
-  /// tensors are taken; null: the exported weights' own original files, if any.
+  /// The export takes names, order, metadata and non-parameter tensors from the
+  /// original files of these weights; null: of the exported weights, if any.
   const WeightSource *like = nullptr;
   /// Model family whose usual tensor names replace the original ones; "": the
   /// family that fits.

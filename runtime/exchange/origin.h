@@ -2,9 +2,9 @@
 //
 // An origin has the names, types, order and metadata of all tensors, by file,
 // and the exact text of each header, so that an export can reproduce the files.
-// A checkpoint stores it as metadata of origin.safetensors, whose tensors are
-// those of the original that are not parameters. The metadata is plain text
-// that any reader of safetensors shows.
+// A checkpoint stores the origin as metadata of origin.safetensors. This file
+// also has those tensors of the original files that are not parameters. The
+// metadata is plain text that any reader of safetensors shows.
 //
 //===----------------------------------------------------------------------===//
 

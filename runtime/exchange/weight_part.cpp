@@ -19,7 +19,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A part as a matrix; a vector is a matrix with one row.
+// A parameter within a file's tensor. A vector is a matrix with one row.
 struct Matrix {
   std::int64_t rows = 1, columns = 1; ///< of the parameter
   /// Index of the parameter's first element in the file's tensor.

@@ -56,8 +56,8 @@ public:
   /// Returns the description of the original files; null for weights that
   /// mtplan initialised.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Returns whether the source has this tensor of the original files, which is
-  /// not a parameter.
+  /// Returns whether the original files have a tensor of this name that is not
+  /// a parameter, and the source has its bytes.
   virtual bool hasOther(const std::string &name) const = 0;
   /// Returns the bytes of a tensor for which hasOther() is true.
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
@@ -80,10 +80,10 @@ std::unique_ptr<WeightSource> openWeights(const std::string &path);
 /// A tensor that differs between two sources.
 struct WeightDifference {
   std::string name;
-  std::optional<SourceTensor> first, second; ///< none: missing there
+  std::optional<SourceTensor> first, second; ///< none: not in that source
   // The following members are set for tensors of equal shape, and computed in
   // double precision.
-  std::int64_t elements = 0; ///< number that differ
+  std::int64_t elements = 0; ///< number of differing elements
   double largest = 0.0;      ///< largest |a - b|; infinite if one is not finite
   std::int64_t at = 0;       ///< index of the largest difference
   double size = 0.0;         ///< largest |a|

@@ -54,8 +54,8 @@ std::byte *ArenaMemory::startOf(int arena) const {
   return arenas[sized(arena)].get();
 }
 
-/// Returns whether the group's communicators with ranks of the stage have
-/// several ranks, all of them of the stage.
+/// Returns whether every communicator of the group that has ranks of the stage
+/// has several ranks and none of another stage.
 static bool isWithin(const Stage &stage, const Group &group) {
   const auto isOurs = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

@@ -13,8 +13,8 @@ using base::sized;
 
 namespace {
 
-/// A product of a batch. The first one runs them all. The others record their
-/// events later than necessary, on the same stream.
+/// The task of a product in a batch. The first task runs the whole batch, and
+/// the others do nothing; their events follow later on the same stream.
 class BatchedProduct : public Task {
 public:
   /// \param theAlone  runs this product alone
@@ -33,7 +33,7 @@ private:
   const std::unique_ptr<Task> alone, all;
 };
 
-/// The first of several grouped collectives, which issues all calls.
+/// The task of the first of several grouped collectives; it issues all calls.
 class GroupedCollectives : public Task {
 public:
   GroupedCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -56,7 +56,7 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// A later one of several grouped collectives.
+/// The task of any further grouped collective; it does nothing.
 class GroupedCollective : public Task {
 public:
   using Task::Task;
@@ -67,8 +67,8 @@ public:
   }
 };
 
-/// An update in a multi-tensor kernel. The first update runs them all: for each
-/// layer, or in the first layer for all layers.
+/// The task of an update in a batch. The first task runs all updates of the
+/// batch: for each layer, or for all layers when the first layer is run.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer

@@ -1,7 +1,7 @@
 //===- batched_tasks.h - Instructions that are one launch -------*- C++ -*-===//
 //
-// Replaces the tasks of a batch by one launch. They stay single launches, with
-// the same bits, if the backend has no kernel for the batch.
+// Replaces the tasks of a batch by one launch. If the backend has no kernel for
+// the batch, the tasks stay single launches, with the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 namespace mtplan::runtime {
 
 /// Runs the products of a batch as one kernel, if the backend supports it.
-/// \param tasks  of the program, by instruction; the batch's are replaced
+/// \param tasks  the program's tasks by instruction; the batch's are replaced
 void batchProducts(const TaskContext &all, int program, const Batch &batch,
                    std::vector<std::unique_ptr<Task>> &tasks);
 

@@ -126,7 +126,7 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
   product->run(runs);
   double end = now();
   world.barrier("the end of the peak of products");
-  // On devices it excludes waiting for ranks on other devices.
+  // On devices the interval excludes waiting for ranks on other devices.
   if (!backend.queue().records())
     end = now();
   return runs * product->flops() / std::max(end - start, 1e-9);

@@ -21,7 +21,7 @@ public:
     return places[static_cast<std::size_t>(axis)];
   }
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
-  /// Returns the rank of another stage that has the same index in Stage::ranks.
+  /// Returns the rank of `stage` whose index in Stage::ranks is this rank's.
   int rankOfStage(const Plan &plan, int stage) const;
   /// Returns the rank's shard of the tensor, with its offset in the global one.
   TensorView viewOf(const Tensor &tensor) const;

@@ -294,7 +294,7 @@ void RankExecutor::sumSquares() {
 }
 
 // Computes on every device what `agree` and the rule compute on the host, so
-// that devices need not wait for it.
+// that devices need not wait for the host.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
   allDeviceRanks->allGather("gradient norm", squareSums.get(),
@@ -308,8 +308,8 @@ void RankExecutor::decideThere() {
 
 // All-gathers the sums of squared gradients and the reports in one call, and
 // returns the global sum of squares. All ranks of a stage have the same
-// reports, so only the first contributes. Scales are usually powers of two, so
-// that dividing by them is exact.
+// reports, so only its first rank contributes. Dividing the reports by the loss
+// scale is exact if the scale is a power of two, as usual.
 double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                            double scale) {
   std::vector<double> mine{norm.sum, norm.lost};
@@ -358,7 +358,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
     stepTimes->stop(secondsOfNorm, nullptr);
   });
   // The device updates by its own decision while the host computes the same.
-  // The first update warms up, and may itself synchronize with devices.
+  // The first update is an exception: it warms up and may wait for the device.
   const bool isAhead =
       allDeviceRanks && update.mayBeRecorded && update.times > 0;
   if (isAhead) {

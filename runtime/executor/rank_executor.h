@@ -2,13 +2,13 @@
 //
 // The constructor allocates memory and prepares all kernels. A step then queues
 // the schedule, instruction by instruction in the plan's order, on its streams.
-// If kernels run when they are called, this order is one that streams and waits
-// allow. If a queue can record, the second step is recorded and later ones are
-// replayed. Devices decide by themselves whether a step updates, and with which
-// factor, so that they need not wait; the host waits once per step, for the
-// reports and the norm, and decides the same. An update with work for the host
-// follows the host's decision and is queued in every step, because the host
-// waits for each gradient.
+// A backend without a queue runs kernels at once, in the plan's order, which
+// streams and waits allow. If a queue can record, the second step is recorded
+// and later steps are replayed. Devices decide whether to update, and compute
+// the factor of gradients, so that they need not wait for the host. The host
+// waits once per step, for the reports and the norm, and decides the same.
+// An update with work for the host follows the host's decision. It cannot be
+// recorded, because the host waits for each gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
-/// Runs one rank's share of a plan's steps, and holds its parameters and state.
+/// Runs a plan's steps on one rank, and holds the rank's parameters and state.
 class RankExecutor {
 public:
   /// Collective over all ranks of the plan. All arguments must outlive the
@@ -47,8 +47,8 @@ public:
   ~RankExecutor();
 
   /// Sets parameters and master weights to their initial values.
-  /// \param threads  number of threads that draw, including the caller's, >= 1;
-  ///                 the bits do not depend on it
+  /// \param threads  number of threads that compute values, with the caller's,
+  ///                 >= 1; the values do not depend on it
   void initialise(const InitialValues &initial, int threads = 1);
   /// Runs a training step. Collective over all ranks.
   StepOutput step(const StepInput &input);
@@ -69,7 +69,7 @@ public:
               const std::function<void(std::byte *)> &fill);
   /// Waits until all queued work is complete; step() may return earlier.
   void settle();
-  /// Returns the number of calls in all steps so far.
+  /// Returns the number of collectives and messages in all steps so far.
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
@@ -87,11 +87,11 @@ private:
   struct Part {
     int times = 0;
     bool mayBeRecorded = true;            ///< the host only queues work
-    std::unique_ptr<RecordedCalls> calls; ///< of the host; may be null
+    std::unique_ptr<RecordedCalls> calls; ///< of `recording`; may be null
     /// The recorded work. Declared after `calls`, so that it is destroyed
     /// first.
     std::unique_ptr<Recording> recording;
-    std::map<CollectiveCount, std::int64_t> counts; ///< of one execution
+    std::map<CollectiveCount, std::int64_t> counts; ///< calls per execution
   };
 
   void registerArenas();
@@ -116,9 +116,9 @@ private:
   RankCoordinates where;
   const Stage &own;
   ArenaMemory memory;
-  /// The step's numbers that device kernels read, and their host copies,
-  /// uploaded before the step and before its update. Host kernels read
-  /// updateNumbers directly.
+  /// Device kernels read the step's numbers in `numbers`. Its host copies
+  /// stepNumbers and updateNumbers are uploaded before the step and before the
+  /// update. Host kernels read updateNumbers directly.
   Allocation numbers, stepNumbers, updateNumbers;
   /// The rank's sum of squared gradients (a LongSum), and its host copy.
   Allocation squareSums, normOfOwn;
@@ -128,7 +128,7 @@ private:
   /// By group of the plan; null if this rank is not in it.
   std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> allRanks;
-  std::unique_ptr<Communicator> allDeviceRanks; ///< of devices; may be null
+  std::unique_ptr<Communicator> allDeviceRanks; ///< over `carries`; or null
   std::map<CollectiveCount, std::int64_t> counted;
   std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;

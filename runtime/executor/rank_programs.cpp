@@ -101,8 +101,8 @@ void RankPrograms::batchTasks() {
   }
 }
 
-// Splits the batch where needed, because an evaluation issues only some of its
-// calls: a launch is either part of evaluations or not.
+// Splits the batch, so that an evaluation, which issues only some collectives,
+// issues either all collectives of a launch or none.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =

@@ -26,7 +26,7 @@ public:
 };
 
 /// Random inputs, equal to those of ir/interpret. A sample depends only on the
-/// seed and its number in the run, not on the size of micro-batch or step.
+/// seed and the sample's number in the run, not on the size of batches.
 class DrawnData : public StepData {
 public:
   /// \param theFirst      number of the step's first sample, from 0
@@ -44,7 +44,7 @@ public:
   double count() override;
 
 private:
-  /// Returns the index in the random stream of a micro-batch's first element.
+  /// Returns the first index of a micro-batch in the input's random stream.
   std::int64_t indexOf(int microBatch, std::int64_t elements) const {
     return first * elements / samples + microBatch * elements;
   }

@@ -24,8 +24,8 @@ namespace mtplan::runtime {
 double monotonicSeconds();
 
 /// One run of an instruction of the rank's stage. If several products or
-/// updates are one launch, the first instruction (for updates, in the first
-/// layer) has the time of all, and the others have 0.
+/// updates are one launch, the run of the first of them has the time of the
+/// launch, and the others have 0.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
@@ -87,7 +87,7 @@ private:
   std::vector<Part> parts;
   int from = 0;        ///< mark of the current part
   int zero = 0;        ///< mark at the origin of trace times
-  double atZero = 0.0; ///< its time on the process's clock, seconds
+  double atZero = 0.0; ///< time of `zero`, process's clock, s
 };
 
 } // namespace mtplan::runtime

@@ -10,9 +10,9 @@
 
 namespace mtplan::runtime {
 
-// Event numbers: an instruction's event has the instruction's index, and stream
-// s has event `instructions + s` for its end. A run's begin uses that of stream
-// 0.
+// The event of an instruction has the instruction's index as its number. The
+// end of stream s has event `instructions + s`. The begin of a run uses event
+// `instructions`, that of stream 0.
 StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {

@@ -55,8 +55,8 @@ private:
   };
   std::vector<Place> places;
   std::vector<int> others;     ///< streams other than 0
-  std::vector<int> joined;     ///< of these, joined after each run
-  std::vector<int> overlapped; ///< of these, joined after the schedule
+  std::vector<int> joined;     ///< of `others`: joined after each run
+  std::vector<int> overlapped; ///< of `others`: joined after the schedule
   int instructions = 0;
 };
 

@@ -221,8 +221,8 @@ private:
   void fill(const StepInput &input, int microBatch, std::byte *out) const {
     const auto &what = std::get<Input>(instruction.what);
     input.data->fill(what, microBatch, view, out);
-    // Losses are divided by this number, so dividing it by the scale multiplies
-    // the loss.
+    // Losses are divided by this number. Dividing the number by the loss scale
+    // multiplies the loss by the scale.
     if (what.label == kCountLabel && input.lossScale != 1.0)
       for (std::int64_t i = 0; i < view.elements(); ++i)
         writeElement(view.type, out, i,

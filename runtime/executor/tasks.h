@@ -30,8 +30,8 @@ namespace mtplan::runtime {
 /// The time of an instruction of the rank's stage, summed over all timed steps
 /// so far.
 struct InstructionTime {
-  /// Null for the gradient norm, which no program contains: of this rank, and
-  /// of all ranks if devices decide about the update.
+  /// Null for the gradient norm, which no program contains. The time is that of
+  /// this rank's sum, and of the exchange of sums if devices make the decision.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };

@@ -39,10 +39,10 @@ using DataOfStep = std::function<std::unique_ptr<StepData>(std::int64_t step)>;
 
 struct TrainData {
   DataOfStep trained;
-  DataOfStep validated; ///< each validation starts again at 1
+  DataOfStep validated; ///< steps start at 1 in each validation
 };
 
-/// The progress of a run: with the executor's tensors, all state to resume it.
+/// The progress of a run. A run resumes from it and the executor's tensors.
 struct TrainState {
   std::int64_t step = 0;    ///< completed steps
   std::int64_t updates = 0; ///< completed steps that were not skipped
@@ -68,8 +68,8 @@ struct TrainTimes {
   /// it is the only one. On a device only one step is timed; its times are
   /// multiplied by the number of steps after it, or by 1 if none follows.
   std::vector<InstructionTime> instructions;
-  double seconds = 0.0;   ///< duration of those steps
-  std::int64_t steps = 0; ///< number of those steps
+  double seconds = 0.0;   ///< duration of `steps` steps
+  std::int64_t steps = 0; ///< number of steps that `instructions` covers
   /// The run is on a device, so that `spent` covers only timed steps, with
   /// serialized streams, and `instructions` is extrapolated from one of them.
   bool isOfOneStep = false;

@@ -58,8 +58,8 @@ private:
 struct RunLogOptions {
   std::string linesPath;    ///< file of JSON lines; "": none
   std::string eventsFolder; ///< for TensorBoard; created; "": none
-  /// Step of the checkpoint from which the run resumes; later lines are
-  /// removed. 0 for a new run, which replaces the file.
+  /// Step of the checkpoint from which the run resumes. The lines of later
+  /// steps are removed. 0 for a new run, which replaces the file.
   std::int64_t resumedAt = 0;
 };
 

@@ -94,7 +94,8 @@ std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 //
 // TFRecord frames around Event messages, encoded without protobuf:
 //
-//   u64 length, u32 masked CRC-32C of it, data, u32 masked CRC-32C of the data
+//   u64 length, u32 masked CRC-32C of the length, data,
+//   u32 masked CRC-32C of the data
 //
 //   Event    1 double wall_time, 2 int64 step, 3 string file_version,
 //            5 Summary

@@ -269,7 +269,7 @@ private:
   }
 
   void checkDistances(const Batch &batch) {
-    std::vector<std::int64_t> expected; ///< by input, then by output
+    std::vector<std::int64_t> expected; ///< distances, inputs first
     for (std::size_t k = 1; k < batch.instructions.size(); ++k) {
       const Instruction &from = all[indexed(batch.instructions[k - 1])],
                         &to = all[indexed(batch.instructions[k])];
@@ -308,8 +308,8 @@ private:
     return steps;
   }
 
-  /// Returns whether product `late` may run together with `early`: it uses no
-  /// bytes of the instructions that it follows and `early` does not.
+  /// Returns whether product `late` may start when `early` does: `late` needs
+  /// no instruction that it follows and that `early` does not follow.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)
       if (order.follows(late, i) && !(i < early && order.follows(early, i)) &&

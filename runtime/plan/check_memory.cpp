@@ -25,7 +25,7 @@ struct Value {
   enum { nothing, something, lost } state = nothing;
   ElementType type = ElementType::f32;
   int microBatch = 0;
-  int phase = kBeforeStep; ///< in which it was written
+  int phase = kBeforeStep; ///< the phase that wrote the value
   unsigned readIn = 0;     ///< bit set of the phases that read the piece
   std::int64_t entry = 0;
   std::int64_t elements = 0;
@@ -304,7 +304,7 @@ private:
       }
   }
 
-  // Checks that an output overlaps no other operand, except in place.
+  // Checks that an output overlaps no other operand, except to work in place.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";

@@ -290,8 +290,9 @@ private:
   std::vector<std::vector<std::vector<int>>> partners;
   std::vector<std::vector<Event>> events; ///< by stage, in order
   std::vector<std::size_t> next; ///< by stage, the index of its next event
-  std::vector<std::vector<std::size_t>> joined; ///< by group and stage
-  std::vector<bool> calling; ///< by stage: the next event is counted
+  /// By group and stage, the number of calls that the stage has begun.
+  std::vector<std::vector<std::size_t>> joined;
+  std::vector<bool> calling; ///< by stage: `joined` counts the next event
   std::map<Channel, std::size_t> inFlight;
 };
 

@@ -48,7 +48,7 @@ private:
     const ProgramOrder order(program(), plan.streams.size());
     checkCalls(order);
     const int period = microBatchPeriod();
-    std::set<std::tuple<int, int, int, int>> seen; // runs on the same pieces
+    std::set<std::tuple<int, int, int, int>> seen; // the checked entries
     for (const Phase &phase : phasesOf(stage))
       for (std::size_t e = 0; e < phase.entries->size(); ++e) {
         const ScheduleEntry &entry = (*phase.entries)[e];
@@ -104,7 +104,7 @@ private:
   // Checks that instructions of one run follow earlier ones that conflict on a
   // piece: both touch it, and at least one writes.
   void checkRun(const ProgramOrder &order) {
-    struct Users { // by stream, the last instruction
+    struct Users { // by stream, the last reader and the last writer
       std::map<int, std::size_t> readers, writers;
     };
     std::map<std::size_t, Users> users; // by piece
@@ -149,7 +149,7 @@ private:
   const Stage &stage;
   std::size_t s, p = 0;
   Faults &faults;
-  Faults toldElsewhere; ///< about the placement; checkMemory reports them
+  Faults toldElsewhere; ///< placement errors, which checkMemory reports
   Placement placement;
   std::string where; ///< pointer of the schedule entry
   int microBatch = 0, copy = 0;
@@ -273,9 +273,9 @@ private:
   const Stage &stage;
   const std::size_t s;
   Faults &faults;
-  Faults toldElsewhere; ///< about the placement; checkMemory reports them
+  Faults toldElsewhere; ///< placement errors, which checkMemory reports
   Placement placement;
-  std::map<std::size_t, std::map<int, UnderWay>> underWay; ///< piece, stream
+  std::map<std::size_t, std::map<int, UnderWay>> underWay; ///< by piece, stream
   std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>>
       reported;
 };

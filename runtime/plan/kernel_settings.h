@@ -20,8 +20,8 @@ namespace mtplan::runtime {
 /// norm's gradient (runtime/backend/kernels.md).
 inline constexpr const char *kThen = "then";
 
-/// Is 1 for an einsum into which the `sum` of its second operand is fused, with
-/// the same fused consumer.
+/// Is 1 if an einsum also computes the `sum` of its second operand. The fused
+/// consumer (`then`) then applies to both results.
 inline constexpr const char *kBiasGradient = "bias_gradient";
 
 //===----------------------------------------------------------------------===//
@@ -52,7 +52,7 @@ struct FirstTerm {
 
 /// Returns whether an instruction accumulates into an output. `accumulate` has
 /// a single output; a kernel with a fused `accumulate` adds to every second
-/// one.
+/// output.
 inline bool accumulatesInto(const Instruction &instruction,
                             std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);

@@ -48,7 +48,7 @@ public:
               tensors == &one.outputs);
   }
 
-  /// Calls `act` as forEachPiece does, also for every piece that these overlap.
+  /// Calls `act` for all pieces of forEachPiece, and for all that overlap them.
   template <typename Act>
   void forEachOverlap(const Instruction &one, int copy, int microBatch,
                       Act act) const {

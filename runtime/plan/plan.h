@@ -177,9 +177,9 @@ struct Instruction {
 /// Instructions of one stream that run as one launch if the backend or the
 /// communicator supports it. None writes bytes that another reads or writes.
 ///   - Products: einsums of `schedule` that differ only in their tensors. They
-///     share one of their first two operands; the distance between consecutive
-///     other operands and results is constant, and the same in every run. All
-///     may run when the first may.
+///     share one of their first two operands. The other tensors of consecutive
+///     einsums are a constant number of bytes apart, the same in every run. All
+///     einsums may start when the first may.
 ///   - Collectives of one group within the stage. They are consecutive, and
 ///     only the first waits.
 ///   - Kernels of one name in a program of `apply` that one schedule entry
@@ -201,8 +201,8 @@ struct Program {
   std::vector<Batch> batches = {}; ///< disjoint
 };
 
-/// Runs a program for `count` copies of its segment: copy `first`, then every
-/// `step`-th. A run is the program's execution for one copy. All streams join
+/// Runs a program for `count` copies of its segment: `first`, `first + step`
+/// and so on. A run is the program's execution for one copy. All streams join
 /// between two runs, because runs reuse buffers without waits of their own;
 /// only `overlapped` instructions continue.
 struct ScheduleEntry {
@@ -220,8 +220,8 @@ struct Parameter {
   std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
   int firstCopy = 0; ///< layer of copy 0 in the model, for the `*`
   int copies = 1;
-  Tensor value;    ///< as stored, and as read by kernels
-  Tensor gradient; ///< complete after Stage::reduce; sharded as the state
+  Tensor value;    ///< the stored weight, in the type that kernels read
+  Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
   /// The master weight, sharded as the gradient; none if the value is its own
   /// master.
   std::optional<Tensor> master;

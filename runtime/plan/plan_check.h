@@ -7,8 +7,8 @@
 //     equal size;
 //   - operands fit their buffers; the shapes of collectives agree with the size
 //     of the group;
-//   - an instruction with all operands in host memory is a kernel of `apply`,
-//     and one with some of them there is a copy between host and device;
+//   - an instruction with all operands in host memory is a kernel of `apply`;
+//     one with operands in host and device memory is a copy between the two;
 //   - all tensors of a parameter have one global shape and bytes of their own,
 //     are updated, and are counted once in the norm;
 //   - buffers are inside their arenas, and nothing overlaps bytes that are kept

@@ -1,8 +1,8 @@
 //===- plan_checks.h - The parts of checkPlan -------------------*- C++ -*-===//
 //
-// checkRanges runs first, because the others use indices that it has checked.
-// checkRanks follows. The remaining checks rely on both, and checkMessages on
-// all others.
+// checkRanges runs first, because all other checks use indices. checkRanks
+// runs next. The remaining checks rely on both, and checkMessages relies on
+// all other checks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,8 +65,8 @@ void checkParameters(const Plan &plan, Faults &faults);
 void checkMemory(const Plan &plan, Faults &faults);
 /// Checks that streams and waits order instructions that touch the same bytes.
 void checkStreams(const Plan &plan, Faults &faults);
-/// Checks that nothing else touches the bytes of an overlapped collective until
-/// the schedule ends.
+/// Checks that no other stream touches the bytes of an overlapped collective
+/// until the schedule ends.
 void checkOverlap(const Plan &plan, Faults &faults);
 /// Checks that the instructions of each batch can be one launch.
 void checkBatches(const Plan &plan, Faults &faults);
@@ -138,8 +138,8 @@ private:
 
   std::size_t streams;
   std::vector<std::size_t> streamOf;
-  /// By instruction and stream, the last instruction of the stream that the
-  /// instruction follows; -1 if none.
+  /// last[i * streams + s] is the last of those instructions on stream s that
+  /// end before instruction i starts; -1 if there are none.
   std::vector<int> last;
 };
 

@@ -382,7 +382,7 @@ struct Close {
 };
 
 std::string readWhole(const std::filesystem::path &path) {
-  // fopen succeeds on a folder, and only reading fails.
+  // fopen opens a folder without an error, but reading it fails.
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     fail(path, "cannot be read", EISDIR);
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));

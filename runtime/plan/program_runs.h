@@ -19,8 +19,8 @@ struct ProgramRun {
   }
 };
 
-/// Returns the runs of a program in a step, ascending, with one run for all
-/// those that use the same bytes.
+/// Returns the runs of a program in a step, ascending. Returns only one of
+/// several runs that use the same bytes.
 /// \param stage  has passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
@@ -46,7 +46,7 @@ inline bool isConsecutive(const Batch &batch) {
 }
 
 /// Returns whether a kernel has to write an output. A kernel with a fused
-/// consumer has to write only every second one, the consumer's.
+/// consumer has to write only every second output, that of the consumer.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
 /// The distances in bytes from the tensors of a product to those of the next

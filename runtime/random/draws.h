@@ -13,8 +13,8 @@
 //
 //   parameters   normal, residual: 0.3 N(0, 1); zeros: 0.1 N(0, 1);
 //                ones: 1 + 0.1 N(0, 1)
-//   data         integers: uniform below the limit; of "targets" one in eight
-//                is -1, no target; floats: N(0, 1). Samples are numbered over
+//   data         integers: uniform below the limit, but one in eight "targets"
+//                is -1 (no target); floats: N(0, 1). Samples are numbered over
 //                all micro-batches and steps
 //   masks        an element is kept if a uniform number is at least `rate`.
 //                Masks continue across micro-batches, as samples do: eight
@@ -128,7 +128,7 @@ double targetValue(const Stream &stream, std::int64_t index,
 
 inline constexpr int kMaskRounds = 7;              ///< of Philox
 inline constexpr int kMaskDraw = 8;                ///< elements per draw
-inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< all but its sign bit
+inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< half word without sign
 
 /// Returns the smallest 15-bit number that keeps an element: 0 to 2^15 - 1. A
 /// rate below 2^-16 drops nothing; a larger one below 1 keeps at least one
@@ -172,8 +172,9 @@ constexpr std::int64_t scoreIndex(std::int64_t key) {
          key % kScoreGroup / 8 * 2 + key % 2;
 }
 
-/// The labels of the inputs with token targets and with their number.
+/// The label of the input with the target token of every position.
 inline constexpr char kTargetsLabel[] = "targets";
+/// The label of the input with the number of target tokens in a step.
 inline constexpr char kCountLabel[] = "count";
 
 } // namespace mtplan::runtime

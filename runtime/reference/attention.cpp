@@ -104,10 +104,10 @@ public:
                   row * pitch + scoreIndex(k)));
   }
 
-  const std::span<const double> table; ///< of biases, or empty
+  const std::span<const double> table; ///< the bias table, or empty
   const std::int64_t tableRows, maxDistance;
   const std::span<const double> query, key, value;
-  const Span samples, positions, features; ///< of the queries
+  const Span samples, positions, features; ///< ranges of the queries
   const std::int64_t width, batch, queries, heads, keyHeads, keys;
   const bool causal;
   const double scale, softcap, rate;

@@ -89,9 +89,9 @@ void positionEmbeddingGrad(Call &call) {
 // The first position
 //===----------------------------------------------------------------------===//
 
-/// Calls `visit(sample, element)` for every sample of a shard [b, s, h], with
-/// the index of the first element of position 0, if the shard holds that
-/// position.
+/// Calls `visit(sample, element)` for every sample of a shard
+/// [samples][positions][features] that holds position 0. `element` is the index
+/// of the first element of that position.
 template <typename Visit>
 void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
                   Visit &&visit) {

@@ -37,8 +37,8 @@ public:
   }
 
   /// Return the value of an attribute, or `absent` if there is no such
-  /// attribute. \throws std::bad_variant_access if the attribute has another
-  /// type
+  /// attribute.
+  /// \throws std::bad_variant_access if the attribute has another type
   std::int64_t integer(const std::string &name, std::int64_t absent) const {
     return valueOf(name, absent);
   }

@@ -80,7 +80,8 @@ void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
     visit(first, Token(&logits.data[first], experts, topK));
 }
 
-/// Writes the gradient of softmax: d_i = p_i (g_i - sum_j p_j g_j).
+/// Writes the gradient of a softmax: d_i = p_i (g_i - sum_j p_j g_j), with the
+/// probabilities p (`share`) and their gradients g (`gradientOf`).
 template <typename GradientOf>
 void softmaxBackward(const Doubles &share, GradientOf &&gradientOf,
                      double *result) {
@@ -139,8 +140,9 @@ void moeSlots(Call &call) {
 }
 
 /// Calls `visit(token, place, slot)` for every pair of token and expert within
-/// the expert's capacity. `token` is the index of the first feature in [b, s,
-/// h], `place` that in [e, b, c, h], and `slot` the index in [b, s, e].
+/// the expert's capacity. `token` is the index of the token's first element,
+/// `place` that in the buffers [experts][samples][capacity][features], and
+/// `slot` the index in the slots [samples][positions][experts].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
   const std::int64_t samples = places.shape[1], count = places.shape[2];
@@ -199,9 +201,10 @@ void moeCombineGrad(Call &call) {
                });
 }
 
-/// Returns the gradient [b, e] of the balance loss with respect to the sum of
-/// an expert's probabilities over a sample: the number of the sample's tokens
-/// that choose the expert, times coefficient * experts / (count * positions).
+/// Returns the gradient [samples][experts] of the balance loss with respect to
+/// the sum of an expert's probabilities over a sample: the number of the
+/// sample's tokens that choose the expert, times coefficient * experts / (count
+/// * positions).
 Doubles balanceSlopes(const Call &call) {
   const View logits = operand(call, 0);
   const auto positions = static_cast<std::size_t>(logits.shape[1]);

@@ -164,7 +164,7 @@ void transpose(Call &call) {
   });
 }
 
-/// Copies part number `place` of the equal parts of dimension `dim`.
+/// Copies shard number `place` of dimension `dim`; all shards have equal size.
 void slice(Call &call) {
   const std::vector<std::int64_t> &part = call.outShape(0);
   const auto dim = static_cast<std::size_t>(call.attributes.integer("dim", 0));

@@ -179,7 +179,7 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 
 /// Returns the JSON of a header after checking its length and its first byte.
 /// \param start  the first bytes of the file
-/// \param size  of the file in bytes
+/// \param size  the size of the file in bytes
 std::string_view headerText(const std::string &file,
                             std::span<const std::byte> start,
                             std::int64_t size) {

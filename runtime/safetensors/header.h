@@ -31,7 +31,7 @@ namespace mtplan::runtime {
 
 struct SafeTensor {
   std::string name;
-  std::string type; ///< "F32", "BF16", ... a type name of the format
+  std::string type; ///< a type name of the format, such as "F32" or "BF16"
   std::vector<std::int64_t> shape;
   std::int64_t begin = 0, end = 0; ///< bytes relative to dataStart
 
@@ -52,7 +52,7 @@ struct SafetensorsHeader {
 
 inline constexpr std::int64_t kMostHeaderBytes = 100'000'000;
 
-/// Returns the bits of an element, or 0 if the format has no such type.
+/// Returns the size of an element in bits, or 0 if there is no such type.
 std::int64_t bitsOf(std::string_view type);
 /// Returns the index of a type in the reference's list of types, or -1.
 int rankOf(std::string_view type);
@@ -67,7 +67,7 @@ std::int64_t bytesOf(std::string_view type,
 SafetensorsHeader readHeader(const MappedFile &file);
 /// Parses a header.
 /// \param start  the first bytes of the file, at least the header
-/// \param size  of the file in bytes
+/// \param size  the size of the file in bytes
 /// \throws DataError
 SafetensorsHeader parseHeader(const std::string &file,
                               std::span<const std::byte> start,

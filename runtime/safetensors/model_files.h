@@ -73,7 +73,7 @@ struct ModelFile {
 struct ModelTensor {
   const MappedFile *file;
   const SafeTensor *tensor;
-  std::int64_t offset; ///< of its first byte in the file
+  std::int64_t offset; ///< from the start of the file to the tensor's data
 
   const std::byte *data() const { return file->at(offset, tensor->bytes()); }
 };

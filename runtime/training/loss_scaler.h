@@ -25,15 +25,15 @@ struct LossScalerSettings {
   double initial = 65536.0;
   double floor = 1.0;                 ///< minimum scale, > 0
   double growth = 2.0, backoff = 0.5; ///< factors of the scale
-  int window = 2000;  ///< consecutive steps without overflow before it grows
-  int hysteresis = 1; ///< overflows before it shrinks; reset when it grows
+  int window = 2000;  ///< consecutive steps without overflow until growth
+  int hysteresis = 1; ///< overflows until the scale shrinks; reset by growth
 };
 
 /// The state of the scaler, which checkpoints store.
 struct LossScalerState {
   double scale = 1.0;
   int clean = 0;     ///< steps since the last overflow or growth
-  int tolerance = 1; ///< remaining overflows before it shrinks; may be < 0
+  int tolerance = 1; ///< overflows left until the scale shrinks; may be < 0
   bool operator==(const LossScalerState &) const = default;
 };
 

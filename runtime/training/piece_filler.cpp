@@ -70,9 +70,10 @@ public:
 private:
   TensorView piece;
   std::size_t cut;
-  std::int64_t inner = 1;               ///< elements of one index at `cut`
-  std::int64_t length = 1, step = 1;    ///< extent at `cut`: shard's, part's
-  std::int64_t ofLength = 1, outer = 1; ///< parts of `length`; repetitions
+  std::int64_t inner = 1;            ///< elements of one index at `cut`
+  std::int64_t length = 1, step = 1; ///< extent at `cut`: shard's, part's
+  /// Parts along dimension `cut`, and number of indices before it.
+  std::int64_t ofLength = 1, outer = 1;
 };
 
 std::int64_t staged(ElementType type, std::int64_t elements) {

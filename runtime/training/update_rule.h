@@ -36,7 +36,7 @@ struct UpdateRuleSettings {
 /// The state of the rule, which checkpoints store.
 struct UpdateRuleState {
   LossScalerState scaler; ///< ignored without a scaler
-  int skipped = 0;        ///< consecutive steps, up to now
+  int skipped = 0;        ///< consecutive skipped steps, up to now
   bool operator==(const UpdateRuleState &) const = default;
 };
 

@@ -40,7 +40,7 @@ struct WeightModule {
   Presence bias = Presence::never; ///< for linear and conv1d
   Presence weight = Presence::always;
   bool prefixed = true; ///< false for heads, whose names have no prefix
-  /// Name of the bias, if it is not the module's with ".bias"; otherwise "".
+  /// Name of the bias; "": the module's name, followed by ".bias".
   std::string_view biasName = {};
 };
 
@@ -57,7 +57,7 @@ struct WeightFamily {
   std::string_view layers; ///< text before the layer number: "h."
   /// In older files the parameters of norms are named gamma and beta.
   bool greekNorms = false;
-  std::vector<WeightModule> modules; ///< those with a `*` are adjacent
+  std::vector<WeightModule> modules; ///< modules with a `*` are adjacent
   std::vector<SkippedModule> skipped;
 };
 

@@ -48,8 +48,8 @@ struct Guess {
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  /// Names in the file that the family explains; tensors that it requires;
-  /// those of them that the file has.
+  /// Numbers of: the file's names that are in the family; tensors that the
+  /// family requires; required tensors that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
   /// Returns the quality of the match; higher is better.

@@ -18,8 +18,8 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::array<std::string_view, 2> kWords = {"bf16", "fp32"};
 
-// Returns the error for member "x" and expects JsonFields (`collect`) and
-// JsonNode (`read`) to word it alike. Empty if there is none.
+// Reads member "x" by JsonFields (`collect`) and by JsonNode (`read`), and
+// expects equal errors. Returns the error; "" if there is none.
 template <typename Collect, typename Throw>
 std::string faultOf(const std::string &text, Collect collect, Throw read) {
   const Json json = parseJson(text);

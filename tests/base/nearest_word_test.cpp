@@ -31,7 +31,7 @@ TEST(NearestWord, PrefersAWordWithTheTypedPrefix) {
 TEST(NearestWord, PrefersTheSameWordInAnotherCase) {
   EXPECT_EQ(nearest("-O", {"-h", "-o"}), "-o");
   EXPECT_EQ(nearest("GELU", {"relu", "gelu"}), "gelu");
-  EXPECT_EQ(nearest("Relu", {"gelu", "RELU"}), "gelu"); // 1 edit, not 3
+  EXPECT_EQ(nearest("Relu", {"gelu", "RELU"}), "gelu"); // 1 edit; RELU: 3
 }
 
 TEST(NearestWord, IsTheFirstOfEquallyNearOnes) {

@@ -1,10 +1,10 @@
 //===- compiled_plans_test.cpp - Instructions of compiled plans -----------===//
 //
 // Tests which instructions of compiled plans are fused, and properties of their
-// programs. Tests that run plans check the results. The plan check, which every
-// compilation runs, verifies that no fused instruction overwrites its operands,
-// that the first micro-batch stores a gradient sum and that later ones add to
-// it.
+// programs. Tests that run plans check the results. Every compilation runs the
+// plan check. It verifies that no fused instruction overwrites its operands,
+// that the first micro-batch stores a gradient sum, and that later
+// micro-batches add to the sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,13 +69,15 @@ TEST(FusedConsumers, AreFusedIntoTheProductOfTheirOperand) {
   EXPECT_THAT(instructionsOf("tiny-gpt2", "h.forward", alone),
               AllOf(Contains("h.*.mlp.fc1 then activation"),
                     Not(Contains("h.*.mlp.act"))));
-  // The fused kernel needs memory for both results beside the einsum's inputs.
+  // The fused kernel needs memory for its two results in addition to the
+  // product's inputs.
   EXPECT_THAT(instructionsOf("gpt2-124m", "h.backward", alone),
               AllOf(Contains("h.*.mlp.fc2.dx then activation_grad"),
                     Not(Contains("h.*.mlp.act.grad"))));
 }
 
-// The projection before it keeps its own epilogue, the bias.
+// The projection before the dropout is not fused with the dropout. Its epilogue
+// adds the bias.
 TEST(FusedConsumers, ResidualAddIsFusedIntoTheDropout) {
   for (const std::string model : {"tiny-gpt2", "gpt2-124m"}) {
     SCOPED_TRACE(model);
@@ -87,7 +89,7 @@ TEST(FusedConsumers, ResidualAddIsFusedIntoTheDropout) {
   }
 }
 
-// The add sums the gradients of the residual branch and of the block.
+// The add sums the gradient of the residual connection and that of the block.
 TEST(FusedConsumers, ResidualGradientAddIsFusedIntoTheNormGradient) {
   for (const std::string model : {"tiny-llama", "gpt2-124m"}) {
     SCOPED_TRACE(model);
@@ -99,8 +101,8 @@ TEST(FusedConsumers, ResidualGradientAddIsFusedIntoTheNormGradient) {
   }
 }
 
-// ZeRO 0 and 1 accumulate gradients over micro-batches; ZeRO 3 reduces each at
-// once.
+// ZeRO 0 and 1 accumulate gradients over micro-batches; ZeRO 3 reduces the
+// gradients of each micro-batch at once.
 TEST(FusedConsumers, BiasGradientIsFusedIntoTheWeightGradient) {
   for (const std::string zero : {"0", "1", "3"}) {
     SCOPED_TRACE(zero);
@@ -135,7 +137,7 @@ TEST(FirstTerms, AreStoredInEveryCompiledPlan) {
   }
 }
 
-// The kernels on stream 1 are updates, which are batched into one launch.
+// The test moves the update's kernels from stream 0 to stream 1.
 TEST(Source, RejectsKernelsOffTheFirstStream) {
   const TestFolder folder;
   ASSERT_EQ(

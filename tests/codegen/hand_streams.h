@@ -14,7 +14,8 @@
 
 namespace mtplan {
 
-/// Returns the stream that the compiler gives such an instruction.
+/// Returns the name of the stream (ir::kStreams) that the compiler would assign
+/// to `instruction`.
 inline std::string_view handStreamOf(const runtime::Plan &plan,
                                      const runtime::Stage &stage,
                                      const runtime::Instruction &instruction) {

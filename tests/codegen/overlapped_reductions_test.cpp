@@ -63,7 +63,8 @@ TEST(OverlappedReductions, FollowTheLastGradient) {
   EXPECT_TRUE(again.stages[0].programs[1].instructions[2].overlapped);
 }
 
-// The gradient is accumulated once more after its overlapped reduction.
+// The test appends an accumulation to the gradient after its overlapped
+// reduction.
 TEST(OverlappedReductions, AreRejectedWhereTheGradientIsAddedUpAgain) {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
@@ -137,7 +138,8 @@ TEST(OverlappedReductions, OfALayerWaitOnce) {
                   "h.*.mlp.fc1.weight h.*.mlp.fc1.bias h.*.mlp.fc2.weight "
                   "h.*.mlp.fc2.bias",
                   "head.backward: ln_f.bias ln_f.weight"));
-  // The table is tied to the head, and the terms of both are added at the end.
+  // The head uses the embedding table wte.weight, too. The gradients of both
+  // uses are added and reduced after backward.
   EXPECT_THAT(reducedAfter(stage), ElementsAre("wte.weight", "loss"));
   int waits = 0;
   for (const Program &program : stage.programs)
@@ -220,7 +222,8 @@ TEST(OverlappedReductions, OverDpAndCpOverlapOnlyDp) {
 }
 
 // A shard may reuse the bytes of the next layer's gradient, which has been
-// reduced, but not those of the previous layer's, which backward still writes.
+// reduced, but not the bytes of the previous layer's gradient, which backward
+// still writes.
 TEST(OverlappedReductions, MayNotOverwriteAGradientStillToCome) {
   const int layers = 3;
   for (const bool isBehind : {true, false}) {
@@ -238,7 +241,7 @@ TEST(OverlappedReductions, MayNotOverwriteAGradientStillToCome) {
         stage.buffers[static_cast<std::size_t>(scatter->inputs[0].buffer)];
     const int number = scatter->outputs[0].buffer;
     Buffer &piece = stage.buffers[static_cast<std::size_t>(number)];
-    // By default, the shards follow the gradients of all layers.
+    // PipelinePlan places the shards behind the gradients of all layers.
     ASSERT_EQ(piece.offset, whole.offset + layers * whole.entryStride);
     piece.entryStride = whole.entryStride;
     piece.offset = whole.offset;

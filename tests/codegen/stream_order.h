@@ -24,9 +24,9 @@ inline Pairs noPairs(const runtime::Program &program) {
   return Pairs(n, std::vector<bool>(n, false));
 }
 
-/// Returns the pairs that access the same block of memory in some run, at least
-/// one of them writing. Tensors start at multiples of a block, so that two of
-/// them overlap if and only if they share a block.
+/// Returns the pairs of instructions that access the same block of memory in
+/// some run of the program, one or both by a write. Tensors start at multiples
+/// of a block, so that two of them overlap if and only if they share a block.
 inline Pairs meetings(const runtime::Stage &stage, int number) {
   const runtime::Program &program =
       stage.programs[static_cast<std::size_t>(number)];
@@ -35,9 +35,9 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   struct Use {
     std::size_t instruction;
     bool writes;
-    bool counts; ///< a batched launch accesses the tensor, too
+    bool counts; ///< whether a batched launch makes this access
   };
-  Pairs together = meet; // conflicts of a batched launch
+  Pairs together = meet; // the pairs whose second access a batched launch makes
   auto run = [&](int copy, int microBatch) {
     std::map<Block, std::vector<Use>> uses;
     for (std::size_t i = 0; i < program.instructions.size(); ++i)
@@ -75,8 +75,8 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
     for (const runtime::ScheduleEntry &entry : *entries)
       for (int i = 0; i < entry.count && entry.program == number; ++i)
         run(entry.first + i * entry.step, entry.microBatch);
-  // A batch is one launch, so that its first instruction has the conflicts of
-  // all of them.
+  // A batch is one launch at its first instruction, which therefore has the
+  // conflicts of all instructions of the batch.
   for (const runtime::Batch &batch : program.batches) {
     const auto first = static_cast<std::size_t>(batch.instructions.front());
     for (const int one : batch.instructions)
@@ -87,7 +87,7 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   return meet;
 }
 
-/// Returns the pairs on the same stream.
+/// Returns the pairs of instructions on the same stream.
 inline Pairs queued(const runtime::Program &program) {
   Pairs pairs = noPairs(program);
   for (std::size_t i = 0; i < pairs.size(); ++i)
@@ -108,7 +108,7 @@ inline Pairs closed(Pairs pairs) {
   return pairs;
 }
 
-/// Returns the pairs that streams and waits put in order.
+/// Returns the pairs of instructions that streams and waits put in order.
 inline Pairs ordered(const runtime::Program &program) {
   Pairs pairs = queued(program);
   for (std::size_t j = 0; j < pairs.size(); ++j)

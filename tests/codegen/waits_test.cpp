@@ -121,10 +121,10 @@ TEST(Streams, OffloadHasHostAndCopyStreams) {
       made.inputs[0].entry = made.outputs[0].entry = which;
     }
   };
-  both(copy, gradients, arrived);    // 0, 1
-  both(kKernel, arrived, state);     // 2, 3
-  both(copy, state, weights);        // 4, 5
-  both(kKernel, weights, gradients); // 6, 7
+  both(copy, gradients, arrived);    // instructions 0 and 1
+  both(kKernel, arrived, state);     // instructions 2 and 3
+  both(copy, state, weights);        // instructions 4 and 5
+  both(kKernel, weights, gradients); // instructions 6 and 7
   EXPECT_THAT(one.waits(),
               ElementsAre(kNobody, kNobody, ElementsAre(0), ElementsAre(1),
                           ElementsAre(2), ElementsAre(3), ElementsAre(4),
@@ -162,9 +162,9 @@ TEST(Streams, OmitImpliedWaits) {
             c = one.buffer(512, 256);
   one.add(kKernel, {}, {a, b}); // 0
   one.add(kKernel, {}, {c});    // 1
-  one.add(kTensor, {a, c}, {}); // 2: 1 follows 0 on its stream
-  one.add(kTensor, {b}, {b});   // 3: follows 2, which waits for 1
-  one.add(kData, {a, b}, {c});  // 4: 3 follows all the others
+  one.add(kTensor, {a, c}, {}); // 2: waits for 1; 1 runs after 0 on one stream
+  one.add(kTensor, {b}, {b});   // 3: runs after 2, which waits for 1
+  one.add(kData, {a, b}, {c});  // 4: waits for 3, which runs after 0, 1 and 2
   EXPECT_THAT(one.waits(), ElementsAre(kNobody, kNobody, ElementsAre(1),
                                        kNobody, ElementsAre(3)));
 }
@@ -306,8 +306,8 @@ TEST(Streams, CheckReportsEveryRemovedWait) {
   EXPECT_GT(taken, 300);
 }
 
-// Moves each instruction to each other stream: the plan check fails if and only
-// if this leaves a conflict unordered.
+// Moves each instruction to each other stream: the plan check must fail if and
+// only if two conflicting instructions are then unordered.
 TEST(Streams, CheckRejectsAStreamThatLeavesAConflict) {
   int refused = 0, taken = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {

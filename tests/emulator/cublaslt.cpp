@@ -1,7 +1,8 @@
 //===- cublaslt.cpp - cuBLASLt emulated on the host -----------------------===//
 //
 // Implements the functions of cuBLASLt that runtime/cuda calls, by plain loops.
-// Products follow the library's manual, so that wrong layouts and strides show.
+// Products follow the library's manual, so that wrong layouts and strides
+// change the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +26,16 @@ namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
 
-/// A kind of product that the environment variable makes this process refuse.
+/// A kind of epilogue that this process refuses if an environment variable is
+/// set.
 class Refusal {
 public:
   explicit Refusal(const char *theVariable)
       : variable(theVariable), requested(std::getenv(variable) != nullptr) {}
   Refusal(const Refusal &) = delete;
   Refusal &operator=(const Refusal &) = delete;
-  // Fails if the variable is set but nothing was refused: the test is void.
+  // Ends the process with an error if the variable is set but no product was
+  // refused, because the test then tests nothing.
   ~Refusal() {
     if (!requested || refused > 0)
       return;
@@ -72,10 +75,10 @@ struct FakeProduct {
   bool isDouble;
   std::int32_t turnsA = CUBLAS_OP_N, turnsB = CUBLAS_OP_N;
   std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  std::int32_t biasType = -1; ///< the result's type
+  std::int32_t biasType = -1; ///< cudaDataType_t; -1: the result's type
   void *bias = nullptr;       ///< the bias or its gradient
   std::int64_t biasStep = 0;  ///< stride between matrices
-  void *kept = nullptr;       ///< auxiliary matrix, of the result's type
+  void *kept = nullptr;       ///< auxiliary matrix, in the type of the result
   std::int64_t keptLead = 0;
 };
 
@@ -89,7 +92,7 @@ struct FakePreference {
 /// The alignments that an algorithm was chosen for.
 struct FakeAlgorithm {
   FakePreference promised;
-  std::uint64_t biasAligned = 1; ///< bytes, at the heuristic call
+  std::uint64_t biasAligned = 1; ///< bytes, when the heuristic was called
 };
 static_assert(sizeof(FakeAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint64_t kWorkspace = 1000; // bytes
@@ -120,14 +123,15 @@ bool sums(std::int32_t epilogue) {
          epilogue == CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/// Rounds like the device's tanh instruction, with a relative error of 2^-11.
+/// Returns tanh(x) with a relative error of up to 2^-11, like the device's tanh
+/// instruction.
 double approximateTanh(double x) {
   int exponent = 0;
   const double share = std::frexp(std::tanh(x), &exponent);
   return std::ldexp(std::round(std::ldexp(share, 11)), exponent - 11);
 }
 
-/// The tanh form of GELU, which is the only one in cuBLASLt.
+/// Returns GELU in its tanh form, the only form in cuBLASLt.
 double gelu(double x) {
   const double inner = std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x);
   return 0.5 * x * (1.0 + approximateTanh(inner));
@@ -310,7 +314,8 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
   }
 }
 
-/// Supports the combinations of types that are used, of the library's table.
+/// Supports those combinations of types in the library's table that mtplan
+/// uses.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
     cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
@@ -354,8 +359,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
       sumRefusal.count(refusesSums && sums(product.epilogue)) ||
       geluRefusal.count(geluRefusal.isRequested() && ofGelu))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  // k must be the summed operand's outer dimension, and a batch needs a vector
-  // per matrix.
+  // The operand that is summed must have k as its outer dimension. A batch
+  // needs one bias gradient per matrix, so the vectors must not overlap.
   const bool ofA = product.epilogue == CUBLASLT_EPILOGUE_BGRADA;
   const bool summed =
       !sums(product.epilogue) ||

@@ -38,7 +38,7 @@ struct Thread {
   ctx::fiber *scheduler = nullptr; ///< while the thread runs
   State state = State::ready;
   Place place{};
-  std::uint64_t published = 0; ///< its operand of a shuffle
+  std::uint64_t published = 0; ///< the value of its last publish()
   std::vector<Copy> copies;
 };
 
@@ -52,11 +52,13 @@ struct alignas(16) Unit {
   std::uint64_t words[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
   bool operator==(const Unit &) const = default;
 };
-constexpr std::size_t kBeyond = 64; ///< guard units, which no thread may write
+/// The number of guard units behind the memory, which no thread may write.
+constexpr std::size_t kBeyond = 64;
 
 class Block {
 public:
-  /// \param theAccesses  of the launch; null: accesses are not checked
+  /// \param theAccesses  the accesses of the launch; null: accesses are not
+  ///                     checked
   Block(dim3 grid, dim3 block, uint3 index,
         const std::function<void()> &theBody, std::size_t shared,
         Accesses *theAccesses)
@@ -286,7 +288,8 @@ bool isOfDevice(dim3 blocks, dim3 threads) {
 namespace {
 
 std::mutex allowing;
-std::map<const void *, std::size_t> allowed; ///< by kernel
+/// Dynamic shared memory in bytes, by kernel.
+std::map<const void *, std::size_t> allowed;
 std::atomic<int> sharedOfDevice{kMostSharedOfAny};
 
 } // namespace

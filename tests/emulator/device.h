@@ -39,25 +39,27 @@ struct Place {
   dim3 threads, blocks; ///< blockDim and gridDim
 };
 
-/// Returns the place of the calling thread.
+/// Returns the indices and dimensions of the calling thread.
 const Place &here();
-/// Waits until all threads of the block that have not ended wait here.
+/// Waits until every other thread of the block waits at a barrier of the block
+/// or has ended.
 void synchroniseBlock();
-/// Waits until all threads of the warp that have not ended wait here.
+/// Waits until every other thread of the warp waits at a barrier of the warp or
+/// has ended.
 void synchroniseWarp();
-/// Publishes `bits` to the other lanes of the warp until its next barrier, and
-/// waits for them.
+/// Publishes `bits` to the other lanes of the warp, then waits at a barrier of
+/// the warp. Other lanes may read the bits until the warp's next barrier.
 void publish(std::uint64_t bits);
-/// Returns the bits that a lane published.
+/// Returns the bits that lane `lane` of the warp published.
 /// \throws std::logic_error if the warp has no such lane
 std::uint64_t published(unsigned lane);
-/// Begins an asynchronous copy of `from`, or of zeros unless `there`. The
-/// destination holds NaNs until endCopies().
+/// Begins an asynchronous copy of `bytes` bytes from `from` if `there`, else of
+/// zeros. The destination holds NaNs until endCopies().
 /// \throws std::logic_error if an address is not a multiple of `bytes`
 void beginCopy(void *to, const void *from, std::size_t bytes, bool there);
 /// Completes the copies that this thread began.
 void endCopies();
-/// Returns the block's dynamic shared memory, whose contents are undefined.
+/// Returns the block's dynamic shared memory, which initially holds NaNs.
 void *launchedMemory();
 
 /// Returns the number of tensor-core products of this process so far.
@@ -69,25 +71,26 @@ void setOrder(Order order);
 
 /// Runs `thread` for every thread of the grid.
 /// \param shared     bytes of launchedMemory
-/// \param arguments  of the kernel; if given, threads may otherwise access
-///                   only device or pinned memory
+/// \param arguments  the memory of the kernel's arguments; if not empty,
+///                   threads may access only this, device and pinned memory
 /// \throws std::logic_error if threads wait at a barrier that others do not
 ///         reach, or the exception of a thread
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
          std::size_t shared = 0, Region arguments = {});
 
-/// Returns whether a device supports such a grid.
+/// Returns whether a device supports a grid of `blocks` blocks of `threads`
+/// threads.
 bool isOfDevice(dim3 blocks, dim3 threads);
 
-/// Sets the shared memory per block that a kernel may opt in to, in bytes. The
-/// initial value is that of compute capability 9.0.
+/// The bytes of shared memory per block that a kernel of compute capability 9.0
+/// may opt in to. setSharedOfDevice() replaces this initial limit.
 inline constexpr int kMostSharedOfAny = 227 << 10;
 void setSharedOfDevice(int bytes);
 
 /// Returns the most bytes of launchedMemory() that a kernel may use.
 std::size_t mostShared(const void *kernel);
 
-/// Queues a kernel, in place of cudaLaunchKernelEx.
+/// Queues a kernel. Replaces cudaLaunchKernelEx.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(const cudaLaunchConfig_t *config,
                    void (*kernel)(Parameters...), Arguments... arguments) {
@@ -103,7 +106,8 @@ cudaError_t launch(const cudaLaunchConfig_t *config,
                                   threads = config->blockDim, shared,
                                   call = std::tuple(kernel, arguments...)] {
     try {
-      // Threads may read host memory only in `call`, the arguments.
+      // The only pageable memory that threads may read is `call`, which holds
+      // the arguments.
       run(
           blocks, threads,
           [&call] {
@@ -125,7 +129,7 @@ template <typename T> T shuffled(T value, unsigned lane) {
   std::memcpy(&bits, &value, sizeof(T));
   publish(bits);
   bits = published(lane);
-  // No lane publishes again before all have read.
+  // No lane may publish again before all lanes have read.
   synchroniseWarp();
   std::memcpy(&value, &bits, sizeof(T));
   return value;
@@ -151,7 +155,7 @@ inline unsigned laneHere() {
 #define __host__
 #define __forceinline__ inline
 #define __noinline__
-// A host thread runs one block at a time.
+// A host thread runs one block at a time, so its variable serves one block.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define threadIdx (::mtplan::emulator::here().thread)
@@ -165,12 +169,13 @@ inline void __syncthreads() { ::mtplan::emulator::synchroniseBlock(); }
 
 inline void __syncwarp() { ::mtplan::emulator::synchroniseWarp(); }
 
-/// Rounded to nearest, without contraction to an FMA.
+/// These functions round to nearest and are not contracted to an FMA.
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 
-/// Selects four bytes of high:low, each by a 4-bit digit of `which`.
+/// Returns four of the eight bytes of high:low. The low three bits of each
+/// hexadecimal digit of `which` are the number of a byte.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
   const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
   unsigned chosen = 0;

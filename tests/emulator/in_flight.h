@@ -2,7 +2,7 @@
 //
 // CUDA's memory calls may wait for other devices. A process that allocates
 // while one of its devices waits for another may therefore deadlock, too rarely
-// for a test to see it. On the emulator such a call fails.
+// for a test to see it. On the emulator, a memory call that may wait fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,23 +21,25 @@
 namespace mtplan::emulator {
 
 /// Turns the check on or off in this process. In a process with several
-/// devices, memory calls fail while a device may have work that waits for
-/// others (enqueuePolled) and the host has not waited for its end. NCCL
-/// allocates for communicators and, at first calls, for connections.
-/// \param lateness  delay of every such call on the last device, so that ranks
-///                  that do not wait for it are far ahead
+/// devices, memory calls fail while a device may have work that waits for other
+/// devices (enqueuePolled) and the host has not waited for the end of this
+/// work. NCCL makes memory calls when it creates a communicator and at a
+/// communicator's first calls, which create connections.
+/// \param lateness  delay of every memory call on the last device, so that
+///                  other ranks are far ahead unless they wait for this device
 void setMemoryWatch(bool isKept, std::chrono::milliseconds lateness = {});
-/// Returns the calls that failed since the last time.
+/// Returns the memory calls that failed since the last call of this function.
 std::vector<std::string> takeMemoryFaults();
 
 /// Returns why a memory call may not be made now, or cudaSuccess. The caller
 /// must not hold the machine's mutex.
 cudaError_t whyNoMemoryNow(const char *call);
 
-/// Numbers of work that waits for other devices.
+/// The numbers of pieces of work that may wait for other devices.
 using PendingWork = std::set<std::uint64_t>;
 
-/// Work that may not have ended, as far as the host knows.
+/// Work that may wait for other devices and of which the host does not know
+/// that it has ended.
 class InFlight {
 public:
   std::uint64_t begin(int device) {
@@ -54,14 +56,14 @@ public:
     std::erase_if(devices,
                   [&](const auto &one) { return one.second == device; });
   }
-  /// Adds those of `those` that have not ended to `to`.
+  /// Adds to `to` the numbers in `those` whose work may not have ended.
   void add(PendingWork &to, const PendingWork &those) const {
     for (const std::uint64_t one : those)
       if (devices.contains(one))
         to.insert(one);
   }
 
-  std::map<std::uint64_t, int> devices; ///< by number of the work
+  std::map<std::uint64_t, int> devices; ///< by number of the piece of work
   bool isWatched = false;
   std::chrono::milliseconds lateness{};
   std::vector<std::string> faults;

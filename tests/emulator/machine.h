@@ -23,14 +23,15 @@ namespace mtplan::emulator {
 
 using Make = std::function<Polled()>;
 
-/// A node of a graph. The nodes `after`, which it waits for, precede it.
+/// A node of a graph. It waits for the nodes `after`, which precede it in
+/// Captured::nodes.
 struct Node {
   Make make;
   std::vector<std::size_t> after;
-  bool mayWait = false; ///< for other devices
+  bool mayWait = false; ///< the work may wait for other devices
 };
 
-/// A capture, of a stream and those that joined it.
+/// A capture of the stream `origin` and of the streams that joined its capture.
 struct Captured {
   cudaStream_t origin;
   std::vector<Node> nodes;
@@ -44,8 +45,9 @@ struct Captured {
 extern thread_local int captures;
 /// Open captures of this thread in any mode.
 extern thread_local int openCaptures;
-/// Returns whether a capture, of this thread or in global mode of any thread,
-/// forbids this thread calls that synchronise.
+/// Returns whether this thread may not call functions that synchronise: it has
+/// an open capture that is not in relaxed mode, or any thread has an open
+/// capture in global mode.
 bool isForbidden();
 
 /// The emulated devices of the process.
@@ -54,14 +56,15 @@ struct Machine {
   std::condition_variable changed;
   std::vector<cudaStream_t> streams; ///< in order of creation
   StreamOrder order = StreamOrder::first;
-  std::atomic<int> devices{1};  ///< setDevices()
-  int threads = 1, waiting = 0; ///< that queue work; of these, how many wait
-  std::uint64_t waitRounds = 0; ///< times that all threads waited
+  std::atomic<int> devices{1}; ///< their number, set by setDevices()
+  /// Numbers of threads that queue work, and of those that wait now.
+  int threads = 1, waiting = 0;
+  std::uint64_t waitRounds = 0; ///< how often all threads waited
   std::uint64_t workDone = 0;
-  unsigned long long captures = 0;    ///< begun so far
-  int launches = 0;                   ///< of graphs so far
-  std::atomic<int> globalCaptures{0}; ///< open ones in global mode
-  bool timesInGraphs = true;          ///< setTimesInGraphs()
+  unsigned long long captures = 0;    ///< number begun so far
+  int launches = 0;                   ///< of graphs, number so far
+  std::atomic<int> globalCaptures{0}; ///< number open in global mode
+  bool timesInGraphs = true;          ///< set by setTimesInGraphs()
   InFlight inFlight;
 
   bool advance(cudaStream_t stream);
@@ -75,12 +78,12 @@ inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 /// The state of an event that was recorded on a stream.
 struct EventState {
   bool done = false;
-  std::uint64_t when = 0; ///< position among all work
-  PendingWork past;       ///< the event follows these
+  std::uint64_t when = 0; ///< Machine::workDone when the event happened
+  PendingWork past; ///< earlier work of its stream that may not have ended
 };
 
 /// While an object exists, device memory is accessible. Otherwise an access by
-/// the host faults, as on a machine with devices.
+/// the host faults, as on a machine with real devices.
 struct WithinReach {
   WithinReach();
   ~WithinReach();
@@ -108,7 +111,7 @@ struct CUevent_st {
   bool keepsTime = false, isOfGraph = false;
   std::shared_ptr<mtplan::emulator::EventState> state; ///< null: never recorded
   std::shared_ptr<mtplan::emulator::Captured> captured;
-  std::size_t node = mtplan::emulator::kNone; ///< in `captured`
+  std::size_t node = mtplan::emulator::kNone; ///< index in captured->nodes
 };
 
 struct CUgraph_st {

@@ -68,8 +68,8 @@ void outside(std::unique_lock<std::mutex> &lock,
   lock.lock();
 }
 
-/// Returns the device's work for grouped operations of a communicator: it
-/// arrives at them, then waits until the other ranks arrive.
+/// Returns the device's work for grouped operations of a communicator. The work
+/// notes the rank's arrival, then waits until the other ranks have arrived.
 Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
   const std::lock_guard lock(mutex);
   auto all = std::make_shared<std::vector<Numbered>>();
@@ -94,7 +94,8 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
     for (const Numbered &one : *all)
       if (!comm->clique->isReady(comm->rank, one))
         return false;
-    // Grouped calls have no order; the reverse exposes code that needs one.
+    // Grouped calls have no order. The reverse order exposes code that depends
+    // on the order.
     for (auto one = all->rbegin(); one != all->rend(); ++one)
       comm->clique->complete(comm->rank, *one);
     ++comm->completed;
@@ -183,7 +184,7 @@ ncclResult_t stateOf(ncclComm &comm) {
   const Clique &clique = *comm.clique;
   if (clique.joined < clique.size() || stalled.contains(comm.device))
     return ncclInProgress;
-  // Every rank sees ncclInvalidUsage if two share a device.
+  // If two ranks share a device, every rank gets ncclInvalidUsage.
   for (int rank = 0; rank < clique.size(); ++rank)
     for (int other = 0; other < rank; ++other)
       if (clique.devices[rank] == clique.devices[other])
@@ -202,8 +203,9 @@ ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
   for (const auto &[one, its] : all.operations)
     for (const auto &[other, of] : all.operations)
       if (one.comm == other.comm && one.capture != other.capture)
-        return ncclInvalidUsage; // Calls must share a capture.
-  // Launch by communicator and stream, in the order of their first calls.
+        return ncclInvalidUsage; // All calls must be in one capture, or none.
+  // Calls of one communicator and stream are one launch. The launches are in
+  // the order of their first calls.
   while (!all.operations.empty()) {
     const LaunchTarget where = all.operations.front().first;
     std::vector<Operation> those;
@@ -409,7 +411,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError) {
   *asyncError = stateOf(*its);
   if (*asyncError != ncclSuccess || its->waiting.empty())
     return ncclSuccess;
-  // Meanwhile, other threads see ncclInProgress.
+  // While this thread queues the calls, other threads get ncclInProgress.
   if (std::exchange(its->queueing, true)) {
     *asyncError = ncclInProgress;
     return ncclSuccess;

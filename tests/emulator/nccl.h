@@ -3,16 +3,16 @@
 // nccl.cpp implements NCCL for ranks that are threads of one process, each with
 // its own device (cudaSetDevice, setDevices in streams.h). Operations run in
 // stream order and, within a communicator, in call order, once all partners
-// have arrived on their devices. A send ends with its receive. Mismatched calls
-// wait forever, as in NCCL. Results have the bits of the host transports
+// have arrived on their devices. A send ends when its receive ends. Mismatched
+// calls wait forever, as in NCCL. Results have the bits of the host transports
 // (runtime/communicator/reduce.h).
 //
-// A non-blocking communicator returns ncclInProgress during initialisation and
-// at its first call until all of its ranks have made one. Its calls are queued
-// once ncclCommGetAsyncError no longer returns that. Captured calls are made
-// when their graph is launched, in capture order. Grouped calls have no order,
-// and are captured together or not at all. Destroying or aborting a
-// communicator waits until its graphs are destroyed.
+// A non-blocking communicator returns ncclInProgress during initialisation, and
+// after its first call until every rank has made a first call. Its calls are
+// queued when ncclCommGetAsyncError no longer returns ncclInProgress. Captured
+// calls run when their graph is launched, in the order of capture. Grouped
+// calls have no order; all of them are captured, or none. Destroying or
+// aborting a communicator waits until the graphs that use it are destroyed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,11 +57,12 @@ int ncclCommunicators();
 /// Returns the number of allocations of ncclMemAlloc that were not freed.
 int ncclAllocations();
 
-/// Numbers of ended communicators whose collectives used only registered
-/// memory, some, or none.
+/// Numbers of ended communicators, by the memory that their collectives used:
+/// only registered memory (`registered`), both kinds (`mixed`), or only other
+/// memory (`plain`).
 struct NcclUse {
   int registered = 0, mixed = 0, plain = 0;
-  int messages = 0; ///< sends and receives of registered memory
+  int messages = 0; ///< number of sends and receives of registered memory
   bool operator==(const NcclUse &) const = default;
 };
 inline void PrintTo(const NcclUse &use, std::ostream *out) {

@@ -32,7 +32,7 @@ struct Operation {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< or the root
+  int peer = 0; ///< of a send or receive, or root of a reduce or broadcast
 
   bool isTransfer() const {
     return kind == Kind::send || kind == Kind::receive;
@@ -69,19 +69,19 @@ public:
 
   int size() const { return static_cast<int>(devices.size()); }
 
-  /// Notes that the rank's device has reached the operation.
+  /// Notes that the device of `rank` has reached the operation.
   void arrive(int rank, const Numbered &one);
-  /// Returns whether all ranks have reached it with matching calls, before any
-  /// aborted.
+  /// Returns whether the operation can run or has run: all ranks that
+  /// participate have reached it with matching calls, and no rank had aborted.
   bool isReady(int rank, const Numbered &one);
-  /// Executes the operation for all ranks, unless that was done.
+  /// Executes the operation for all ranks, unless it has been executed.
   void complete(int rank, const Numbered &one);
 
   std::vector<int> devices; ///< by rank; -1: not initialised
   int joined = 0;
-  std::vector<int> launched; ///< how many launches, by rank
+  std::vector<int> launched; ///< number of launches so far, by rank
   int finalised = 0;
-  bool aborted = false; ///< by any rank
+  bool aborted = false; ///< whether any rank has aborted the communicator
 
 private:
   /// The calls of a collective, by rank.

@@ -27,7 +27,7 @@ class NcclRegistry {
 public:
   ncclResult_t allocate(void **data, std::size_t bytes);
   ncclResult_t free(void *data);
-  /// Registers memory. \param comm  open (isNcclOpen())
+  /// Registers memory. The communicator must be open (isNcclOpen()).
   ncclResult_t enter(ncclComm_t comm, const void *data, std::size_t bytes,
                      void **handle);
   ncclResult_t leave(ncclComm_t comm, void *handle);
@@ -41,8 +41,9 @@ public:
   void end(ncclComm_t comm, bool aborted);
   void misuse(const std::string &what);
 
-  std::mutex mutex;                          ///< guards the members below
-  std::set<int> unallocating, unregistering; ///< devices where these fail
+  std::mutex mutex; ///< guards the members below
+  /// Devices on which allocation or registration fails.
+  std::set<int> unallocating, unregistering;
   std::vector<std::string> misuses;
   NcclUse use;
   struct Piece {
@@ -54,7 +55,7 @@ public:
 private:
   struct Member {
     std::map<const std::byte *, std::size_t> ranges; ///< bytes, by address
-    /// Collectives on registered and on other memory.
+    /// Numbers of collectives on registered (known) and on other memory.
     int known = 0, unknown = 0;
   };
   std::map<ncclComm_t, Member> members;

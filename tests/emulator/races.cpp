@@ -10,7 +10,8 @@ namespace mtplan::emulator {
 
 namespace {
 
-constexpr std::uintptr_t kUnit = 2; // bytes; the smallest type of kernels
+// The bytes of the smallest type that kernels access.
+constexpr std::uintptr_t kUnit = 2;
 
 std::string namesOf(const char *what, int one, int other, bool writes) {
   return std::string(what) + " " + std::to_string(one) + " and " +

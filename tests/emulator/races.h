@@ -1,10 +1,10 @@
 //===- races.h - Data races of kernels --------------------------*- C++ -*-===//
 //
 // Checks the memory accesses of kernels, which the compiler instruments as for
-// ThreadSanitizer. Two threads of a block that access the same memory, at least
-// one of them writing, need a barrier between them; two blocks of a launch must
-// not do so at all. Also, shared memory is written before it is read, other
-// memory is the device's or pinned, and addresses are aligned.
+// ThreadSanitizer. If two threads of a block access the same memory and one of
+// them writes, a barrier must be between the accesses. Two blocks of a launch
+// must not make such accesses. Shared memory must be written before it is read,
+// other memory must be device or pinned memory, and addresses must be aligned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,16 +31,17 @@ struct Region {
   }
 };
 
-/// While an object exists, faulty accesses end the kernels of this process.
+/// While an object exists, accesses in this process are checked, and a faulty
+/// access ends its kernel with an error.
 struct WatchedAccesses {
   WatchedAccesses();
   ~WatchedAccesses();
   WatchedAccesses(const WatchedAccesses &) = delete;
   WatchedAccesses &operator=(const WatchedAccesses &) = delete;
 };
-/// Notes an access by the running thread of a block, if there is one.
+/// Notes an access by the emulated thread that runs; does nothing if none runs.
 void touched(const void *data, std::size_t bytes, bool writes);
-/// Notes an access to a misaligned address.
+/// Notes an access to a misaligned address by the emulated thread that runs.
 void misplaced(const void *data);
 /// Returns the number of checked accesses so far.
 std::uint64_t accessesWatched();
@@ -48,36 +49,40 @@ std::uint64_t accessesWatched();
 /// The accesses of one launch, whose blocks run one after another.
 class Accesses {
 public:
-  /// \param theArguments  of the kernel; empty: all host memory is allowed
+  /// \param theArguments  memory of the kernel's arguments; empty: threads may
+  ///                      access all host memory
   explicit Accesses(Region theArguments) : arguments(theArguments) {}
 
-  /// Begins a block. \param memory  its dynamic shared memory
+  /// Begins a block whose dynamic shared memory is `bytes` bytes at `memory`.
   void beginBlock(const void *memory, std::size_t bytes);
   /// Notes that all threads of the block passed a barrier.
   void meet() { ++meeting; }
-  /// Notes an access by a thread. Returns an error, or "".
+  /// Notes an access by the block's thread number `thread`. Returns an error,
+  /// or "".
   std::string note(const void *data, std::size_t bytes, bool writes,
                    int thread);
 
 private:
-  /// The last accesses since a barrier.
+  /// The threads, or the blocks, that accessed a unit of memory since moment
+  /// `when`.
   struct Touched {
     std::uint64_t when = 0;
     int writer = -1;
     std::array<int, 2> readers{-1, -1};
 
-    /// Adds an access. Returns a thread or block that it races with, or -1.
+    /// Adds an access by thread or block `who`, and forgets accesses before
+    /// moment `now`. Returns a thread or block that `who` races with, or -1.
     int add(std::uint64_t now, int who, bool writes);
   };
   struct Place {
     Touched byThreads, byBlocks;
-    std::uint64_t writtenIn = 0; ///< number of the block, from 1
+    std::uint64_t writtenIn = 0; ///< last block that wrote it, from 1
   };
 
   bool isShared(std::uintptr_t address) const;
   bool isReached(std::uintptr_t address);
 
-  std::unordered_map<std::uintptr_t, Place> places; ///< units of two bytes
+  std::unordered_map<std::uintptr_t, Place> places; ///< by address / 2
   std::uint64_t block = 0, meeting = 0;
   const Region arguments;
   Region shared; ///< dynamic shared memory of the block

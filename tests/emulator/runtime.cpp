@@ -68,7 +68,7 @@ DevicePages &devicePages() {
   return all;
 }
 
-std::vector<std::string> deviceNames; ///< nameDevices()
+std::vector<std::string> deviceNames; ///< set by nameDevices()
 
 cudaError_t whyNoMemory(const char *call) {
   if (const cudaError_t why = checkDeviceChosen(); why != cudaSuccess)
@@ -78,13 +78,13 @@ cudaError_t whyNoMemory(const char *call) {
   return isForbidden() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
-// Fills new memory, whose contents are undefined.
+// The byte that fills new memory, whose contents CUDA leaves undefined.
 constexpr int kUnknown = 0xA5;
 
 cudaError_t allocate(void **data, std::size_t size) {
   if (const cudaError_t why = whyNoMemory("cudaMallocHost"); why != cudaSuccess)
     return why;
-  // The alignment of device memory.
+  // Pinned memory has the alignment of device memory.
   constexpr std::size_t kUnit = 256;
   const std::size_t length = (size + kUnit - 1) / kUnit * kUnit;
   *data = std::aligned_alloc(kUnit, length);
@@ -134,7 +134,7 @@ std::atomic<std::size_t> &bytesTaken(int device) {
 
 extern "C" {
 
-// Every call returns its own error.
+// Every call returns its own error, so no error of an earlier call is stored.
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t error) {
   switch (error) {

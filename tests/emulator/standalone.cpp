@@ -27,7 +27,7 @@ struct Part {
   int rank, color, key;
 };
 
-/// A split that waits for all ranks.
+/// A collective ncclCommSplit, which waits until all ranks have called it.
 struct Split {
   std::vector<Part> parts;
   std::map<int, ncclUniqueId> ids; ///< by color
@@ -36,7 +36,7 @@ struct Split {
 std::mutex mutex;
 std::condition_variable changed;
 std::map<int, Split> splits;      ///< by number
-std::map<ncclComm_t, int> called; ///< splits so far, by communicator
+std::map<ncclComm_t, int> called; ///< number of splits so far, by communicator
 
 [[maybe_unused]] const bool kSet = [] {
   if (const char *devices = std::getenv("MTPLAN_DEVICES"))

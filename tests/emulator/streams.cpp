@@ -17,7 +17,8 @@ Machine &machine() {
 
 bool isForbidden() { return captures > 0 || machine().globalCaptures > 0; }
 
-// Runs one piece of work; returns false if it has to wait.
+// Runs the first work in the stream's queue. Returns false if the queue is
+// empty or the work has to wait for another device.
 bool Machine::advance(cudaStream_t stream) {
   if (stream->work.empty())
     return false;
@@ -43,7 +44,8 @@ bool Machine::advanceAny(cudaStream_t asked) {
   return false;
 }
 
-// Does what put() does, for callers that hold the machine's mutex.
+// Queues work or adds it to the stream's capture, like put(). The caller must
+// hold the machine's mutex.
 static cudaError_t putLocked(cudaStream_t stream, const Make &make,
                              bool mayWait = false) {
   Machine &all = machine();
@@ -134,7 +136,8 @@ cudaError_t ended(cudaEvent_t event) {
   return cudaSuccess;
 }
 
-/// Returns work that marks an event as done. It runs under the mutex.
+/// Returns work that marks an event as done. The machine's mutex is locked
+/// while the work runs.
 Polled marking(const std::shared_ptr<EventState> &its) {
   return [its] {
     its->done = true;
@@ -143,7 +146,7 @@ Polled marking(const std::shared_ptr<EventState> &its) {
   };
 }
 
-/// Records an event, for callers that hold the machine's mutex.
+/// Records an event. The caller must hold the machine's mutex.
 cudaError_t recordLocked(cudaEvent_t event, cudaStream_t stream) {
   if (stream->captured) {
     const cudaError_t status =

@@ -1,12 +1,12 @@
 //===- streams.h - CUDA streams and events on the host ----------*- C++ -*-===//
 //
 // Queued work is deferred until a thread waits for its end, and then runs on
-// that thread, in a chosen order that streams and events allow. This exposes
-// missing dependencies between streams.
+// that thread. Tests choose one of the orders that streams and events allow.
+// This exposes missing dependencies between streams.
 //
-// Graphs are captured and launched by the same rules. A capture fails if it
-// synchronises with a captured stream, waits for an event from outside, or
-// leaves a stream unjoined.
+// Graphs are captured and launched by the same rules. A capture fails if a
+// thread synchronises with a captured stream, if a captured stream waits for an
+// event from outside the capture, or if a stream is not joined at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,18 +21,18 @@
 
 namespace mtplan::emulator {
 
-/// The order of streams when work of several can run.
+/// Selects the stream that runs when several streams have work that can run.
 enum class StreamOrder {
   first, ///< the oldest stream, as far as it can run
   last,  ///< the newest stream, as far as it can run
-  asked, ///< the awaited stream, and others only as it needs them
+  asked, ///< the stream that a thread waits for, and others if it needs them
 };
 /// Sets the order in this process.
 void setStreamOrder(StreamOrder order);
 
-/// Sets the number of threads that queue work, initially 1. When one waits, no
-/// work begins until all wait or 20 ms have passed, so that the order applies
-/// to the streams of all threads.
+/// Sets the number of threads that queue work, initially 1. When one of them
+/// waits, no work begins until all wait or 20 ms have passed, so that the order
+/// applies to the streams of all threads.
 void setThreads(int count);
 
 /// Sets the number of devices, initially 1. Streams and events belong to the
@@ -60,13 +60,13 @@ int graphLaunches();
 /// initially true.
 void setTimesInGraphs(bool areAccepted);
 
-/// Puts work on a stream.
+/// Queues `work` on a stream.
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
 
 /// Work that may have to wait for other devices. It is called until it returns
 /// true.
 using Polled = std::function<bool()>;
-/// Queues such work.
+/// Queues work that may have to wait for other devices.
 /// \param make  returns new work for every execution; a graph may be launched
 ///              several times
 cudaError_t enqueuePolled(cudaStream_t stream,

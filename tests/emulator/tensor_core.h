@@ -39,7 +39,7 @@ void multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
   const unsigned g = emulator::laneHere() / 4, t = emulator::laneHere() % 4;
   if (g + t == 0)
     ++emulator::coreProducts();
-  // Four lanes hold a row of the left operand, four a column of the right.
+  // Four lanes hold each row of the left operand and each column of the right.
   double products[4] = {};
   for (unsigned k = 0; k < 4; ++k) {
     const Factors *const rows = of(g * 4 + k);

@@ -1,9 +1,9 @@
 //===- apart_test.cpp - A device with memory of its own -------------------===//
 //
 // Runs the reference kernels as a device whose memory only it can access, and
-// which cannot access the host's: a kernel on the wrong side ends by a signal.
-// The test has one rank, because thread ranks communicate through shared
-// memory.
+// which cannot access the host's: a kernel that runs on the wrong side ends the
+// process by a signal. The test has one rank, because thread ranks communicate
+// through shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,8 +55,8 @@ public:
 
 class DevicesSide : public Memory {
 public:
-  /// While a turn exists, the device's pages are accessible, and the host's
-  /// only if `copies`.
+  /// While a turn exists, the device's pages are accessible. The host's pages
+  /// are accessible at that time only if `copies`.
   class Turn {
   public:
     Turn(DevicesSide &theSide, bool copies) : side(theSide) {

@@ -148,7 +148,8 @@ TEST(BatchedProducts, OnlyProductsOfOneShapeAreBatched) {
                                    std::pair("h.*.attn.v.dw", 2)));
 }
 
-// In the workspace of each stage, gradients are in the order of their products.
+// In the workspace of every stage, the gradients lie in the order of their
+// products, as a batch needs.
 TEST(BatchedProducts, EveryStageAndRankHasBatches) {
   expectSameBits(
       examplePlan("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));

@@ -86,8 +86,8 @@ void expectNoBatchOfAll(Plan plan, const std::string &why) {
   EXPECT_THAT(batchFaultsOf(plan), ElementsAre(HasSubstr(why)));
 }
 
-// The embedding tables come first, then sixteen parameters in each of two
-// layers, then the last norm.
+// Two embedding tables are updated first, then sixteen parameters in each of
+// two layers, then the weight and bias of the last norm.
 TEST(BatchedUpdates, AllLayersFormOneBatch) {
   Plan plan = planOf({"--gpus", "1"});
   ASSERT_EQ(plan.stages.front().apply[1].count, 2);
@@ -105,7 +105,7 @@ TEST(BatchedUpdates, EveryRankHasBatches) {
 }
 
 // A layer's shards are ready before its first update, and its all-gathers
-// follow its last.
+// follow its last update.
 TEST(BatchedUpdates, ZeroOneShardsAreBatched) {
   const Plan plan = planOf({"--gpus", "2", "--dp", "2", "--zero", "1"});
   expectSameBits(plan);

@@ -1,7 +1,7 @@
 //===- batching_backend.h - Backends that reverse batches -------*- C++ -*-===//
 //
-// Plans run on backends that compute the kernels of a batch in reverse order:
-// no result may depend on their order.
+// Plans run on backends that compute the kernels of a batch in reverse order,
+// because no result may depend on the order within a batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,7 +84,7 @@ inline BatchLog &batchLog() {
   return log;
 }
 
-/// Returns the callback that each batch calls when it runs.
+/// Returns the callback that each batch calls before it runs; empty: none.
 inline std::function<void()> &onRun() {
   static std::function<void()> call;
   return call;
@@ -127,9 +127,9 @@ inline runtime::Plan examplePlan(const std::string &model,
   return runtime::readPlanFile(folder / "run/plan.json");
 }
 
-/// Runs two steps of the plan without batches and with those of
-/// `makeBatching`, and compares all results. The log then has the batches of
-/// this run.
+/// Runs two steps of the plan on a CPU backend without batches and on backends
+/// from `makeBatching`, and expects equal results. Afterwards, batchLog() has
+/// the batches of the second run.
 inline void expectSameBits(const runtime::Plan &plan,
                            const MakeBackend &makeBatching) {
   constexpr int kSteps = 2;

@@ -29,7 +29,7 @@ constexpr const char *kModel = R"({
 })";
 
 // Returns a folder in memory if possible, because tests call fsync thousands of
-// times. The death of a process loses nothing that the system has received.
+// times. The folder keeps all that a process wrote before its death.
 std::string quickFolder() {
   return fs::is_directory("/dev/shm") ? "/dev/shm"
                                       : fs::temp_directory_path().string();
@@ -173,8 +173,8 @@ std::vector<std::string> FaultRuns::processes(int ranks,
     return all;
   if (!grace.empty())
     *(std::ranges::find(all, "odls_base_sigkill_timeout") + 1) = grace;
-  // Open MPI leaves files behind when its launcher is killed, so it gets a
-  // folder of its own. The other options restrict it to one machine.
+  // Open MPI leaves files behind when its launcher is killed, so the files go
+  // to a folder of their own. The other options restrict it to one machine.
   const std::string files = place("mpi");
   fs::create_directory(files);
   all.insert(all.begin(), {"env", "OMPI_MCA_orte_tmpdir_base=" + files,

@@ -18,17 +18,18 @@
 
 namespace mtplan {
 
-/// The faults that the shim injects into calls on files under a folder.
+/// The calls that the shim counts, and the fault that it injects.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
   std::string action;   ///< an action of fault_shim.cpp; "": counts only
   long at = 0;          ///< number of the call, from 1; 0: each
   std::string log = {}; ///< file with a line per call; "": none
   /// The first counted call is the first whose "call path" ends with this text;
-  /// "": the first of all.
+  /// "": the first call on a file under `under`.
   std::string since = {};
-  int rank = -1;      ///< the MPI rank whose calls are disturbed; -1: all
-  bool reads = false; ///< counts calls that read, not calls that change
+  int rank = -1; ///< the MPI rank whose calls are disturbed; -1: all
+  /// Counts calls that read files instead of calls that change files.
+  bool reads = false;
 };
 
 /// Returns why faults cannot be injected here; "" if they can.
@@ -53,10 +54,10 @@ std::string stepFolder(int step);
 /// The exit code of a process that SIGKILL ends.
 inline constexpr int kKilled = 128 + SIGKILL;
 
-/// A model whose step takes a millisecond and whose save makes a hundred calls,
-/// compiled for one rank ("one"), two ("two", tp 2) and four ("four", dp 2 and
-/// tp 2); and one ("tall", tp 2) whose save also reads, because two ranks write
-/// parts of its tensors.
+/// Plans of a model whose step takes about a millisecond and whose save makes
+/// about a hundred calls: "one" for one rank, "two" with tp 2, "four" with dp 2
+/// and tp 2. The plan "tall" (tp 2) is of another model. Its save also reads
+/// files, because two ranks write parts of one tensor.
 class FaultRuns : public testing::Test {
 protected:
   static void SetUpTestSuite();
@@ -64,7 +65,8 @@ protected:
   void TearDown() override;
 
   /// Returns the arguments of a run of 8 steps of the small model with a
-  /// checkpoint every 2 steps and, unless `more` has others, the usual data.
+  /// checkpoint every 2 steps and, unless `more` names other data, the data
+  /// kText.
   static std::vector<std::string> arguments(const std::string &plan,
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {});
@@ -74,7 +76,7 @@ protected:
   /// Returns the command of the same run as MPI processes, which leave no files
   /// when they die; empty if MPI is missing.
   /// \param grace  seconds from the death of one process until the others get
-  /// SIGTERM, and from then to SIGKILL; "": those of underMpi
+  /// SIGTERM, and from then to SIGKILL; "": as underMpi() sets them
   static std::vector<std::string> processes(int ranks, const std::string &plan,
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {},
@@ -89,7 +91,8 @@ protected:
   /// Sends the signal `by` to an endless run after five steps, and expects a
   /// checkpoint.
   ///
-  /// \param tells  RunProcess::signal or signalGroup
+  /// \param tells  the function that sends it: RunProcess::signal or
+  ///               signalGroup
   static void expectSavedWhenToldToEnd(RunProcess &run, int by = SIGTERM,
                                        void (RunProcess::*tells)(int)
                                            const = &RunProcess::signal);
@@ -98,11 +101,12 @@ protected:
   static std::string undisturbed(const std::string &plan);
 
   /// Returns the calls of a run without faults in order, each as "call path".
-  /// The calls of a save begin with the first on a path with its step and end
-  /// before the first with the next.
+  /// The calls of a save begin with the first call on a path that names the
+  /// step, and end before the first call on a path that names the next saved
+  /// step.
   static std::vector<std::string> callsOf(const std::string &plan,
                                           const std::string &checkpoints);
-  /// Returns the index of the first call that names `what`; their number if
+  /// Returns the index of the first call that names `what`; calls.size() if
   /// there is none.
   static std::size_t firstOf(const std::vector<std::string> &calls,
                              const std::string &what);

@@ -1,8 +1,9 @@
 //===- fault_shim.cpp - Makes a process's file calls fail -----------------===//
 //
 // Loaded before all other libraries (LD_PRELOAD), this library counts the calls
-// that change, open for writing or list files under one folder, and disturbs
-// one call, or each call:
+// that change files under one folder, open them for writing or list them. It
+// disturbs one of these calls, or each of them. Environment variables control
+// it:
 //
 //   MTPLAN_FAULT_UNDER  the folder
 //   MTPLAN_FAULT_READS  not "": counts the calls that open for reading, map or

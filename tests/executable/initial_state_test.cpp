@@ -22,8 +22,8 @@ namespace {
 
 using namespace runtime;
 
-/// Counts over all ranks: tensors, tensors that differ, their elements, and the
-/// elements drawn.
+/// Counts over all ranks: weights and master weights, tensors that differ from
+/// the drawn values, elements of both kinds, and drawn elements.
 struct Seen {
   int values = 0, masters = 0, copies = 0, wrong = 0;
   std::int64_t ofValues = 0, ofMasters = 0, drawn = 0;

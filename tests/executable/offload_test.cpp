@@ -1,8 +1,8 @@
 //===- offload_test.cpp - Optimizer state in the host's memory ------------===//
 //
-// On CPU ranks, device memory and host memory are the same and so is the
-// update's kernel, so a run with an offloaded optimizer gives the same bits as
-// a run without.
+// On CPU ranks, device and host use the same memory and the same update kernel.
+// A run with an offloaded optimizer therefore gives the same bits as a run
+// without.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +68,8 @@ protected:
   std::vector<std::string> numbers(const std::string &name) {
     return numbersOf(folder / (name + ".jsonl"));
   }
-  // Returns the files of the final states that differ, except manifests, which
-  // name their plans.
+  // Returns the names of the files that differ between two final checkpoints,
+  // except manifests, which name the plan.
   std::vector<std::string> unlike(const std::string &one,
                                   const std::string &other) {
     std::vector<std::string> files =

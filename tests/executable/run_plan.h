@@ -22,7 +22,7 @@ inline void PrintTo(const CollectiveCount &count, std::ostream *out) {
 } // namespace runtime
 
 /// The state of all ranks after the last step, combined by name. Ranks that
-/// hold the same element must agree on it to `tolerance`.
+/// hold the same element must agree on its value to a tolerance.
 struct Gathered {
   struct Whole {
     std::vector<double> elements;
@@ -47,7 +47,7 @@ runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        bool overlapsReductions = false);
 
 /// Sets the element type of every floating-point tensor of `module`, which may
-/// be at any stage, to `type`.
+/// be at any stage of compilation, to `type`.
 void setElementType(mlir::ModuleOp module, mlir::FloatType type);
 
 /// Compiles the model for one rank.
@@ -71,9 +71,9 @@ Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
 
 /// Returns the largest difference of any gradient, parameter, moment or report,
 /// relative to the largest element of its tensor, and its name in `name`.
-/// \param least  lower limit of a tensor's largest element, as a share of the
-/// largest of all gradients (parameters, ...): a bias of keys is zero except
-/// for the rounding of a sum
+/// \param least  lower limit of the divisor, relative to the largest element of
+/// all tensors of the kind (gradients, parameters, moments or reports). A key
+/// bias's gradient, for example, is zero except for rounding.
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
                        std::string &name, double least = 1e-3);
 double worstDifference(const Gathered &ran, const Gathered &expected,

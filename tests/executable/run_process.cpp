@@ -59,8 +59,8 @@ long statOf(const std::string &process, int field) {
   return std::strtol(word.c_str(), nullptr, 10);
 }
 
-// Counts writes that end within a line, where output of another process could
-// be inserted.
+// Counts writes that end in the middle of a line. The output of another process
+// could be inserted there.
 class WholeLines : public std::stringbuf {
 public:
   int halves = 0;
@@ -107,7 +107,7 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
     words.push_back(const_cast<char *>(word.c_str()));
   words.push_back(nullptr);
   session = fork();
-  if (session < 0) // signals to -1 go to every process
+  if (session < 0) // kill(-1) would signal every process
     throw std::system_error(errno, std::generic_category(), "fork");
   if (session != 0)
     return;
@@ -221,8 +221,8 @@ std::vector<std::string> underMpi(int ranks,
 
 namespace {
 
-// Returns a command that starts `ranks` processes. $0 is the number of ranks,
-// and $r is the rank in `variables`.
+// Returns a command that starts `ranks` processes. In the shell script, $0 is
+// the number of ranks. In `variables`, $r is the rank.
 std::vector<std::string> byShell(int ranks, const std::string &variables,
                                  const std::vector<std::string> &arguments) {
   const std::string script = "pids=; trap 'kill -TERM $pids' TERM; r=0\n"

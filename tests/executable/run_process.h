@@ -17,7 +17,7 @@ namespace mtplan {
 inline const std::string kText =
     std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
 
-/// A run of mtrun within the process of the test.
+/// The result of runHere(), which runs mtrun within the process of the test.
 struct Ran {
   int code = -1;
   std::string out, err;
@@ -46,12 +46,13 @@ public:
   /// Returns whether `text` is written before the command ends and within two
   /// minutes.
   bool writes(const std::string &text);
-  /// Returns the process of this rank under a launcher; -1 if there is none.
+  /// Returns the process that a launcher started for `rank`; -1 if there is
+  /// none.
   pid_t processOf(int rank) const;
   /// Sends a signal to the started process itself.
   void signal(int number) const;
-  /// Sends a signal to all processes of its group, and to the process once
-  /// more, as `timeout` does.
+  /// Sends a signal to all processes of the started process's group, and to
+  /// that process once more, as `timeout` does.
   void signalGroup(int number) const;
   /// Waits for the command to end, and kills it after three minutes.
   Ended end();
@@ -75,10 +76,10 @@ private:
 std::vector<std::string> underMpi(int ranks,
                                   const std::vector<std::string> &arguments);
 
-/// Returns `mtrun <arguments>` as `ranks` processes with the variables that
-/// torchrun sets on one host, or srun without MPI. A shell starts them,
-/// forwards SIGTERM, and exits with 1 if a process fails. No other test uses
-/// their ports.
+/// Returns a command that runs `mtrun <arguments>` as `ranks` processes, with
+/// the variables that torchrun or srun (without MPI) sets on one host. A shell
+/// starts the processes, forwards SIGTERM, and exits with 1 if a process fails.
+/// No other test uses the ports of the processes.
 std::vector<std::string>
 underTorchrun(int ranks, const std::vector<std::string> &arguments);
 std::vector<std::string> underSrun(int ranks,

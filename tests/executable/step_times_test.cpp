@@ -1,6 +1,7 @@
 //===- step_times_test.cpp - Times of the parts of a step -----------------===//
 //
-// Uses a queue whose streams have simulated times.
+// Uses a queue with simulated time. A part is an instruction or another piece
+// of a step; a mark is a reading of the stream's clock.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +19,8 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr double kMark = 0.25; ///< seconds
-constexpr int kTurn = 1;       ///< number of an event
+constexpr double kMark = 0.25; ///< seconds that a mark takes
+constexpr int kTurn = 1;       ///< number of the event between two streams
 
 /// Two concurrent streams, each with a time of its own.
 class TwoStreams final : public Queue {
@@ -71,7 +72,7 @@ private:
 
 class StepTimesTest : public testing::Test {
 protected:
-  /// Runs a part on stream `stream`, after a part on stream `from`.
+  /// Runs a part of `seconds` s on `stream`, after a part on stream `from`.
   void run(int from, int stream, double seconds, double &spent) {
     InstructionRun what;
     what.instruction = ++number;
@@ -88,7 +89,7 @@ protected:
   int number = 0;
 };
 
-// The time of a mark itself is not counted.
+// The time that a mark takes is not counted as time of a part.
 TEST_F(StepTimesTest, TimeOfMarksIsNotCounted) {
   double one = 1.0, other = 0.0;
   times.begin(true, nullptr);

@@ -1,8 +1,9 @@
 //===- stream_run_test.cpp - Any order that the waits of streams allow ----===//
 //
-// Compiles random plans over all axes (drawn_plan.h). Their waits are minimal,
-// and every program gives the same bits in a random order that they allow. All
-// ranks of a stage run one program and therefore take the same order.
+// Compiles random plans over all axes (drawn_plan.h). The waits of a plan are
+// minimal, and every program gives the same bits in a random order that the
+// waits allow. All ranks of a stage run one program and therefore take the same
+// order.
 //
 //===----------------------------------------------------------------------===//
 

@@ -78,7 +78,7 @@ inline void hasSoundGraph(mlir::ModuleOp module) {
            lines + textOf(module));
 }
 
-/// Checks all of the above for an accepted model.
+/// Makes all checks above for an accepted model.
 inline void keepsPromises(ir::LoadedModel &model) {
   if (model.name.empty() || model.parameters < 0)
     broken("a model has a name and a number of parameters", model.name);
@@ -102,8 +102,8 @@ inline std::vector<std::string> readsOrRefuses(mlir::MLIRContext &context,
   return errors;
 }
 
-/// Does so for a fuzzer's input that is not textual IR, which fuzz_textual_ir
-/// tests.
+/// Calls readsOrRefuses() for a fuzzer's input. Textual IR is skipped, because
+/// fuzz_textual_ir tests it.
 inline int readsOrRefusesJson(const std::uint8_t *data, std::size_t size,
                               llvm::StringRef fileName) {
   const llvm::StringRef text(reinterpret_cast<const char *>(data), size);

@@ -18,7 +18,7 @@ mtp.segment @gelu_tanh () {
   mtp.yield
 }
 
-// x times its sigmoid.
+// SiLU is x times the sigmoid of x.
 // CHECK-LABEL: @silu
 mtp.segment @silu () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -2,7 +2,7 @@
 
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
 
-// The sum over the innermost mesh axis.
+// The collective sums over the innermost mesh axis.
 // CHECK-LABEL: @sum
 mtp.segment @sum () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
@@ -11,7 +11,7 @@ mtp.segment @sum () {
   mtp.yield
 }
 
-// The maximum.
+// The collective takes the maximum over the ranks.
 // CHECK-LABEL: @maximum
 mtp.segment @maximum () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gradients of queries, keys and values.
+// The results are the gradients of queries, keys and values.
 // CHECK-LABEL: @three_results
 mtp.segment @three_results () {
   %q = mtp.parameter "q" : tensor<2x4x16xf32>

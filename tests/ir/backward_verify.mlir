@@ -114,7 +114,7 @@ mtp.segment @second (%x: tensor<4xf32>) {
 
 // -----
 
-// The same holds between two layers of a repeated segment.
+// In a repeated segment, the layer before receives the yielded gradients.
 module attributes {mtp.partitioned} {
 mtp.segment @first () {
   %x = mtp.parameter "x" : tensor<4xf32>

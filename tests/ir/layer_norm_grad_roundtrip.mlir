@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gradients of input, gain and shift.
+// The results are the gradients of input, gain and shift.
 // CHECK-LABEL: @three_results
 mtp.segment @three_results () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

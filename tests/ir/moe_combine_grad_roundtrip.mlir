@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gradients of the expert outputs and the gates.
+// The results are the gradients of the expert outputs and the gates.
 // CHECK-LABEL: @two_results
 mtp.segment @two_results () {
   %x = mtp.parameter "x" : tensor<6x2x3x8xf32>

@@ -11,7 +11,7 @@ mtp.segment @shorter_by_the_ranks () {
   mtp.yield
 }
 
-// The maximum.
+// The collective takes the maximum over the ranks.
 // CHECK-LABEL: @maximum
 mtp.segment @maximum () {
   %x = mtp.parameter "x" : tensor<2x4x32xf32>

@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gradients of input and gain.
+// The results are the gradients of input and gain.
 // CHECK-LABEL: @two_results
 mtp.segment @two_results () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

@@ -17,7 +17,7 @@ mtp.segment @early repeat 3 (%x: tensor<2x4x8xf32>) {
   mtp.yield %y : tensor<2x4x8xf32>
 }
 
-// Layers 3 to 5.
+// The repeated segment has layers 3 to 5.
 // CHECK: mtp.segment @late repeat 3 first 3 (%{{.+}}: tensor<2x4x8xf32>) {
 mtp.segment @late repeat 3 first 3 (%x: tensor<2x4x8xf32>) {
   %y = mtp.scale "h.*.late"(%x) by 2.0 : tensor<2x4x8xf32>

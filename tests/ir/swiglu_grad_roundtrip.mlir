@@ -1,6 +1,6 @@
 // RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
 
-// Gradients of gate and up.
+// The results are the gradients of gate and up.
 // CHECK-LABEL: @two_results
 mtp.segment @two_results () {
   %g = mtp.parameter "g" : tensor<2x4x8xf32>

@@ -11,12 +11,12 @@ mtp.update {
   %w = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x4xf32>
   // CHECK-NEXT: mtp.adamw "w", %[[W]] {decay} : tensor<4x4xf32>
   mtp.adamw "w", %w {decay} : tensor<4x4xf32>
-  // A parameter of layers 2 to 5 of the repeated segment.
+  // The parameter has layers 2 to 5 of a repeated segment.
   // CHECK-NEXT: %[[G:.+]] = mtp.accumulated "h.*.g" {copies = array<i64: 2, 4>} : tensor<4xf32>
   %g = mtp.accumulated "h.*.g" {copies = array<i64: 2, 4>} : tensor<4xf32>
   // CHECK-NEXT: mtp.adamw "h.*.g", %[[G]] {copies = array<i64: 2, 4>} : tensor<4xf32>
   mtp.adamw "h.*.g", %g {copies = array<i64: 2, 4>} : tensor<4xf32>
-  // An optimizer state that is sharded more than the weight.
+  // The optimizer state is sharded more than the weight.
   // CHECK-NEXT: %[[V:.+]] = mtp.adamw "v", %[[W]] {layout = #mtp.layout<{{\[\["dp"\], \[\]\]}}>} : tensor<4x4xf32> -> tensor<4x4xf32>
   %v = mtp.adamw "v", %w {layout = #mtp.layout<[["dp"], []]>} : tensor<4x4xf32> -> tensor<4x4xf32>
   // CHECK-NEXT: mtp.store "v", %[[V]] {copies = array<i64: 2, 4>} : tensor<4x4xf32>

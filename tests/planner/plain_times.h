@@ -20,7 +20,8 @@ inline Seconds computeTime(const Op &op, const Strategy &strategy,
   return computeTime(op, alone, strategy, tensors, mesh, machine, software);
 }
 
-/// Returns a lower bound of that time over all strategies on `ranks` ranks.
+/// Returns a lower bound of the operator's time over all strategies on `ranks`
+/// ranks, if it is neither fused nor batched.
 inline Seconds computeLowerBound(const Op &op,
                                  const std::vector<Tensor> &tensors, int ranks,
                                  const Machine &machine,
@@ -31,8 +32,8 @@ inline Seconds computeLowerBound(const Op &op,
   return computeLowerBound(op, alone, tensors, ranks, machine, software);
 }
 
-/// Returns the sum of all streams' times, as if nothing overlapped. The stage
-/// solver minimises this sum.
+/// Returns the times of all streams and, as `step`, their sum, as if nothing
+/// overlapped. The stage solver minimises this sum.
 inline StepTime stepTimeOf(const ModelGraph &model,
                            const std::vector<SegmentPlan> &plans,
                            const Setting &setting) {

@@ -1,7 +1,7 @@
 //===- random_model.h - Small random training steps for tests ---*- C++ -*-===//
 //
-// The graphs are no real gradients: operators of the kinds that layers have are
-// combined at random, so that values have none, one or many readers in either
+// The graphs do not compute real gradients. Operators of the kinds in layers
+// are combined at random, so that values have no, one or many readers in either
 // phase. Numbers are drawn by plain modulo from mt19937_64, whose sequence the
 // standard fixes.
 //
@@ -17,8 +17,8 @@
 
 namespace mtplan::planner {
 
-/// Returns a machine with 1 GB/s of memory and of network and 1 Gflop/s, so
-/// that a byte takes 1 ns.
+/// Returns a machine with 1 GB/s of memory and network bandwidth and 1 Gflop/s,
+/// so that a byte and a flop take 1 ns each.
 inline Machine roundMachine(double latency = 0.0) {
   Machine machine;
   Device &device = machine.device;
@@ -206,8 +206,8 @@ private:
   std::mt19937_64 random;
 };
 
-/// Marks operators as consumers of the products and passes whose results they
-/// read, and lets the machine fuse them.
+/// Marks memory-bound operators as fused consumers of operators whose first
+/// result they read, and lets the machine fuse both.
 inline void fuseConsumers(ModelGraph &graph, Machine &machine) {
   for (SegmentGraph &segment : graph.segments) {
     std::vector<bool> isFused(segment.ops.size(), false);

@@ -54,7 +54,7 @@ inline std::vector<planner::LedgerEntry> ledger(const PlanOutcome &outcome) {
       best.plans(), setting);
 }
 
-/// The number of each (kind, bytes) per micro-batch in `phase`.
+/// Counts the collectives per micro-batch in `phase`, by (kind, bytes).
 using Census = std::map<std::pair<std::string, double>, std::int64_t>;
 inline Census censusOf(const PlanOutcome &outcome, planner::LedgerPhase phase) {
   Census census;

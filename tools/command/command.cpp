@@ -153,7 +153,8 @@ private:
 
   void checkOutputs() {
     runtime::NamedFiles files;
-    // Standard input and presets are no files, even if a file has their name.
+    // Standard input and presets are not files, even if a file has the same
+    // name.
     auto read = [&](const char *by, const std::string &name,
                     const std::vector<std::string> &presets = {}) {
       if (name != "-" && std::ranges::find(presets, name) == presets.end())
@@ -270,8 +271,8 @@ private:
     if (!module || !model)
       return std::nullopt;
     passes::resizeBatch(*model, best.config.microBatch * best.config.dp);
-    // A plan that fails to run at a small size is not proved, but its input is
-    // valid.
+    // If a plan fails to run at the small sizes of the proof, the proof fails.
+    // The user's input is still valid.
     std::vector<std::string> failures;
     CapturedDiagnostics captured(*outcome.problem->context, failures);
     passes::ProofOptions options;
@@ -340,7 +341,8 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
                "hardware, and proves it."};
   app.name("mtplan");
   app.footer(kExamples);
-  // Both flags are added last: groups are printed in the order they are added.
+  // --help and --version are added last, because CLI11 prints groups in the
+  // order in which they are added.
   app.set_help_flag();
   for (const FlagRow &row : flagRows())
     addFlag(app, row, flags);

@@ -1,8 +1,8 @@
 //===- constraints.h - Flags in a file --------------------------*- C++ -*-===//
 //
-// A constraints file is JSON with a key per flag ("micro_batch" is
-// --micro-batch). Numbers are numbers, several values are an array, and pins
-// are an array of texts. docs/plan-files.md lists the keys.
+// A constraints file is a JSON object with one key per flag: "micro_batch" is
+// --micro-batch. Numbers are JSON numbers, several values are an array, and
+// pins are an array of strings. docs/plan-files.md lists the keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,17 +20,19 @@
 
 namespace mtplan::tools {
 
-/// Adds the flags of a file to `flags`. A flag that is in both must have equal
-/// values. Every violation becomes an error with its JSON pointer.
+/// Adds the flags of a file to `flags`. A flag that the file and `flags` both
+/// give must have equal values. Every violation becomes an error with a JSON
+/// pointer.
 void addConstraints(const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
-/// Adds the flags of an object, whose JSON pointer in the file is `pointer`.
+/// Adds the flags of `object`, whose JSON pointer in the file is `pointer`.
 void addConstraints(const base::Json &object, const std::string &pointer,
                     const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
-/// Returns the constraints of a problem; reading them gives the same problem.
+/// Returns the flags of a request as JSON. Reading them builds the same
+/// problem.
 /// \param request  the request that built the problem
 nlohmann::ordered_json constraintsOf(const PlanRequest &request,
                                      const Problem &problem);

@@ -10,8 +10,8 @@
 
 namespace mtplan::tools {
 
-/// Runs the last passes and codegen. Returns nothing, with errors, if a
-/// verification pass rejects the module.
+/// Compiles a candidate to an executable plan, by the last passes and codegen.
+/// Returns nothing, with errors, if tiles are planned or a pass fails.
 std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);

@@ -43,8 +43,8 @@ struct Flags {
   const std::vector<std::string> &list(const std::string &flag) const;
 };
 
-/// Names the kind of a flag's value. A constraints file writes each kind in its
-/// own form.
+/// Names the kind of a flag's value, which determines the value's JSON form in
+/// a constraints file.
 enum class FlagKind : std::uint8_t {
   count,  ///< a whole number
   counts, ///< one or several whole numbers, or "any"
@@ -67,7 +67,7 @@ struct FlagValue {
       read;
 };
 
-/// Returns the value of a flag in files; null leaves the flag out.
+/// Returns a flag's value as files store it. A null value is not stored.
 using FlagWriter = nlohmann::ordered_json (*)(
     const PlanRequest &request, const planner::SearchOptions &options);
 

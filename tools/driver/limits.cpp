@@ -26,7 +26,7 @@ std::optional<Value> only(const planner::Choices<Value> &choices) {
                                   : std::nullopt;
 }
 
-// Returns "1 2 4 7 14 28"; the first 24 divisors if there are more.
+// Returns the divisors, "1 2 4 7 14 28"; only the first 24 if there are more.
 std::string divisorList(std::int64_t number) {
   constexpr int kMost = 24;
   std::string list;
@@ -295,8 +295,8 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
-// More recomputed layers than a stage can have are rejected, because the
-// request expects other layers to be kept.
+// Rejects more recomputed layers than a stage can have, because such a request
+// expects the stage to have further layers that are not recomputed.
 void checkRecomputed(const SearchOptions &options,
                      const planner::ModelGraph &model,
                      std::vector<std::string> &errors) {

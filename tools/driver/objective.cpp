@@ -45,8 +45,9 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
   if (request.maxStepTime && peak) {
     const double flops = planner::withBatch(problem.graph, 1).modelFlops.value *
                          static_cast<double>(problem.options.globalBatch);
-    least = static_cast<int>(
-        std::ceil(flops / (peak->value * request.maxStepTime->value) - 1e-9));
+    const double gpus =
+        std::ceil(flops / (peak->value * request.maxStepTime->value) - 1e-9);
+    least = static_cast<int>(std::min(gpus, kMostGpus + 1.0));
   }
   const auto note = [&](int gpus, const std::string &why) {
     outcome.attempts.push_back({std::to_string(gpus), why});
@@ -286,8 +287,8 @@ Changes everySaving(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Returns larger numbers of GPUs. Their factors include multiples of 3, because
-// numbers of heads often do.
+// Returns larger numbers of GPUs. Some have the factor 3, because numbers of
+// heads often do.
 Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   Changes changes;
   for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
@@ -341,7 +342,7 @@ PlanOutcome planFor(const PlanRequest &request,
   outcome.asked = request;
   outcome.errors = std::move(errors);
   PlanRequest built = request;
-  // The problem can be built for any number of GPUs.
+  // The objective gpus sets the number of GPUs later, for each search.
   if (request.objective == Objective::gpus)
     built.gpus.reset();
   outcome.problem = buildProblem(built, outcome.errors);

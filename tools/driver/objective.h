@@ -18,7 +18,7 @@ namespace mtplan::tools {
 std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 
 /// Searches by the request's objective. `attempts` of the outcome holds each
-/// smaller size that was tried, and why it failed.
+/// smaller number of GPUs or memory size that was tried, and why it failed.
 PlanOutcome planFor(const PlanRequest &request,
                     std::vector<std::string> errors = {});
 

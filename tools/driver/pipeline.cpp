@@ -182,7 +182,8 @@ private:
     if (!loaded)
       return false;
     problem->model = std::move(*loaded);
-    // Operands of fp8 products are stored in bf16.
+    // The model's element type is the precision, but a bf16 model may also have
+    // fp8 products, whose operands are stored in bf16.
     if (Precision held = precisionOf(problem->model.elementType);
         !problem->model.elementType.empty() &&
         !(precision == Precision::fp8 && held == Precision::bf16))

@@ -41,11 +41,12 @@ struct Problem {
   std::vector<std::string> notes;
 };
 
-/// Returns null on bad input; `errors` then has every violation.
+/// Builds the problem of a request. Returns null on bad input; `errors` then
+/// has every violation.
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
-/// Names a size that an objective tried, and why it failed.
+/// Names a number of GPUs or a memory size that was tried, and why it failed.
 struct Attempt {
   std::string what, failure;
 };
@@ -65,7 +66,7 @@ struct PlanOutcome {
 };
 
 /// Builds the problem and, unless there are errors, searches.
-/// \param errors  errors found before
+/// \param errors  errors that were found earlier; the outcome has them, too
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});
 
@@ -73,7 +74,7 @@ PlanOutcome plan(const PlanRequest &request,
 /// time.
 void searchProblem(PlanOutcome &outcome);
 
-/// Adds notes about the best plan to the problem.
+/// Adds notes about the best plan to the problem's notes, for the report.
 void finishOutcome(PlanOutcome &outcome);
 
 /// Returns the problem's module after `stage`; `candidate` may be null for

@@ -43,8 +43,8 @@ std::string strategyText(const planner::Op &op,
                          const planner::Strategy &strategy,
                          const planner::Mesh &mesh);
 
-/// Returns nothing, with an error, if the operator has no such strategy or
-/// `rules` forbid it.
+/// Reads the form of strategyText(). Returns nothing, with an error, if the
+/// operator does not have the strategy or `rules` forbid it.
 std::optional<planner::Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,
@@ -71,7 +71,7 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 /// Returns whether every mesh was rejected because its operators have no legal
 /// combination of strategies.
 bool nothingIsLegal(const PlanOutcome &outcome);
-/// Returns a message for that case, with the pins or the splits.
+/// Returns the message if nothing is legal. The message has the pins or splits.
 std::string nothingLegalText(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

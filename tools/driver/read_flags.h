@@ -45,8 +45,8 @@ std::vector<int> countsOf(const std::string &text, std::int64_t most,
 /// Reads a number above 0 and at most a million.
 std::optional<double> numberOf(const std::string &text, Faults &faults);
 
-/// Returns the position of `word` among `known`. An unknown word is a fault,
-/// which lists the known words from the nearest on.
+/// Returns the index of `word` in `known`. An unknown word is a fault, which
+/// lists the known words, the most similar first.
 std::optional<std::size_t> positionOf(const std::string &word, const char *what,
                                       const std::vector<std::string> &known,
                                       Faults &faults);
@@ -66,7 +66,7 @@ auto namedBy(const std::string &word, const char *what, const Values &values,
   return std::nullopt;
 }
 
-/// The values are any text, a file's name, and true for a flag that is given.
+/// The flag's value is any text, a file's name, or true if the flag is given.
 FlagValue anyText(std::string PlanRequest::*member);
 FlagValue fileName(std::string PlanRequest::*member);
 FlagValue isGiven(bool PlanRequest::*member);
@@ -84,7 +84,7 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 /// The value is a list of whole numbers to choose from, or "any".
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most);
 
-/// The value is a number above 0. For a quantity, `unit` is the value of 1.
+/// The value is a number above 0. A quantity is the number times `unit`.
 FlagValue number(double PlanRequest::*member);
 template <typename Quantity>
 FlagValue number(std::optional<Quantity> PlanRequest::*member,

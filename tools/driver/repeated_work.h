@@ -9,11 +9,11 @@
 
 namespace mtplan::tools {
 
-/// Returns a note if the tensor ranks repeat most products of the best plan; an
-/// empty text if they do not. The note has the reason and the remedies. A
+/// Returns a note if the tensor ranks repeat most matrix products of the best
+/// plan, else an empty text. The note has the reason and the remedies. A
 /// product is repeated only if tp divides no dimension that may be split, or if
-/// a pin requires it; the mesh and the micro-batch can be the cause. The
-/// outcome must have a plan.
+/// a pin requires it; another mesh or micro-batch can help. The outcome must
+/// have a plan.
 std::string repeatedWorkOf(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

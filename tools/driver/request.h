@@ -70,8 +70,8 @@ struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// The search chooses from these values. The defaults leave only dp and tp to
-  /// it.
+  /// The search chooses from these values. By default, it chooses only dp and
+  /// tp.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
@@ -79,7 +79,7 @@ struct PlanRequest {
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
   planner::Choices<planner::Offload> offload{{planner::Offload::none}};
   planner::Choices<int> tiles{{1}};
-  /// Lists the layers of each virtual stage; empty: they are cut evenly.
+  /// Holds the number of layers of each virtual stage; empty: an even cut.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
   /// Names the communication that overlaps compute. Empty: the software file
@@ -93,9 +93,9 @@ struct PlanRequest {
   std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
   bool emitsCuda = false; ///< the CUDA program is written to `output`
-  /// The machine's bandwidth between nodes is multiplied by this.
+  /// This factor multiplies the machine's bandwidth between nodes.
   double networkScale = 1.0;
-  /// These texts replace the machine and software files that are named.
+  /// These texts replace the files named by `hardware` and `software`, if set.
   std::string machineText, softwareText;
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
@@ -110,7 +110,7 @@ struct PlanRequest {
   Objective objective = Objective::stepTime;
   bool sequenceParallel = false; ///< requested: tp must split the sequence
   std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
-  std::optional<planner::Seconds> budget;      ///< longest search
+  std::optional<planner::Seconds> budget;      ///< of the search
 };
 
 /// The limit of micro-batches and global batches, in samples.

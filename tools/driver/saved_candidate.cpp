@@ -28,8 +28,8 @@ namespace {
 
 const char *const kPhases[] = {"forward", "backward"};
 
-// Returns the keys of tensors: their names, with a number after the first of
-// several equal names.
+// Returns the keys of tensors: their names. If an earlier tensor has the same
+// name, "@" and the tensor's index are appended.
 std::vector<std::string> keysOf(const SegmentGraph &segment) {
   std::vector<std::string> keys;
   std::set<std::string> seen;
@@ -45,7 +45,7 @@ struct Side {
   const char *key;
   std::vector<int> SegmentGraph::*tensors;
   std::vector<Layout> SegmentPlan::*layouts;
-  bool makes; ///< the segment receives these values
+  bool makes; ///< the segment receives them; else it sends them
 };
 constexpr Side kSides[] = {
     {"carried_in", &SegmentGraph::carriedIn, &SegmentPlan::carriedIn, true},
@@ -54,7 +54,8 @@ constexpr Side kSides[] = {
     {"carried_out", &SegmentGraph::carriedOut, &SegmentPlan::carriedOut, false},
     {"gradient_in", &SegmentGraph::gradientIn, &SegmentPlan::gradientIn, true}};
 
-// Returns which values of the forward half the backward half reads.
+// Returns, by tensor, whether backward reads this activation of the forward
+// half.
 std::vector<bool> keptFor(const SegmentGraph &segment) {
   std::vector<bool> kept(segment.tensors.size(), false);
   for (const planner::Op &op : segment.ops)
@@ -86,7 +87,7 @@ json configJson(const Parallelism &config) {
           {"tiles", config.tiles}};
 }
 
-// Writes one run of equal layers, without their numbers.
+// Writes one run of equal layers, without the numbers of the layers.
 json runJson(const planner::ModelGraph &graph, const SegmentPlan &run,
              const planner::Mesh &mesh) {
   const SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -199,7 +200,7 @@ private:
     return layout(text, shape, fields.pointerTo(key));
   }
 
-  // Reads the members of an object.
+  // Calls `read` on the object at `key`. Members that `read` leaves are errors.
   template <typename Read>
   void readMembers(JsonFields &fields, const char *key, Read read) {
     const json *value = fields.need(key);

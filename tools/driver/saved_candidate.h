@@ -1,9 +1,9 @@
 //===- saved_candidate.h - A candidate in a saved plan ----------*- C++ -*-===//
 //
-// A candidate has its configuration, the distinct runs of equal layers, and the
-// parts of the pipeline (virtual stages), each a list of runs. A run has the
-// strategy of each operator, the state of each parameter, the tensors kept for
-// backward and every layout change.
+// A saved candidate has a configuration, the distinct runs of equal layers, and
+// the virtual stages ("parts"), each a list of runs. A run has the strategy of
+// each operator, the state of each parameter, the tensors that are kept for
+// backward, and every layout change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,22 +26,22 @@ namespace mtplan::tools {
 nlohmann::ordered_json candidateJson(const Problem &problem,
                                      const planner::PlannedCandidate &plan);
 
-/// Reads a member in seconds. The file has null for infinity.
+/// Reads a member in seconds. The file stores infinity as null.
 planner::Seconds savedSeconds(base::JsonFields &fields, const char *key);
 
 /// Reads a whole number from 0 to 10 million.
 int savedCount(base::JsonFields &fields, const char *key);
 
 /// Reads the configuration of a candidate. Returns nothing, with notes, if it
-/// is malformed; whether the search enumerates it is not checked.
+/// is malformed. Does not check whether the search enumerates it.
 std::optional<planner::Parallelism> readConfig(base::JsonFields &plan,
                                                std::int64_t globalBatch,
                                                std::vector<std::string> &notes);
 
-/// Reads the runs and parts of a candidate. The parts must have every layer of
-/// every segment once, in the model's order. The result is valid only if there
-/// are no notes.
-/// \param graph  scaled to the candidate's samples
+/// Reads the runs and virtual stages of a candidate. The stages together must
+/// have every layer of every segment once, in the model's order. The result is
+/// valid only if there are no notes.
+/// \param graph  scaled to the samples of the candidate's micro-batches
 /// \param layers  number of layers of each virtual stage
 planner::PlannedParts readParts(base::JsonFields &plan,
                                 const planner::ModelGraph &graph,

@@ -20,8 +20,8 @@ namespace mtplan::tools {
 /// are included, so that loading the file gives the same report.
 std::string savedPlanOf(const PlanOutcome &outcome);
 
-/// Reads the outcome that was saved. Errors of the file, and contradictions to
-/// the model, have their JSON pointer.
+/// Reads an outcome that savedPlanOf() wrote. Errors in the file and
+/// contradictions to the model start with a JSON pointer.
 /// \param flags  --load; MODEL and the replaceable flags, if given, replace the
 ///   saved ones. On another machine only the best plan is priced.
 PlanOutcome loadPlan(const Flags &flags);

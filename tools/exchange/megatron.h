@@ -18,8 +18,8 @@ TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 /// configuration.
 Exported writeMegatron(const TrainerConfig &config);
 
-/// Returns the number of vocabulary rows that Megatron-LM stores: the next
-/// multiple of `multiple` times the tensor ranks. The shape thus depends on tp.
+/// Returns the number of rows of Megatron-LM's embedding table: the vocabulary,
+/// rounded up to a multiple of `multiple` times the tensor ranks.
 constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
                                           std::int64_t multiple,
                                           std::int64_t tensorRanks) {

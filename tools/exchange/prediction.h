@@ -33,8 +33,8 @@ struct PredictedStream {
 
 struct Prediction {
   double step = 0.0; ///< seconds
-  /// The mean rank spends these seconds per step, by class
-  /// (runtime/plan/plan_queries.h).
+  /// Holds the seconds per step by class of instructions
+  /// (runtime/plan/plan_queries.h), averaged over the ranks.
   std::vector<std::pair<std::string, double>> classes;
   std::vector<PredictedStream> streams;
   std::vector<PredictedTask> tasks;

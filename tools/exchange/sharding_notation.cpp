@@ -130,11 +130,11 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 //===----------------------------------------------------------------------===//
 // DTensor
 //
-// DTensor lists a placement per mesh axis, and an earlier axis splits a
-// dimension first. If a later axis is major, the earlier axis becomes a
-// _StridedShard, whose split factor is the product of the major later axes. The
-// reader restores the order from the factor: it inserts an axis after the
-// shortest run of later axes whose product is the factor.
+// DTensor lists a placement per mesh axis. If several axes split a dimension,
+// the earlier axis is major to the later ones. Where a later axis is major, the
+// earlier axis becomes a _StridedShard, whose split factor is the product of
+// the sizes of the later axes that are major to it. The reader inserts an axis
+// after the shortest run of later axes whose sizes have this product.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -191,8 +191,9 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   return placement;
 }
 
-// Inserts `axis` into `dim`, before the later axes except those that its factor
-// marks as major. Returns false if no such axes have the factor as product.
+// Inserts `axis` into `dim`, which has only later axes, after the shortest run
+// of axes whose sizes have the product `factor`. Returns false if there is no
+// such run.
 bool insertAxis(std::vector<int> &dim, int axis, std::int64_t factor,
                 const Mesh &mesh) {
   auto place = dim.begin();

@@ -9,9 +9,10 @@
 //   DTensor         (Shard(dim=0), Replicate(), Partial('sum')), per mesh axis
 //   Mesh-TensorFlow batch:dp;hidden:tp, per named dimension
 //
-// Only DTensor can express a partial maximum, and Mesh-TensorFlow no partial
-// layout. A writer returns "" with an error if the notation cannot express the
-// layout; a reader returns nothing with an error that starts with the column.
+// Only DTensor can express a partial maximum. Mesh-TensorFlow can express no
+// partial layout. A writer returns "", with an error, if the notation cannot
+// express the layout. A reader returns nothing on an error, which starts with
+// the column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +55,8 @@ struct NamedDim {
 std::string writeMeshTensorflow(const planner::Layout &layout,
                                 const std::vector<NamedDim> &dims,
                                 const planner::Mesh &mesh, Errors &errors);
-/// Returns the layout that the rules give a tensor with these dimensions. An
-/// axis on two dimensions, or a size that does not divide, is an error.
+/// Reads rules such as "batch:dp" for a tensor with these dimensions. An axis
+/// that splits two dimensions, or a size that does not divide, is an error.
 std::optional<planner::Layout>
 readMeshTensorflow(const std::string &rules, const std::vector<NamedDim> &dims,
                    const planner::Mesh &mesh, Errors &errors);

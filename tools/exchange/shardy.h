@@ -19,7 +19,7 @@ struct NamedMesh {
   std::string name;
   planner::Mesh mesh;
 };
-/// Reads the same form. Returns nothing, with an error, for any other text.
+/// Reads the form of writeShardyMesh(). Any other text is an error.
 std::optional<NamedMesh> readShardyMesh(const std::string &text,
                                         Errors &errors);
 
@@ -28,13 +28,13 @@ std::optional<NamedMesh> readShardyMesh(const std::string &text,
 std::string writeShardy(const planner::Layout &layout,
                         const planner::Mesh &mesh, const std::string &meshName,
                         Errors &errors);
-/// Holds a Shardy attribute, with the parts that a layout does not have.
+/// Holds a Shardy attribute, including the properties that a Layout lacks.
 struct ShardyLayout {
   planner::Layout layout;
   std::vector<bool> open; ///< per dimension: propagation may split it further
   std::vector<int> priorities; ///< per dimension; 0 comes first
 };
-/// Reads such an attribute. Returns nothing, with an error, for any other text.
+/// Reads the form of writeShardy(). Any other text is an error.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
 

@@ -26,9 +26,9 @@ TrainerConfig readTorchtitan(const std::string &text, const Launch &launch);
 /// Writes the file's text. Notes list the choices that the file cannot express.
 Exported writeTorchtitan(const TrainerConfig &config);
 
-/// Returns the layers of each of `parts` stages by torchtitan's rule, which
-/// counts the embedding as a layer of the first and the head as a layer of the
-/// last; empty if there are too few layers.
+/// Returns the number of layers of each of `parts` stages by torchtitan's rule.
+/// The rule counts the embedding as a layer of the first stage and the head as
+/// a layer of the last. Returns an empty list if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
 
 /// Describes the schedule that mtplan plans for one of PyTorch's.

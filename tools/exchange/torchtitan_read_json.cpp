@@ -209,8 +209,8 @@ private:
                                                   p.dp, key)));
     if (shard == 1)
       return;
-    // The mode "default" keeps parameters gathered if a pipeline would gather
-    // them again for every micro-batch.
+    // With a pipeline, the mode "default" keeps parameters gathered after
+    // forward, because every micro-batch would gather them again.
     p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
     p.zeroRanks = static_cast<int>(shard);
     config.training.overlapGradReduce = true;

@@ -24,12 +24,12 @@ struct PlanPins {
   std::vector<std::string> errors; ///< each starts with a JSON pointer
 };
 
-/// Reads a config.json with a `base_model_tp_plan`, or such a dictionary alone.
+/// Reads a config.json with a `base_model_tp_plan`, or only that dictionary.
 /// An empty `family` means the `model_type` of the file.
 PlanPins readTpPlan(const std::string &text, const std::string &family);
 
-/// Holds a parameter's label, "h.*.attn.q.weight" or with a layer's number, and
-/// the layout of its weight, [in, out] or [vocabulary, hidden], over a mesh
+/// Holds a parameter's label, "h.*.attn.q.weight" or "h.3.attn.q.weight", and
+/// the layout of the weight, [in][out] or [vocabulary][hidden], over a mesh
 /// with an axis "tp".
 struct PlacedParameter {
   std::string name;

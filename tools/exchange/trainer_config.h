@@ -1,7 +1,7 @@
 //===- trainer_config.h - The configuration of a trainer --------*- C++ -*-===//
 //
-// All notations of training configurations share one form: readers fill it,
-// writers write it. A field that a notation cannot express keeps its default.
+// Readers of all trainers' notations fill a TrainerConfig, and writers print
+// one. A field that a notation cannot express keeps its default.
 //
 // Readers share the checks below. A message has the option's name in the
 // notation that is read, both numbers and the nearest that would fit. Numbers
@@ -97,9 +97,9 @@ struct Exported {
   std::vector<std::string> notes;
 };
 
-/// Holds the names of a notation, and the text before a value: " " for flags,
-/// ": " for JSON pointers. A notation that cannot express a number has an empty
-/// name for it.
+/// Holds the option names of a notation, and the text between a name and a
+/// value: " " for flags, ": " for JSON pointers. An option that the notation
+/// lacks has an empty name.
 struct TrainerNames {
   std::string assign;
   std::string tp, pp, cp, ep, sequenceParallel, virtualStages;

@@ -254,7 +254,7 @@ std::optional<Layout> usedAs(const planner::ModelGraph &graph,
   return std::nullopt;
 }
 
-// Writes Hugging Face's base_model_tp_plan: how tp splits the weights in use.
+// Writes Hugging Face's base_model_tp_plan: the tp split of each weight in use.
 Exported exportTpPlan(const PlanOutcome &outcome) {
   const planner::ModelGraph &graph = outcome.problem->graph;
   const planner::PlannedCandidate &plan = *outcome.best();

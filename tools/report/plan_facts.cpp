@@ -336,7 +336,8 @@ std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh) {
   for (const OpFact &op : run.ops)
     if (op.phase == planner::Phase::forward)
       ops.push_back(&op);
-  // The last entry is for values that enter and leave the segment.
+  // The last entry has the collectives of values that enter and leave the
+  // segment.
   std::vector<std::vector<Tally>> forward(ops.size() + 1), backward(forward);
   for (const LedgerEntry &entry : run.collectives) {
     if (entry.phase == LedgerPhase::update)

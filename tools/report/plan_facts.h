@@ -56,8 +56,8 @@ inline constexpr MemoryClass kMemoryClasses[] = {
 struct OpFact {
   std::string label, kind, strategy;
   planner::Phase phase{};
-  std::vector<std::int64_t> shape; ///< of its first result, per GPU
-  std::string layout;              ///< of its first result
+  std::vector<std::int64_t> shape; ///< of the first result, per GPU
+  std::string layout;              ///< of the first result
 };
 
 /// Describes a parameter in a run of equal layers.
@@ -85,7 +85,7 @@ struct PlanFacts {
   std::vector<RunFact> runs;
   std::vector<planner::LedgerEntry> collectives; ///< of the whole plan
   double tokensPerSecond = 0.0;
-  /// This rate is of one GPU and counts the model's products only.
+  /// Rate of the model's matrix products per GPU, without recomputation.
   planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
@@ -123,7 +123,8 @@ struct Send {
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
                           const planner::PlannedCandidate &plan);
 
-/// Names a term of a plan's time that no published run has (docs/accuracy).
+/// Names a term of the step time that no published run validates
+/// (docs/accuracy).
 struct UnvalidatedTerm {
   std::string name;      ///< "the zero-bubble schedule"
   std::string without;   ///< "as 1f1b": what is priced instead
@@ -139,9 +140,9 @@ struct Unvalidated {
 Unvalidated unvalidatedOf(const Problem &problem,
                           const planner::PlannedCandidate &plan);
 
-/// Describes forward operators in program order, in which equal neighbours
-/// share a row. The collectives, forward and backward, are those that the
-/// results of the operators cause.
+/// Describes a line of the report: consecutive forward operators with equal
+/// strategy and shape, and the collectives, forward and backward, that their
+/// results cause.
 struct PlanRow {
   std::string operators; ///< "attn.q, k, v"
   std::string strategy, shape;

@@ -56,7 +56,8 @@ Json memoryJson(const planner::MemoryUse &memory) {
   return json;
 }
 
-// Writes the host memory of a GPU, which is a share of the node's.
+// Writes the host memory for one GPU; the limit is the GPU's share of the
+// node's.
 Json hostJson(const planner::MemoryUse &memory) {
   return {{"optimizer", memory.host.value},
           {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)

@@ -41,7 +41,8 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// This preset device has the figures of the CPU that are not measured.
+/// The figures of the CPU that are not measured are those of this preset
+/// device.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {

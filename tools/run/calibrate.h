@@ -50,8 +50,8 @@ struct CalibratedOn {
   std::string like;
   /// Use the preset device's peak rates instead of the best measured rates.
   bool hasKnownPeaks = false;
-  double memory = 0.0; ///< bytes per device
-  int ranks = 1, ranksOfHost = 1;
+  double memory = 0.0;            ///< bytes per device
+  int ranks = 1, ranksOfHost = 1; ///< all ranks; ranks of one host
 };
 
 /// Returns the first preset machine with this device.
@@ -78,7 +78,7 @@ struct Calibrated {
 Calibrated calibratedMachine(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
-/// Returns the planner's precision of products in an element type.
+/// Returns the planner's precision for matrix products of an element type.
 planner::Precision precisionOf(runtime::ElementType type);
 
 /// Returns whether a run is the gradient of its operator.
@@ -87,7 +87,7 @@ bool isGradient(const runtime::MeasuredRun &run);
 /// Returns the floating-point operations of an attention run.
 double attentionFlopsOf(const runtime::MeasuredRun &run);
 
-/// Predicts the time of a run, for plans of this program's software.
+/// Predicts the time of a run, with mtplan's own software file.
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 

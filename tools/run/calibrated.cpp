@@ -61,8 +61,8 @@ std::string rateOf(const MeasuredRun &run) {
                                              static_cast<double>(run.k) *
                                              static_cast<double>(run.batch) /
                                              seconds);
-  // Attention has two products forward and five backward, over half of the
-  // pairs under a causal mask.
+  // Attention has two products forward and five backward. A causal mask halves
+  // the query-key pairs.
   if (run.as == MeasuredAs::attention)
     return fmt::format(
         "{:.4g} GFLOP/s",
@@ -84,8 +84,9 @@ MeasuredRun producerOf(const MeasuredRun &both) {
   return producer;
 }
 
-// Returns the seconds of a fused consumer. One pass of memory remains if the
-// device fuses the pair; else there are two or three passes and a launch.
+// Returns the seconds that a fused consumer adds to the producer's. The
+// consumer moves its tensor once if the device fuses the pair. Otherwise it
+// moves two or three tensors in a launch of its own.
 double fusedConsumerSeconds(const MeasuredRun &run,
                             const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();

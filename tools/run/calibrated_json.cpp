@@ -36,8 +36,8 @@ ordered_json quantity(int value, const std::string &source) {
   return {{"value", value}, {"source", source}};
 }
 
-// Returns whether a run is a plain elementwise pass. Kernels without a figure
-// of their own are priced like these.
+// Returns whether a run is a plain memory-bound kernel. Kernels without a
+// figure of their own are priced like these.
 bool isPlain(const MeasuredRun &run) {
   constexpr const char *kPlain[] = {"add", "mul", "scale", "layer_norm",
                                     "rms_norm"};
@@ -129,9 +129,10 @@ private:
     return made;
   }
 
-  // Adds the best measured rate as the peak, of which the fit finds the
-  // efficiencies. Packing a weight takes as long for few rows as for many, so
-  // products with few rows are slower per row; tiles have three heights.
+  // Adds the best measured rates as peaks. The fit finds efficiencies relative
+  // to these. Packing a weight takes as long for few rows as for many, so
+  // products with few rows are slower per row; the file has tiles of three
+  // heights.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},
@@ -170,8 +171,8 @@ private:
     return made;
   }
 
-  // Adds the geometric mean over shapes, which is the least-squares fit of the
-  // logarithms.
+  // Adds the efficiencies of attention. Each is the geometric mean over shapes,
+  // which is the least-squares fit of the logarithms.
   void addAttention(ordered_json &made) const {
     struct Mean {
       double logarithms = 0.0;
@@ -352,8 +353,8 @@ Calibrated calibratedMachine(const CalibratedOn &on,
       made.fit = std::move(*fit);
       return made;
     }
-    // One figure is dropped at a time, because the others may then be
-    // determined.
+    // One figure is removed from the fit at a time, because the remaining
+    // figures may then be determined.
     const std::string &line = undetermined.back();
     const std::string pointer = line.substr(0, line.find(": "));
     ordered_json &place = file.at(ordered_json::json_pointer(pointer));

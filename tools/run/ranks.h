@@ -39,14 +39,15 @@ std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               const runtime::Launch &launch,
                                               int ranks, int rank);
 
-/// Starts this command once per rank of one machine, and waits until all of the
-/// processes have ended. They connect like torchrun's. SIGTERM, SIGINT and
-/// SIGUSR1 are forwarded to them. They end with this process, and at the latest
-/// a minute after one has failed. Ranks with a GPU each are faster as
-/// processes: in one process, a memory call of a thread waits for other
-/// threads' GPUs, which can wait for this thread (NVIDIA/nccl issue 744).
-/// \return 0, or the exit status of the first that failed; 1 if a signal ended
-///   it, which is reported
+/// Starts this command once per rank of one machine, and waits until all of
+/// these processes have ended. The processes connect like those of torchrun.
+/// They receive SIGTERM, SIGINT and SIGUSR1 from this process. They end if this
+/// process ends, and at most a minute after one of them has failed. Ranks with
+/// a GPU each are faster as processes: in one process, a memory call of one
+/// thread waits for the GPUs of other threads, which can wait for this thread
+/// (NVIDIA/nccl issue 744).
+/// \return 0, or the exit status of the first process that failed; 1, with a
+///   message, if a signal ended it
 int runOwnProcesses(int ranks, std::ostream &err);
 
 /// Holds an input that must be equal on all ranks. Each process reads files and
@@ -59,7 +60,7 @@ struct StartPart {
   std::string shown;
 };
 
-/// Groups the ranks by agreement on a part.
+/// Divides the ranks by the content that they have of one StartPart.
 struct Sides {
   /// Lists the ranks with the most common content; in a tie, the lowest rank's.
   std::vector<int> most;

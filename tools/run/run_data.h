@@ -50,15 +50,16 @@ public:
   /// Returns the validation samples of a step, from 1; steps may be in any
   /// order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// Returns the requested number, limited so that no sample is used twice.
+  /// Returns the number of validation steps: the requested number, or fewer, so
+  /// that no sample is used twice.
   std::int64_t validationSteps() const { return validSteps; }
 
   /// Wakes all ranks that wait for data, because the run has failed.
   void stop();
 
   /// Return the identity of the training data and of the validation data. The
-  /// first call reads all bytes of the files; ranks that read the same bytes in
-  /// the same order have the same text.
+  /// first call reads all bytes of the files. `content` is equal on ranks that
+  /// read equal bytes in the same order.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
   /// Returns the text that earlier versions stored in checkpoints instead of
@@ -74,7 +75,7 @@ private:
 
   const runtime::Plan &plan;
   const RunFlags &flags;
-  const int takers;
+  const int takers; ///< number of ranks of this process
   std::shared_ptr<const runtime::Dataset> trainedSet, validatedSet;
   std::optional<DataIdentity> trainedIs, validatedIs;
   std::shared_ptr<runtime::StepReader> reader; ///< null: synthetic

@@ -388,7 +388,8 @@ std::optional<Prediction> predictionBeside(const std::string &folder) {
 }
 
 std::chrono::milliseconds patienceOf(const RunFlags &flags) {
-  constexpr double kLeast = 8.0, kMost = 1e6, kSteps = 10.0; // seconds
+  // kLeast and kMost are seconds, kSteps is a number of predicted steps.
+  constexpr double kLeast = 8.0, kMost = 1e6, kSteps = 10.0;
   double seconds = flags.patience.value_or(kLeast);
   if (!flags.patience) {
     try {

@@ -42,7 +42,7 @@ struct RunFlags {
   std::string backend = "cpu";
   std::string ranksAs = "auto";   ///< used if no launcher started the ranks
   std::optional<int> threads;     ///< empty: the cores, divided evenly
-  std::optional<double> patience; ///< seconds; empty: see patienceOf
+  std::optional<double> patience; ///< seconds; empty: patienceOf()
 };
 
 /// Adds the flags to `app`; parsing fills `flags`.

@@ -31,8 +31,8 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// Returns whether the MLP is gated: three matrices explain the stated
-// parameters better than two. Some model names decide it.
+// Returns whether the MLP is gated. Some model names decide; otherwise, three
+// matrices explain the stated number of parameters better than two.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -159,9 +159,9 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// Returns the share of layers that recompute in full, if "selective" means that
-// some do: half of them, or the share that follows from MFU and HFU, because
-// only HFU counts recomputation.
+// Returns the share of layers that recompute in full, for software whose
+// "selective" recomputes whole layers: a half, or 3 (HFU / MFU - 1), because
+// HFU counts recomputation and MFU does not.
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")

@@ -42,7 +42,7 @@ struct RowCase {
 /// Prices rows. The graph of a model is built once, and reused by later rows.
 class RowPricer {
 public:
-  /// Tells whether the device's memory limits the plan.
+  /// States whether the device's memory limits the plan.
   enum class Memory { unlimited, limited };
   /// Returns the row with its price, or with the reason why it has none.
   PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
@@ -67,8 +67,8 @@ struct ScalingPoint {
   double predicted = 0.0;
 };
 
-/// Returns tensor ranks alone on 1 to 8 GPUs, then 64 replicas of each, then
-/// the largest of these without overlapped gradient reduction.
+/// Returns nine points: tp 1, 2, 4 and 8 alone, then with 64 replicas each,
+/// then the largest of these without overlapped gradient reduction.
 std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools

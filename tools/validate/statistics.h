@@ -21,7 +21,7 @@ struct ErrorSummary {
 ErrorSummary summaryOf(const std::vector<double> &deviations);
 
 /// Returns the rank correlation, -1 to 1. Equal values share the mean of their
-/// ranks. Returns 0 if all values of one side are equal.
+/// ranks. Returns 0 if all values of `one` or of `other` are equal.
 double spearman(const std::vector<double> &one,
                 const std::vector<double> &other);
 
@@ -39,9 +39,9 @@ enum class Grouping : std::uint8_t {
   source,
   hardwareModel, ///< model and cluster
   sourceHardwareModel,
-  precision, ///< the previous and the precision
-  gpus,      ///< the previous and the number of devices
-  batch      ///< the previous, the batch and the sequence
+  precision, ///< sourceHardwareModel and the precision
+  gpus,      ///< precision and the number of devices
+  batch      ///< gpus, the batch and the sequence
 };
 const char *nameOf(Grouping grouping);
 

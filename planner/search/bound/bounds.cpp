@@ -14,7 +14,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the bytes for a batch of one.
+// Returns the bytes of the tensor for a batch of one.
 double bytesOf(const Tensor &tensor) {
   double bytes = tensor.elementBytes;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d)
@@ -34,9 +34,9 @@ Seconds pipelineBound(Seconds through, const Parallelism &config) {
   return through / (1.0 - std::pow(1.0 - 1.0 / m, config.pp));
 }
 
-// The first forward passes the previous stages before a stage starts, and the
-// last backward passes them after it ends. A zero-bubble schedule may postpone
-// parts of that backward, so only forward counts.
+// Before a stage starts, the first forward runs through the previous stages.
+// After the stage ends, the last backward runs through them. A zero-bubble
+// schedule may postpone parts of that backward, so only forward counts.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times) {
   bool postponesBackward = config.schedule == ScheduleKind::zeroBubble;
   Seconds before, most;
@@ -130,7 +130,7 @@ void Bounds::measure(const SegmentGraph &segment) {
         size.shared.push_back(tensor.parameter);
     }
     // Repeats may share one saved copy of a carried value, so the lower bound
-    // omits it.
+    // omits the value.
     if (!saved[t] || tensor.kind != TensorKind::activation ||
         isCarriedOut(segment, static_cast<int>(t)))
       continue;
@@ -244,7 +244,7 @@ Bytes Bounds::memoryOfAnyCut(const Parallelism &config) const {
         less = std::max(less, repeat.discarded * config.recomputeLayers);
       least = std::min(least, repeat.held + repeat.saved);
     }
-    // All layers may be on this stage if they need no memory there.
+    // Layers that need no memory on this stage may all be on it.
     if (least <= 0.0)
       return machine.device.reserved;
     weights += 1.0 / least;

@@ -22,8 +22,9 @@ namespace mtplan::planner {
 /// Returns a lower bound of the step if a micro-batch takes the time `through`
 /// in all stages together, for any division among stages. With one chunk per
 /// stage, a stage starts after the previous stages start and ends before they
-/// end: stage i needs m T_i + T_0 + ... + T_(i-1). The maximum over stages is
-/// least if all are equal, at T / (1 - (1 - 1/m)^p).
+/// end. If a micro-batch takes T_i in stage i, the step takes at least m T_i +
+/// T_0 + ... + T_(i-1) for each i. The maximum over the p stages is least if
+/// their values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
 /// Lower bounds of one micro-batch's forward, and of forward plus backward, by
@@ -36,10 +37,10 @@ struct LayerTimes {
 struct OrderedCuts {
   std::vector<std::vector<int>> layers;
   std::vector<Seconds> bounds; ///< no plan with the cut is faster
-  std::size_t next = 0;        ///< the first cut that is not expanded
+  std::size_t next = 0; ///< index of the next cut that becomes a candidate
 };
 
-/// Returns a lower bound of the step with the configuration's cut.
+/// Returns a lower bound of the step for the cut in config.layers.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times);
 
 /// Returns all uneven cuts by ascending bound. config.layers is ignored.
@@ -68,7 +69,7 @@ struct Candidate {
   bool isCut() const { return cuts && level == BoundLevel::microBatch; }
 };
 
-/// Computes bounds of one model. Terms that many configurations share are
+/// Computes bounds of one model. Values that many configurations share are
 /// computed once.
 class Bounds {
 public:
@@ -76,15 +77,16 @@ public:
   Bounds(const ModelGraph &theModel, const Machine &theMachine,
          const SearchOptions &theOptions);
 
-  /// Returns a lower bound of the memory of the first or the last stage,
-  /// whichever is more. It counts parameters and their state, sharded as far as
-  /// the configuration allows, saved activations in flight, and inputs.
+  /// Returns a lower bound of the memory of one rank: the larger of the bounds
+  /// of the first and the last stage. A bound counts parameters and their
+  /// state, sharded as far as the configuration allows, saved activations in
+  /// flight, and inputs.
   Bytes memory(const Parallelism &config) const;
 
-  /// Returns a lower bound of the host's memory.
+  /// Returns a lower bound of one rank's offloaded bytes in the host's memory.
   Bytes hostMemory(const Parallelism &config) const;
-  /// Returns a lower bound of memory over all cuts into stages of one chunk
-  /// each.
+  /// Returns a lower bound of the memory of one rank over all cuts into stages
+  /// of one chunk each.
   Bytes memoryOfAnyCut(const Parallelism &config) const;
 
   /// Returns a lower bound of forward and backward of one micro-batch through
@@ -100,10 +102,11 @@ private:
   };
   static void add(const Parameter &parameter, ParameterSize &size);
   double heldBytes(const ParameterSize &size, const Parallelism &config) const;
-  /// Sizes of one repeat of a segment, over all ranks together.
+  /// Sizes of one repeat of a segment, over all ranks together. Bytes are per
+  /// sample or, in members named `fixed`, of tensors without a batch dimension.
   struct SegmentSize {
     double perSample = 0.0, fixed = 0.0; ///< bytes saved for backward
-    /// The part of these bytes that is carried in.
+    /// The bytes of carriedIn that `perSample` and `fixed` include.
     double carriedPerSample = 0.0, carriedFixed = 0.0;
     double inputsPerSample = 0.0, inputsFixed = 0.0;
     ParameterSize parameters; ///< unshared parameters
@@ -131,7 +134,8 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   std::vector<SegmentSize> sizes;
-  /// Times without recomputation, and the extra time of full recomputation.
+  /// The time without recomputation, and the extra time if all layers
+  /// recompute, by ranks of a stage, samples and kind of recomputation.
   std::map<std::tuple<int, std::int64_t, Recompute>, std::array<Seconds, 2>>
       computed;
 };

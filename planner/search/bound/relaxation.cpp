@@ -42,7 +42,7 @@ bool splitsWithData(const Parameter &parameter) {
 }
 
 // Returns the time of the update that must follow all compute of a stage. With
-// one chunk it includes all of the host's work; with several, only the work
+// one chunk, all of the host's work counts; with several, only work of the host
 // that does not overlap.
 Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
   Seconds onHost, sequential = stage.update;
@@ -178,7 +178,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
       Layout accumulator = accumulatorLayout(state, mesh);
       Layout gatheredLayout = gathered(state.stored, mesh);
       splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
-      Layout made = gatheredLayout; // of each micro-batch's gradient
+      Layout made = gatheredLayout; // layout of each micro-batch's gradient
       for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
         if (mesh.axes[at(axis)].size > 1)
           made = withPlacement(made, axis, kPartial);
@@ -204,7 +204,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
                        static_cast<double>(setting.microBatches));
     }
     // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first, so the least moved share of the weight counts.
+    // tensor axis first, so the least share of the weight that may move counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / mesh.axes.back().size;

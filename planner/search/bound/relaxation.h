@@ -1,10 +1,10 @@
 //===- relaxation.h - Lower bounds from independent segments ----*- C++ -*-===//
 //
-// Computes lower bounds from the relaxation in which every segment, phase and
-// parameter independently has its least time over all plans. Shorter tasks
+// Computes lower bounds from a relaxation: every segment, phase and parameter
+// has its least time over all plans, independently of the others. Shorter tasks
 // never lengthen a step (simulate/timeline.h), so the simulated step of the
 // least times is a lower bound that includes schedule, overlap and uneven
-// stages. Terms that many configurations share are computed once.
+// stages. Values that many configurations share are computed once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,8 +69,8 @@ private:
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
   /// Returns the mean of the bounds without and with recomputation, weighted by
-  /// the share of recomputed layers. It is a lower bound, because the minimum
-  /// of a sum is at least the sum of the minima.
+  /// the share of recomputed layers. The mean is a lower bound, because the
+  /// minimum of a sum is at least the sum of the minima.
   MicroBatchBound boundOf(const Parallelism &config, double share) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
                         SolverCache &solvers) const;

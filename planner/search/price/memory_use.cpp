@@ -69,9 +69,10 @@ public:
     return liveness.peak();
   }
 
-  // Returns the bytes of inputs, which are alive during the entire micro-batch,
-  // one shard per layout in which an input is read. `known` lists, by tensor,
-  // the layouts that earlier runs read; these shards count once.
+  // Returns the bytes of inputs, which are alive during the entire micro-batch.
+  // Each input has one shard per layout in which operators read it. `known`
+  // lists, by tensor, the layouts that earlier runs read; shards in these
+  // layouts are not counted again. The call adds the layouts of this run.
   double inputs(std::vector<std::vector<Layout>> &known) const {
     known.resize(segment.tensors.size());
     double bytes = 0.0;
@@ -112,7 +113,8 @@ private:
 
   // Returns the live range: from the producer to the last operator of the phase
   // that uses the value. A value from a neighbouring segment is alive from the
-  // start of the phase, and a value for one until the end of the phase.
+  // start of the phase. A value for a neighbouring segment is alive until the
+  // end of the phase.
   Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const {
     Span all = spanOf(phase), life{segment.ops.size(), 0};
     if (all.empty())

@@ -24,10 +24,12 @@ namespace mtplan::planner {
 
 /// The time of one phase, by cause.
 struct PhaseParts {
-  Seconds compute;         ///< operators
-  Seconds local;           ///< slices and masks
-  Seconds tensor, context; ///< collectives by the axis's role
-  Seconds exchange;        ///< expert parallelism: samples between replicas
+  Seconds compute; ///< operators
+  Seconds local;   ///< layout changes without communication: slices and masks
+  Seconds tensor, context; ///< collectives over the tensor or context axis
+  /// Collectives of activations over the data and expert axes, such as the
+  /// exchange of tokens between experts.
+  Seconds exchange;
   Seconds total() const {
     return compute + local + tensor + context + exchange;
   }
@@ -36,13 +38,13 @@ struct PhaseParts {
 /// Times of one repeat, per micro-batch unless a comment says otherwise.
 struct PhaseTimes {
   PhaseParts forward, backward;
-  Seconds weightGradient; ///< the part of backward that only accumulators need
+  Seconds weightGradient; ///< the part of backward that makes weight gradients
   Seconds gatherForward, gatherBackward; ///< all-gathers of parameters
   Seconds reduce;     ///< reductions of gradients, each micro-batch
   Seconds reduceStep; ///< reductions of gradients, once a step
   Seconds gatherStep; ///< all-gathers of parameters, once a step
-  Seconds update;     ///< AdamW on the device, once a step, with `squares`
-  Seconds squares;    ///< the gradient norm's part of `update`
+  Seconds update;     ///< AdamW and `squares` on the device, once a step
+  Seconds squares;    ///< squaring gradients for the norm, once a step
   HostTimes host;     ///< the offloaded part of the update, once a step
 };
 
@@ -52,7 +54,8 @@ Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
 
 /// Returns the times of one repeat of `plan`.
 /// \param paid  by parameter, whether an earlier run counts the shared
-/// parameter's reduction and update; the call adds the run's own parameters
+/// parameter's reduction and update; the call sets the entries of the
+/// parameters that this run counts
 PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
                         const Setting &setting, std::vector<bool> &paid);
 
@@ -92,14 +95,14 @@ struct StepTime {
   void add(const PhaseTimes &phases, double times);
 
   Seconds compute;         ///< operators
-  Seconds local;           ///< slices and masks
-  Seconds tensor, context; ///< collectives by the axis's role
-  Seconds exchange;        ///< expert parallelism: samples between replicas
+  Seconds local;           ///< see PhaseParts
+  Seconds tensor, context; ///< collectives over the tensor or context axis
+  Seconds exchange;        ///< see PhaseParts
   /// The exposed traffic of parameters and gradients between replicas.
   Seconds data;
   Seconds update;   ///< AdamW's memory traffic
-  Seconds host;     ///< exposed time of the host
-  Seconds pipeline; ///< exposed time of other stages: bubble, messages
+  Seconds host;     ///< exposed time of offload
+  Seconds pipeline; ///< waits for other stages: bubble, messages
   Seconds step;
 };
 

@@ -61,7 +61,8 @@ public:
         dataTax(taxOf(*s.software, std::min(s.machine->devicesPerNode / p.tp,
                                             p.dp * p.cp))) {}
 
-  /// Returns the times of a slice, and adds its work once a step to `stage`.
+  /// Returns the times of a slice, and adds its work that runs once a step to
+  /// `stage`.
   SliceTimes sliceOf(const PhaseTimes &phases, int count,
                      StageTimes &stage) const {
     SliceTimes slice;
@@ -69,16 +70,16 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
-    // A weight may be stored split over positions, as one reader uses it. It is
-    // then all-gathered for other readers, and its gradient is reduced, in
-    // every micro-batch.
+    // A weight may be stored split over positions, in the layout of one reader.
+    // In every micro-batch, the weight is then all-gathered for other readers,
+    // and its gradient is reduced.
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;
     }
     if (config.zeroStage < 2)
       slice.backward += phases.reduce;
-    // The simulator has one time for both uses, so each use gets the mean.
+    // The simulator has one all-gather time for forward and backward: the mean.
     slice.gather = config.zeroStage > 2
                        ? (phases.gatherForward + phases.gatherBackward) / 2.0
                        : phases.gatherStep;
@@ -124,7 +125,7 @@ public:
     return time * (software.transfers / 2.0);
   }
 
-  /// Adds the compute time that overlapped sends cost.
+  /// Adds the time that compute loses while sends overlap.
   void taxSends(ChunkTimes &chunk) const {
     if (!overlaps.pointToPoint || chunk.slices.empty())
       return;

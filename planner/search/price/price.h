@@ -15,7 +15,7 @@
 
 namespace mtplan::planner {
 
-/// Some repeats of a run, and the times of one of them.
+/// `count` repeats of the run `plan`, and the times of one repeat.
 struct PricedRun {
   const SegmentPlan *plan = nullptr;
   const PhaseTimes *times = nullptr;
@@ -25,7 +25,7 @@ struct PricedRun {
 /// The runs of each virtual stage, in model order.
 using PricedParts = std::vector<std::vector<PricedRun>>;
 
-/// Equal segments of a virtual stage, and the times of one of them.
+/// `count` equal segments of a virtual stage, and the times of one segment.
 struct StepRun {
   PhaseTimes times;
   int count = 1;
@@ -39,8 +39,8 @@ struct StepPart {
 };
 
 /// Returns the step as a problem for the simulator.
-/// \param parts  config.pp * config.virtualStages of them; part k is chunk k /
-/// pp of stage k % pp
+/// \param parts  the virtual stages; parts[k] is chunk k / config.pp of stage k
+/// % config.pp
 /// \param tied   one rank's shards of the gradients that the first and the last
 /// stage both compute
 StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
@@ -52,8 +52,9 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns the times of the simulated step. One period of the steady state of
-/// many micro-batches is simulated and multiplied.
+/// Returns the times of the simulated step. If there are many micro-batches,
+/// only as many are simulated as reach the steady state; each further one adds
+/// its mean time in a period of the steady state.
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &config,
                    const Overlaps &overlaps);
@@ -61,8 +62,8 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
 /// Returns StepTime::step alone, which is faster.
 Seconds stepSecondsOf(StepProblem problem);
 
-/// Returns the work that `software` overlaps with compute. The overlap of
-/// offloaded state is that of `rest`.
+/// Returns the work that `software` overlaps with compute. The members for
+/// offload are those of `rest`.
 inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
   rest.pointToPoint = software.overlap.pointToPoint;
   rest.gather = software.overlap.gather;

@@ -25,9 +25,9 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
 }
 
 // Returns `stored` split further over ZeRO's axes: along the longest unsplit
-// dimension that divides, else along one that the tensor axis splits; over
-// fewer axes if no dimension divides by all of them. With padding, a dimension
-// with at least as many rows as ranks suffices.
+// dimension that divides, else along a dimension that the tensor axis splits.
+// If no dimension divides by all of these axes, fewer axes are used. With
+// padding, a dimension with at least as many rows as ranks suffices.
 Layout splitFurther(const Layout &stored, const Parameter &parameter,
                     const Mesh &mesh, bool padded) {
   auto mayBe = [&](std::size_t d, const Layout &layout) {
@@ -94,8 +94,8 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
 // of any precision.
 constexpr double kSumBytes = 4;
 
-// Returns the time of the measured kernels of mtplan's runtime, which store the
-// first micro-batch's gradient in the accumulator and add all others.
+// Returns the time of accumulation by the measured kernels of mtplan's runtime.
+// They store the first micro-batch's gradient and add all others.
 Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
                              const ParameterState &state,
                              const Setting &setting) {

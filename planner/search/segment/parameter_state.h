@@ -15,17 +15,18 @@
 
 namespace mtplan::planner {
 
-/// The storage of a parameter: one value of its variable. ZeRO (Rajbhandari et
-/// al. 2020) shards the state over ranks: stage 1 shards the optimizer's state,
-/// stage 2 also the gradient, stage 3 also the weight.
+/// The storage of a parameter: one value of its variable in the choice problem.
+/// ZeRO (Rajbhandari et al. 2020) shards the state over ranks: stage 1 shards
+/// the optimizer's state, stage 2 also the gradient, stage 3 also the weight.
 struct ParameterState {
   Layout stored; ///< the weight's layout between uses
   /// Whether the gradient stays partial over the tensor axis until the step's
   /// end.
   bool reduceOncePerStep = false;
-  /// The layout of the optimizer's state; if it has no dimensions, `stored`.
+  /// The layout of the optimizer's state; if `optimizer.dims` is empty, the
+  /// state has the layout `stored`.
   Layout optimizer;
-  bool gradientIsSplit = false; ///< accumulated in the optimizer's layout
+  bool gradientIsSplit = false; ///< gradient has the optimizer's layout
 
   /// Returns the layout of the optimizer's state.
   const Layout &owned() const {
@@ -54,12 +55,13 @@ parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Returns the time to square one rank's share of a gradient for the global
+/// Returns the time to square one rank's shard of a gradient for the global
 /// norm, once a step.
 Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting);
 
-/// Returns the time of the optimizer's update once a step, squares included.
+/// Returns the time of the optimizer's update once a step, squaresTime()
+/// included.
 Seconds updateTime(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
@@ -71,7 +73,7 @@ struct HostTimes {
   Seconds total() const { return down + update + up; }
 };
 
-/// Returns the host times of one rank's share of the parameter. The ranks of a
+/// Returns the host times of one rank's shard of the parameter. The ranks of a
 /// node share their host evenly.
 HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting);
@@ -80,8 +82,9 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
-/// Returns the bytes of accumulators that SearchOptions::scattersEarly needs in
-/// addition to those of all repeats; 0 without it.
+/// Returns the bytes of one more accumulator, which
+/// SearchOptions::scattersEarly needs for the shards of one more repeat; 0
+/// without that option.
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 

@@ -22,7 +22,7 @@ Seconds stepTime(const ReshardStep &step,
     return collectiveTime(step.kind, payload,
                           {axis.size, mesh.stride(step.axis), mesh.ranks()},
                           machine);
-  // A local step reads and writes the elements that it keeps.
+  // A step without communication reads and writes the elements that it keeps.
   double kept = step.kind == StepKind::slice ? 1.0 / axis.size : 1.0;
   return 2.0 * kept * payload / machine.device.streamRate();
 }
@@ -43,8 +43,9 @@ Seconds sumOfSteps(const Layout &from, const Layout &to,
   return total;
 }
 
-/// For each set of layouts that contains `made`: the least cost to have exactly
-/// these layouts, and the last conversion that this cost includes.
+/// For each set of layouts that contains `made`: the least cost `best` to
+/// create exactly these layouts from `made`; its last conversion is parent ->
+/// last.
 struct SubsetTable {
   std::vector<double> best;
   std::vector<int> last, parent;
@@ -82,7 +83,7 @@ SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
 }
 
 // Requires a difference above rounding, so that an all-reduce is not replaced
-// by two halves whose sum rounds down.
+// by a reduce-scatter and an all-gather whose sum rounds down.
 bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace

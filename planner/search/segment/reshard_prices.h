@@ -24,7 +24,8 @@ Seconds stepTime(const ReshardStep &step,
                  double elementBytes, const Mesh &mesh, const Machine &machine);
 
 /// Returns the time of a step on a weight or its gradient. Replicas exchange
-/// them in the software's buckets, of whose time each parameter has a share.
+/// weights and gradients in the software's buckets. A bucket holds several
+/// parameters, and each one counts its share of the bucket's time.
 /// \param tiles      the number of sequential messages
 /// \param ofSegment  the parameter's share (Parameter::ofSegment) of a message
 /// that its segment exchanges once a step, if the software groups messages;
@@ -58,8 +59,9 @@ double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
 /// The layouts of a tensor; a set of layouts is a bit mask over their indices.
 struct LayoutDomain {
   std::vector<Layout> layouts;
-  std::vector<double> seconds; ///< [from * n + to]
-  /// The times in backward, [from * n + to]; empty if they equal `seconds`.
+  std::vector<double> seconds; ///< [from * size() + to]
+  /// The times in backward, [from * size() + to]; empty if they equal
+  /// `seconds`.
   std::vector<double> backwardSeconds;
   std::vector<double> bytes; ///< of one rank's shard, per layout
 
@@ -68,12 +70,14 @@ struct LayoutDomain {
   int add(const Layout &layout);
   int find(const Layout &layout) const; ///< the layout's index, or -1
   /// Computes the prices.
-  /// \param passed  whether the value passes between operators: exposedTime()
-  /// applies, and no replicated 16-bit value becomes partial
-  /// \param tiles   of a weight or gradient: see stateTime()
+  /// \param passed  whether the value is an activation that passes between
+  /// operators. If so, exposedTime() applies, and no replicated 16-bit value
+  /// becomes partial.
+  /// \param tiles  the number of tiles of a weight or gradient; see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1);
-  /// Forbids changing the dimension that the axis splits.
+  /// Forbids all conversions that change which dimension `axis` splits, unless
+  /// `axis` splits none before the conversion.
   void keepInPlace(int axis);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
@@ -90,15 +94,17 @@ struct LayoutDomain {
 std::vector<double> materialiseCosts(const LayoutDomain &domain,
                                      Phase phase = Phase::forward);
 
-/// Returns the conversions themselves, (from, to), in an order in which they
-/// can run. `wanted` must have a finite price.
+/// Returns the conversions whose price materialiseCosts gives for the set
+/// `wanted`, as pairs (from, to) of layout indices, in an order in which they
+/// can run. The price must be finite.
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
                                              int made, unsigned wanted,
                                              Phase phase = Phase::forward);
 
 /// Returns the layouts in which a value may pass between segments: replicated,
-/// or split over the tensor axis along any dimension that the splits allow.
-/// Samples are split over the replicas, positions over the context axis.
+/// or split over the tensor axis along any dimension that the splits allow. The
+/// other axes are not free: replicas split the samples, and the context axis
+/// splits the positions.
 std::vector<Layout> boundaryLayouts(const Tensor &tensor,
                                     const Setting &setting);
 

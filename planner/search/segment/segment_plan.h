@@ -18,8 +18,8 @@
 
 namespace mtplan::planner {
 
-/// A layout change within one phase of every micro-batch. Layout changes of
-/// saved values in backward start from `saved`.
+/// A layout change within one phase of every micro-batch. In backward, the
+/// layout changes of a saved value start from SegmentPlan::saved.
 struct PlannedConversion {
   int tensor = 0;
   Phase phase = Phase::forward;
@@ -32,14 +32,16 @@ struct SegmentPlan {
   int first = 0;   ///< number of the first repeat
   int count = 1;
   std::vector<Strategy> strategies; ///< by op
-  /// By tensor: the layout in which it is produced or received; none for
-  /// inputs.
+  /// By tensor: the layout in which the tensor is produced or received; none
+  /// for inputs.
   std::vector<std::optional<Layout>> made;
-  /// By tensor: the layout in which it is saved for backward, if it is.
+  /// By tensor: the layout in which the tensor is saved for backward; none if
+  /// it is not saved.
   std::vector<std::optional<Layout>> saved;
   /// Grouped by tensor, in a legal order of execution.
   std::vector<PlannedConversion> conversions;
-  /// By model parameter; none if the segment does not use it.
+  /// By model parameter: its state; none if the segment does not use the
+  /// parameter.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
 };

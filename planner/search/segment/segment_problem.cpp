@@ -84,7 +84,8 @@ private:
                                          setting.mesh, *setting.machine,
                                          *setting.software)
                                  .value);
-      // A recomputed value is not saved, but alive in one repeat's backward.
+      // A recomputed value is not saved; it is alive only in one repeat's
+      // backward.
       saved.memory.push_back(
           savedBeside(op, strategy, segment.tensors, setting.mesh,
                       *setting.software, setting.precision)
@@ -399,8 +400,9 @@ private:
     addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
   }
 
-  // Prices the conversions for three or more readers: adds a variable over the
-  // sets of layouts, and a table per reader that requires its layout.
+  // Prices the conversions for three or more readers, or for operators that use
+  // the value twice: adds a variable over the sets of layouts, and a table per
+  // reader that requires its layout.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
     std::vector<double> memo = materialiseCosts(domain, conversions.phase);
     unsigned readable = 0;

@@ -3,9 +3,11 @@
 // Translates operators and layouts to variables and cost tables:
 //
 //   an operator       is a variable over its legal strategies;
-//   a parameter       is a variable over (stored layout, gradient summed over
-//                     the tensor axis each micro-batch, or once per step);
-//   a boundary value  is a variable over layouts, tied to the neighbour's;
+//   a parameter       is a variable over its states: the stored layout, and
+//                     whether the gradient is summed over the tensor axis in
+//                     every micro-batch or once per step;
+//   a boundary value  is a variable over layouts; the neighbouring segment's
+//                     variable must have the same value;
 //   a saved value     is a variable over the layout in which it is saved from
 //                     forward to backward: one layout per value;
 //   a value with three or more readers in one phase is a variable over the
@@ -47,13 +49,16 @@ struct Conversions {
   Phase phase = Phase::forward;
   Port maker;
   std::vector<Port> readers;
-  int setVariable = -1;       ///< over `sets`; -1: the readers' layouts count
+  /// The variable over `sets`; -1: there is none, and the readers' layouts are
+  /// the set.
+  int setVariable = -1;
   std::vector<unsigned> sets; ///< the domain of setVariable
 };
 
 /// The scaling of a table's costs from one micro-batch to a step.
 enum class CostScale : std::uint8_t {
-  /// Time is multiplied by the step's micro-batches, memory by those in flight.
+  /// Time is multiplied by the step's micro-batches, memory by the
+  /// micro-batches in flight.
   perMicroBatch,
   /// Memory is multiplied by the micro-batches in flight, and counts once for
   /// all repeats of a virtual stage.
@@ -64,30 +69,33 @@ enum class CostScale : std::uint8_t {
   accumulation,    ///< time is that of accumulationTime()
 };
 
-/// A Link with the meaning of its variables, which readAssignment needs.
+/// A Link, and the meaning of each of its variables, which readAssignment
+/// needs.
 struct SegmentProblem {
   Link link;
   /// By table: the scale, and the index of the parameter or -1.
   std::vector<std::pair<CostScale, int>> costScale;
-  std::vector<std::vector<Strategy>> strategies; ///< by op; variable = op index
+  std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
-  std::vector<int> parameterVariables; ///< by parameter, -1: not used here
+  /// By parameter; -1: not in this segment.
+  std::vector<int> parameterVariables;
   std::vector<std::vector<ParameterState>> parameterStates;
   std::vector<int> savedVariables; ///< by tensor, -1: not saved
   std::vector<Conversions> conversions;
   std::vector<std::vector<Layout>> boundary; ///< layouts of link.in then .out
 };
 
-/// Returns the problem of one micro-batch, with one in flight. The shared id of
-/// a tied parameter is its index in the model.
+/// Returns the problem of a step with one micro-batch, of which one is in
+/// flight. The shared id of a tied parameter is its index in the model.
 /// \param owner  by parameter, whether this segment has the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,
                            const Setting &setting,
                            const std::vector<bool> &owner);
 
-/// Returns the problem of one micro-batch's time with separate phases: tables
-/// have seconds of forward as time, and seconds of backward as memory.
+/// Returns the problem of one micro-batch's time with separate phases:
+/// CostTable::time has the seconds of forward, and CostTable::memory has the
+/// seconds of backward.
 SegmentProblem phaseProblem(const ModelGraph &model, int segment,
                             const Setting &setting);
 

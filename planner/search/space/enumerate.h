@@ -44,14 +44,15 @@ struct Rejection {
 const char *nameOf(Rejection::Reason reason);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
-/// order. Illegal meshes are added to `rejections`, once per mesh.
+/// order. Each illegal mesh is added to `rejections` once.
 ///
 /// Configurations without an advantage are left out unless they are the only
 /// requested choice: ZeRO without replicas; ZeRO-2 and ZeRO-3 with a pipeline,
 /// whose gradient and parameter traffic occurs in every micro-batch; schedules
 /// that differ only with several stages. If the number of recomputed layers is
-/// open, the configuration with the fewest represents all (recomputeCounts); if
-/// uneven cuts are allowed, the even cut represents them (allowsUnevenCut).
+/// open, the configuration with the fewest recomputed layers represents all
+/// (recomputeCounts); if uneven cuts are allowed, the even cut represents the
+/// uneven ones (allowsUnevenCut).
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const Machine &machine,
                                         const SearchOptions &options,

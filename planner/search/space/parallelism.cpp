@@ -28,7 +28,7 @@ void addOnce(std::vector<int> &list, int number) {
 
 std::string errorOfExpertRank(int ep, std::int64_t experts,
                               std::int64_t devices, bool areReplicas) {
-  bool one = areReplicas && experts % ep == 0; // "dp 8 does", else "do"
+  bool one = areReplicas && experts % ep == 0; // singular: "dp 8 does"
   std::string divided = experts % ep == 0 ? "" : text(experts) + " experts";
   if (devices % ep != 0)
     divided += (divided.empty() ? "" : " and ") +

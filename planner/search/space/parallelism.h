@@ -23,13 +23,13 @@
 
 namespace mtplan::planner {
 
-/// The values that backward recomputes instead of saving them: none; those of
-/// core attention (Korthikanti et al. 2022, section 5); all of a layer's except
-/// its input.
+/// The values that backward recomputes instead of saving them: none; values of
+/// core attention (Korthikanti et al. 2022, section 5); all values of a layer
+/// except its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 const char *nameOf(Recompute recompute); ///< "none", "selective" or "full"
 
-/// The state that is stored in the host's memory between its uses.
+/// The training state that is stored in the host's memory between its uses.
 enum class Offload : std::uint8_t { none, optimizer };
 const char *nameOf(Offload offload); ///< "none" or "optimizer"
 
@@ -49,8 +49,8 @@ struct Parallelism {
   /// the replicas, 2 also the gradients, 3 also the parameters.
   int zeroStage = 0;
   /// The number of replicas that share one copy of the state that ZeRO shards;
-  /// divides dp. Fewer than dp is hybrid sharding, with one copy per group, and
-  /// must then be a larger multiple of ep.
+  /// divides dp. A number below dp means hybrid sharding, with one copy per
+  /// group of replicas; it must then be a multiple of ep and larger than ep.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
   /// The number of layers per virtual stage that recompute by `recompute`; the
@@ -77,8 +77,9 @@ inline constexpr int kDataAxis = 0;
 inline constexpr int kTensorAxis = 1;
 
 /// Returns the mesh of one pipeline stage: "dp" first, "tp" last, and between
-/// them the axes "zero" (replicas that share one copy of the state, if fewer
-/// than all), "ep" and "cp", each if it has more than one rank.
+/// them the axes "zero" (in hybrid sharding, the replicas that share one copy
+/// of the state), "ep" and "cp". An axis between them is left out if it has
+/// only one rank.
 Mesh meshOf(const Parallelism &config);
 
 /// Returns the schedule's kind, stages, chunks and micro-batches.
@@ -121,8 +122,9 @@ std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
                              int dp);
 
 /// Returns the legal values of Parallelism::zeroRanks for the configuration's
-/// dp and ep: of the requested values or, without any, of the values that fill
-/// a level of the network, and dp. For ZeRO stage 0: 1.
+/// dp and ep: legal requested values or, if the choice is open, dp and, for
+/// each level of the network, the largest legal value that fits in one domain.
+/// For ZeRO stage 0: 1.
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 

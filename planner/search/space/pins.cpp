@@ -60,8 +60,8 @@ std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
 std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
                                  const SegmentGraph &segment) {
   std::vector<bool> matched(at(segment.repeat));
-  // A star in the label matches only a star in the pattern, which then also
-  // matches any number in its place.
+  // If the pattern matches the label itself, a star of the pattern matches the
+  // star of the label, and so the number of every repeat.
   if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
     matched.assign(matched.size(), matchesPattern(pin.pattern, label));
   else if (auto range = numberedPattern(pin.pattern))
@@ -115,7 +115,7 @@ public:
   }
 
 private:
-  // Adds an error once, although all parts of a cut segment have the error.
+  // Adds an error unless it exists already: all parts of a cut segment have it.
   void error(const std::string &text) {
     if (!contains(findings, text))
       findings.push_back(text);
@@ -143,8 +143,8 @@ private:
   }
 
   // Applies the pins of forward operators to the operators of their gradients,
-  // whose names have an additional suffix. An operator without the pinned split
-  // (a bias has no rows), or with its own pin, is not changed.
+  // whose names have an additional suffix. An operator that has its own pin, or
+  // that lacks the pinned split (a bias has no rows), is not changed.
   void pinGradients(std::size_t s) {
     const SegmentGraph &segment = model.segments[s];
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
@@ -199,7 +199,7 @@ private:
       add(nameOf(factor.split));
       if (!named)
         continue;
-      // The batch depends on the micro-batch, which is not chosen yet.
+      // Batch splits are not checked: the micro-batch size is not chosen yet.
       if (factor.split == Split::batch || !limits.tp ||
           factor.size % *limits.tp == 0)
         return true;

@@ -46,13 +46,13 @@ struct PinSpace {
 /// matches all of `name`. O(|pattern| |name|) for any number of stars.
 bool matchesPattern(const std::string &pattern, const std::string &name);
 
-/// Returns, per segment, the repeats before which it must be cut so that all
-/// repeats of a part have equal pins, ascending.
+/// Returns, per segment and ascending, the repeats before which the segment
+/// must be cut. All repeats between two cuts have equal pins.
 std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
                                       const std::vector<PinText> &pins);
 
-/// Returns the pins by index of `graph`, which has been cut at pinCuts. Every
-/// pin that cannot be honoured is added to `errors`.
+/// Returns the pins by the indices of `graph`, whose segments have been cut at
+/// pinCuts. Every pin that cannot be honoured is added to `errors`.
 Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
                  const PinSpace &space, std::vector<std::string> &errors);
 

@@ -53,7 +53,7 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
 std::vector<int> evenLayers(int layers, int parts) {
   std::vector<int> counts(at(parts), layers / parts);
   int more = layers % parts;
-  // The remainder goes to the middle; the ends come last.
+  // The remainder goes to consecutive parts around the middle.
   std::size_t first = static_cast<std::size_t>(parts - more + 1) / 2;
   for (int i = 0; i < more; ++i)
     ++counts[first + at(i)];

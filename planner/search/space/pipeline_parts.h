@@ -1,9 +1,10 @@
 //===- pipeline_parts.h - The layers of each virtual stage ------*- C++ -*-===//
 //
 // Distributes layers over virtual stages. The layers of a model are the repeats
-// of its repeated segments, even if pins split them (or all segments, if none
-// is repeated). A pipeline is cut between layers: segments before the first
-// layer belong to that layer, and segments after a layer belong to it.
+// of its repeated segments, even if pins split these segments. If no segment is
+// repeated, every segment is a layer. A pipeline is cut between layers:
+// segments before the first layer belong to that layer, and segments after a
+// layer belong to it.
 //
 // The first and the last stage also have the embedding and the head, and have
 // other numbers of micro-batches in flight. They may need fewer layers; the
@@ -43,8 +44,8 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
 /// because the first and the last part also have the embedding and the head.
 std::vector<int> evenLayers(int layers, int parts);
 
-/// Returns whether the layers divide evenly among the chunks of an interleaved
-/// pipeline, where embedding and head may each count as a layer.
+/// Returns whether the layers divide evenly among all chunks of an interleaved
+/// pipeline. Embedding and head may each count as a further layer or not.
 bool fillsChunks(int layers, int chunks);
 
 /// Returns all cuts of `layers` layers into `stages` stages, except the even

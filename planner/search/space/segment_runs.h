@@ -35,20 +35,21 @@ std::vector<bool> recomputedOps(const SegmentGraph &segment,
 bool keepsAllTensors(Recompute recompute, const Software &software);
 
 /// Returns, per tensor, whether backward repeats its forward layout changes,
-/// because it recomputes the tensor or, in full recomputation, starts from it.
-/// Weights are excluded: recomputation uses the weights that are all-gathered
-/// for backward.
+/// because backward recomputes the tensor or, in full recomputation, starts
+/// from the tensor. Weights are excluded: recomputation uses the weights that
+/// are all-gathered for backward.
 std::vector<bool> recomputedTensors(const SegmentGraph &segment,
                                     Recompute recompute,
                                     const Software &software);
 
-/// Returns the number of tiles of each parameter; 1 if other operators than
-/// products read it.
+/// Returns the number of tiles of each parameter; 1 if an operator that is no
+/// product reads the parameter.
 std::vector<int> tilesOfParameters(const ModelGraph &model,
                                    const Setting &setting);
 
-/// Returns the number of tiles of each tensor of `segment`: those of weights,
-/// and of the gradients that products compute for them; else 1.
+/// Returns the number of tiles of each tensor of `segment`. A weight has the
+/// number of its parameter, and so has its gradient if a product computes it;
+/// all other tensors have 1.
 std::vector<int> tilesOfTensors(const ModelGraph &model,
                                 const SegmentGraph &segment,
                                 const Setting &setting);
@@ -58,8 +59,8 @@ std::vector<int> tilesOfTensors(const ModelGraph &model,
 double largestTileOf(const std::vector<std::int64_t> &shape,
                      const Layout &layout, const Mesh &mesh, int tiles);
 
-/// Returns the run of each of the segment's operators under `setting`, with
-/// tiles.
+/// Returns the run of each operator of the segment under `setting`, including
+/// its tiles.
 std::vector<OpRun> opRunsOf(const ModelGraph &model,
                             const SegmentGraph &segment,
                             const Setting &setting);

@@ -16,8 +16,10 @@ const char *wordOf(const Op &op, const Strategy &strategy, int axis) {
 }
 
 StateBytes stateBytesOf(Precision precision) {
-  // fp32 needs no master copy: gradient 4, two moments 8. The update reads
-  // gradient, master and moments and writes master, moments and weight.
+  // fp32 has no master copy: gradient 4 bytes, two moments 8; an update reads
+  // the gradient, and reads and writes weight and moments (4 + 2 * 12).
+  // Otherwise: gradient 2 bytes, master and moments 12; an update also writes
+  // the weight (2 + 2 * 12 + 2).
   if (precision == Precision::fp32)
     return {4, 8, 28, 0};
   return {2, 12, 28, 0};

@@ -23,7 +23,8 @@
 
 namespace mtplan::planner {
 
-/// The user's choices, by the indices of the graph for which they are resolved.
+/// The user's choices, by the indices of the graph for which the pins are
+/// resolved.
 struct Pins {
   /// [segment][op]: the use of the tensor axis, as a nameOf(Split),
   /// "replicated" or "partial"; empty: free.
@@ -38,7 +39,7 @@ struct Setting {
   Mesh mesh;
   std::vector<AxisRule> rules;   ///< by axis
   std::int64_t microBatches = 1; ///< per step and replica
-  int devices = 1;               ///< of all stages; each waits for the slowest
+  int devices = 1;               ///< of all stages; the slowest sets the time
   int zeroStage = 0;             ///< see Parallelism
   bool padsShards = false;       ///< see SearchOptions
   bool sumsPerUse = false;       ///< see SearchOptions
@@ -53,7 +54,7 @@ struct Setting {
   Offload offload = Offload::none;
   int tiles = 1; ///< see Parallelism
   /// Whether the device's update, and the host's work for the optimizer, run in
-  /// sequence with the weighted work.
+  /// sequence with the work to which overlapWeight applies.
   bool updateAddsUp = true, hostAddsUp = true;
   /// The micro-batches in flight on a rank; with virtual stages the mean over
   /// its chunks.
@@ -74,8 +75,9 @@ struct Setting {
 /// Returns the use of the tensor axis under `strategy`, as in Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 
-/// Bytes per element of training state (Rajbhandari et al. 2020, section 3.1: 2
-/// + 2 + 12 in mixed precision).
+/// Bytes per element of training state. In mixed precision: 2 for the gradient
+/// and 12 for the optimizer's state, beside 2 for the weight (Rajbhandari et
+/// al. 2020, section 3.1).
 struct StateBytes {
   double gradient = 2;
   double optimizer = 12;
@@ -88,11 +90,11 @@ StateBytes stateBytesOf(Precision precision);
 /// Returns the bytes with the setting's software and offload.
 StateBytes stateBytesOf(const Setting &setting);
 
-/// A dimension that an axis must divide for a split to be legal.
+/// A dimension whose size the tensor axis must divide for a split to be legal.
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
-  Split split = Split::head; ///< binding only if this split is allowed
+  Split split = Split::head; ///< irrelevant if this split is not allowed
 };
 
 /// The choices that are open to a search, and its limits.
@@ -102,7 +104,8 @@ struct SearchOptions {
   std::optional<std::int64_t> microBatch; ///< samples per replica at once
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
   /// The number of replicas that share the state that ZeRO shards; 0: all. If
-  /// open, the search tries all, and as many as fit in a network level.
+  /// the choice is open, the search tries all and, for each network level, the
+  /// largest number that fits in one domain.
   Choices<int> zeroRanks{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
@@ -110,7 +113,7 @@ struct SearchOptions {
   Choices<int> recomputeLayers{{-1}};
   /// Offload requires a machine with hosts.
   Choices<Offload> offload{{Offload::none}};
-  Choices<int> tiles{{1}}; ///< more than one only in ZeRO stage 3
+  Choices<int> tiles{{1}}; ///< other numbers than 1 only in ZeRO stage 3
   /// The layers of each virtual stage; empty: evenly distributed.
   std::vector<int> layers;
   /// Whether pipelines with one chunk per stage may also be cut unevenly
@@ -138,7 +141,7 @@ struct SearchOptions {
   /// Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
   /// The search calls `stop` between candidates once there is a plan, and stops
-  /// if it returns true. Null: never.
+  /// if `stop` returns true. Null: the search never stops early.
   std::function<bool()> stop;
 };
 

@@ -93,9 +93,9 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
 }
 
 // Returns the bytes reserved for transient values: inputs, and twice the
-// largest working set of an operator with its best split, one set in use and
-// one being received. The reserve does not depend on the plan, so that the
-// limited memory is a sum over the choices.
+// largest working set of an operator with its best split, because one set is in
+// use while another is received. The reserve does not depend on the plan, so
+// that the limited memory is a sum over the choices.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting) {
@@ -249,7 +249,8 @@ StageCache::Key StageSolver::unitKey() const {
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};
 }
 
-// The first segment of the stage that reads a shared parameter has its cost.
+// The first segment of the stage that reads a shared parameter has the cost of
+// that parameter.
 std::vector<HeldSegment>
 StageSolver::problemsOf(const std::vector<int> &repeats) {
   std::vector<bool> owner(graph.parameters.size(), true);

@@ -47,7 +47,7 @@ struct StageSolution {
   /// plan fits.
   Seconds lowerBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
-  bool limited = true;  ///< if false, `runs` are the fastest without a limit
+  bool limited = true;  ///< false: `runs` are the fastest plan of any memory
 };
 
 /// Caches stage solutions, by every value on which they depend. Each thread
@@ -67,11 +67,12 @@ private:
     std::int64_t points = 0; ///< see SolveLimits
     StageSolution solution;
   };
-  /// The key is the configuration's numbers, boundary, shared state and the
-  /// repeats of each segment. A deque keeps references valid.
+  /// The key has the configuration's numbers, the boundary, the shared state
+  /// and the repeats of each segment. A deque keeps references to solutions
+  /// valid.
   std::map<Key, std::deque<Solved>> known;
-  /// The key lacks micro-batches and repeats, and includes the segment and the
-  /// owners of shared parameters.
+  /// The key is that of `known` without micro-batches and repeats, but with the
+  /// segment and the owners of shared parameters.
   std::map<Key, SegmentProblem> units;
 };
 

@@ -62,7 +62,7 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
 }
 
 /// Throws CommunicationError unless a setting is equal on all ranks.
-/// \param what  describes the setting: "memory is registered with NCCL"
+/// \param what  the setting, for example "memory is registered with NCCL"
 /// \param variable  the environment variable of the setting
 void checkAlike(const std::vector<Whereabouts> &all,
                 std::int64_t Whereabouts::*told, const std::string &what,

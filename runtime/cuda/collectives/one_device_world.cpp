@@ -121,7 +121,8 @@ void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
   switch (call.kind) {
   case CallKind::allReduce:
   case CallKind::reduce: {
-    // No other rank reads or writes this rank's share in any buffer.
+    // Each rank reduces its own share of the elements. No other rank reads or
+    // writes the elements of this share in any buffer.
     const Share share = shareOf(outer * inner, place(), size());
     const std::int64_t first = share.first * width;
     const std::vector<void *> outputs =

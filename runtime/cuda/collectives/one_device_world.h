@@ -38,9 +38,9 @@ private:
 
   void make(const Call &call, const void *in, void *out) override;
 
-  /// The events of one rank in a call: its buffers are ready, and it no longer
-  /// uses any buffer. They are recorded again only after all ranks have waited
-  /// for them.
+  /// The events of one rank in a call. `arrived`: its buffers are ready.
+  /// `done`: the rank no longer uses any buffer. A rank records an event again
+  /// only after all ranks have waited for it.
   struct Marks {
     Event arrived, done;
   };
@@ -48,7 +48,7 @@ private:
   const std::unique_ptr<Communicator> host;
   const GroupName its;
   const SharedContext context;
-  std::vector<std::shared_ptr<Marks>> marks; ///< by place; all ranks share them
+  std::vector<std::shared_ptr<Marks>> marks; ///< by place; shared by all ranks
 };
 
 /// The world of ranks that share a device.

@@ -52,7 +52,7 @@ private:
     return {{shape.batch, heads, seen, shape.width},
             {rows * heads * shape.width, shape.width, heads * shape.width, 1}};
   }
-  // cuDNN supports no other strides in backward graphs.
+  // The log-sum-exps. cuDNN supports no other strides in backward graphs.
   TensorLayout ofSums() const {
     return {{shape.batch, shape.heads, shape.queries, 1},
             {shape.heads * shape.queries, shape.queries, 1, 1}};
@@ -195,8 +195,8 @@ CudnnGraphs::Built CudnnGraphs::find(const AttentionShape &shape, bool isGrad) {
 CudnnGraphs::Built CudnnGraphs::built(const AttentionShape &shape,
                                       bool isGrad) {
   Built one{shape, isGrad, shape, nullptr};
-  // cuDNN requires 16-byte alignment of all tensors, so the sums of later
-  // samples must be aligned, too.
+  // cuDNN requires 16-byte alignment of all tensors. If an execution computes
+  // only some samples, the log-sum-exps of the next execution must be aligned.
   constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
   try {
     if (const auto some = mostSamples(shape, [&](const AttentionShape &part) {

@@ -20,8 +20,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Identifies a graph's tensors when it runs. `sums` is the log-sum-exp of each
-/// row, [batch, heads, queries].
+/// Identifies the tensors of a graph when the graph runs. `sums` is the
+/// log-sum-exp of each row, [batch][heads][queries].
 enum class AttentionTensor : std::int64_t {
   query = 1,
   key,
@@ -43,9 +43,10 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
 /// The limit of a graph's workspace in bytes. The planner does not count this
-/// memory; it is about the reserve in machine files without contexts. cuDNN's
-/// deterministic gradient stores two bytes per score, which grow with the
-/// square of the sequence length.
+/// memory; the limit is about the value of reserved_GiB less that of
+/// reserved_context_GiB in machine files. cuDNN's deterministic gradient stores
+/// two bytes per score, so its workspace grows with the square of the sequence
+/// length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
 /// Whether cuDNN supports a graph.
@@ -76,8 +77,8 @@ struct CudnnGraphs {
   struct Built {
     AttentionShape shape;
     bool isGrad;
-    AttentionShape together;      ///< shape of one execution, for part of the
-                                  ///< batch
+    AttentionShape together;      ///< shape of one execution, which may have
+                                  ///< only some samples
     std::shared_ptr<Graph> graph; ///< null: use our own kernels
   };
   /// Returns the graph of a shape, which the first call builds. Takes time

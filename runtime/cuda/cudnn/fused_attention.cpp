@@ -48,7 +48,7 @@ public:
     if (isGrad) {
       transposeRows(stream(), static_cast<const float *>(call.inputs[4]), sums,
                     samples, shape.queries, shape.heads);
-      if (shape.keys < shape.keyRows) // no query attends to other keys
+      if (shape.keys < shape.keyRows) // no query attends to the later keys
         for (std::size_t i : {1, 2})
           MTPLAN_CUDA(cudaMemsetAsync(
               call.outputs[i], 0,
@@ -111,7 +111,7 @@ private:
   const AttentionShape shape; ///< shape of one execution
   const std::shared_ptr<Graph> graph;
   const bool isGrad;
-  const std::int64_t samples; ///< in all executions
+  const std::int64_t samples; ///< batch size of all executions
   std::size_t sumsAt = 0;     ///< offset of the log-sum-exps
 };
 

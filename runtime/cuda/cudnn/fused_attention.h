@@ -1,7 +1,7 @@
 //===- fused_attention.h - Attention by cuDNN's kernels ---------*- C++ -*-===//
 //
 // cuDNN computes attention in 16-bit types without dropout, bias and soft cap.
-// It has no dropout masks that are equal in every sharding. Our own kernels
+// cuDNN has no dropout masks that are equal in every sharding. Our own kernels
 // compute all other cases.
 //
 //===----------------------------------------------------------------------===//

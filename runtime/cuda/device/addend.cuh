@@ -18,8 +18,8 @@ inline __device__ double addedApart(double a, double b) {
 /// equal those of a separate `add` kernel.
 struct Addend {
   Operand data = kNone;
-  ElementType between = ElementType::f32; ///< type of the result before the
-                                          ///< addition
+  ElementType between = ElementType::f32; ///< the result is rounded to this
+                                          ///< type before the addition
 
   template <typename R>
   __device__ void addTo(R (&made)[kPack], std::int64_t first, int count) const {

@@ -1,7 +1,7 @@
 //===- attention.cuh - Attention with an online softmax ---------*- C++ -*-===//
 //
 // There are two kernels: one on tensor cores for 16-bit tensors, and a general
-// kernel. The former is FlashAttention-2 (Dao 2023): a block processes 128
+// kernel. The first is FlashAttention-2 (Dao 2023): a block processes 128
 // queries, 32 per warp, and iterates over tiles of keys. Sums stay in
 // registers, and probabilities are rounded to 16 bits only as weights of the
 // values. The values of a tile are copied while its scores are computed, and
@@ -91,7 +91,8 @@ template <int Strips> struct RunningRows {
   }
 
 private:
-  /// Raises the reference of each row that needs it, and rescales its sums.
+  /// Raises the reference of each row whose largest score exceeds it by more
+  /// than kSlack, and rescales the sums of the row.
   /// \param tops  the largest score of each row on this lane
   template <int Width>
   __device__ void grow(const float (&tops)[Strips][2],

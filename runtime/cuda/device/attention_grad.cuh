@@ -2,9 +2,11 @@
 //
 // Probabilities are recomputed from the log-sum-exp of each row. To sum in a
 // fixed order without atomics, one kernel computes the gradients of queries per
-// tile of queries, and another those of keys and values per tile of keys. The
-// gradient of the bias table is summed along the scores' diagonals, on which
-// distances are equal, and then by row of the table.
+// tile of queries, and another the gradients of keys and values per tile of
+// keys. The
+// gradient of the bias table is summed along each diagonal of the scores, on
+// which the distance of query and key is constant. The diagonals are then
+// summed by row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -116,7 +118,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
   const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
   const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
-  // The first tile of queries that attend to any of these keys.
+  // The first query of the first tile that attends to any of these keys.
   const std::int64_t seenFrom =
       all.causal && first > all.positions.offset
           ? (first - all.positions.offset) / kTile * kTile

@@ -3,14 +3,16 @@
 // FlashAttention-2's backward pass (Dao 2023) on tensor cores, in two kernels,
 // so that every sum has a fixed order without atomics: one iterates over keys
 // for a tile of queries, the other over queries for a tile of keys. A block's
-// own tile stays in shared memory, and the next 32 rows of the others are
-// copied while the previous 32 are used. Probabilities and score gradients are
-// rounded to 16 bits only as weights of products.
+// own tile stays in shared memory. The other operands are read 32 rows at a
+// time, and the next 32 rows are copied while the previous 32 are used.
+// Probabilities and score gradients are rounded to 16 bits only as weights of
+// products.
 //
-// The shared memory of a block is, for heads up to 64 and up to 128 wide, 55
-// and 103 KiB with 128 queries, and 55 KiB with 128 keys and 69 KiB with 64
-// keys. If a device has too little for 103 KiB, a block processes 64 queries in
-// 69 KiB; the order of each query's sums is the same.
+// For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
+// of shared memory. For heads up to 128 wide, a block processes 128 queries in
+// 103 KiB, or 64 keys in 69 KiB. If a device has less than 103 KiB per block, a
+// block processes 64 queries in 69 KiB; the order of each query's sums is the
+// same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +24,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The values per query that the gradients of its scores need.
+/// The values that the gradients of the scores of one query need.
 template <typename R> struct RowNumbers {
   R lse;        ///< log-sum-exp of the scores
   R projection; ///< dot product of the result and its gradient
@@ -46,8 +48,8 @@ __global__ void project(Operand result, Operand above, Operand lse,
 }
 
 /// The tile sizes of a block for heads of up to Width features: strips per
-/// warp, rows of the block's own tile (kOwn), and rows of the other operands at
-/// a time (kOthers).
+/// warp, rows of the block's own tile (kOwn), and rows of the other operands
+/// that are loaded at a time (kOthers).
 template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
@@ -84,8 +86,8 @@ __device__ __forceinline__ float slopeOf(float score, float above, bool kept,
   return share * ((kept ? above : 0.0F) * factor - row.projection);
 }
 
-/// Begins the asynchronous copy of the numbers of Rows rows of a head. Only the
-/// first `there` rows (at least one) exist; the others become zeros.
+/// Begins the asynchronous copy of the RowNumbers of Rows queries of a head.
+/// Only the first `there` (at least one) exist; the others become zeros.
 template <int Rows>
 __device__ void beginNumbers(RowNumbers<float> *to,
                              const RowNumbers<float> *from, int stride,
@@ -209,7 +211,7 @@ __global__ void __launch_bounds__(kCoreThreads)
             rows = static_cast<int>(all.queries);
   const CausalMask causal(all);
   const float scale = static_cast<float>(all.scale * kLog2E);
-  // The first tile of queries that attend to any of these keys.
+  // The first query of the first tile that attends to any of these keys.
   const int seenFrom = first >= causal.past
                            ? (first - causal.past + 1) / kQueries * kQueries
                            : 0;
@@ -256,7 +258,7 @@ __global__ void __launch_bounds__(kCoreThreads)
     }
     if (head < endOfHeads)
       begin(head, query, turn);
-    // None of these queries attends to any of this warp's keys.
+    // Skips a tile whose queries attend to none of this warp's keys.
     if (first + row >= causal.of(atQuery + kQueries - 1))
       continue;
     const std::int64_t rowOfMask =
@@ -316,7 +318,7 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
 }
 
 /// Queues queryGradOnCores and keyGradOnCores.
-/// \param numbers  of each query, computed by project()
+/// \param numbers  the values of each query that project() computes
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,

@@ -41,12 +41,12 @@ struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
   bool causal;
   double scale;
-  Span samples, positions; ///< of the queries' shard
+  Span samples, positions; ///< ranges of the queries' shard
   std::int64_t firstHead, allHeads;
   std::int64_t microBatch = 0;
   Operand table = kNone;                 ///< the bias table, or no data
-  const std::int32_t *buckets = nullptr; ///< table rows by bucketAt()
-  double softcap = 0.0;                  ///< 0: none; excludes a bias table
+  const std::int32_t *buckets = nullptr; ///< rows of the table, by bucketAt()
+  double softcap = 0.0; ///< 0: no soft cap; else there is no table
 
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
@@ -118,7 +118,8 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// The rows of a head from a tile on; the last tile has fewer than kTile.
+/// The rows of a head from the first row of a tile on. `rows` is below kTile if
+/// the last tile is incomplete.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;
@@ -180,8 +181,9 @@ __device__ void addProducts(const HeadRows &left, const HeadRows &right,
   }
 }
 
-/// Adds to `sums` the rows, weighted per row of this warp. A lane sums features
-/// lane, lane + 32, ...
+/// Adds the matrix product of `weights` and `rows` to `sums`, for this warp's
+/// rows of the result. A lane computes every 32nd feature, from its own index
+/// on.
 /// \tparam ByColumn whether the rows of this warp are columns of `weights`
 template <bool ByColumn, typename R, int Widths>
 __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
@@ -193,7 +195,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   for (int part = 0; part < Widths; ++part) {
     if (part * kTile >= width)
       continue;
-    __syncthreads(); // `weights` is complete; `tile` has been read
+    __syncthreads(); // all threads have written `weights` and read `tile`
     loadTile(rows, part * kTile, width, tile);
     __syncthreads();
     for (int i = 0; i < kTile; ++i) {
@@ -206,7 +208,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   }
 }
 
-/// Stores the sums of addRows, times a factor per row.
+/// Stores the sums of addRows, times a factor for each row.
 template <typename R, int Widths>
 __device__ void storeRows(const Result &to, std::int64_t start,
                           std::int64_t stride, std::int64_t rows,

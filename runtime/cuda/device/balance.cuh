@@ -24,10 +24,11 @@ template <typename R> struct Balance {
   }
 };
 
-/// Counts how often each expert is chosen in each sample, times scale(). Writes
-/// this to `slopes`, or, if `terms` is not null, its product with the sum of
-/// the expert's probabilities, a term of the loss, to `terms`. A block
-/// processes an expert of a sample.
+/// Computes the derivative of the loss with respect to a probability of each
+/// expert in each sample: the number of tokens that choose the expert, times
+/// scale(). If `terms` is null, writes the derivative to `slopes`. Otherwise
+/// writes the expert's term of the loss to `terms`: the derivative times the
+/// sum of the expert's probabilities. A block processes an expert of a sample.
 template <typename R>
 __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
                              R *slopes, R *terms) {
@@ -53,7 +54,7 @@ __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
     slopes[blockIdx.x] = slope;
 }
 
-/// Adds all terms in one thread, in the order of samples.
+/// Sums the terms of the loss in one thread, in the order of samples.
 template <typename R>
 __global__ void addTerms(const R *terms, std::int64_t samples,
                          std::int64_t experts, Result to) {
@@ -69,8 +70,9 @@ __global__ void addTerms(const R *terms, std::int64_t samples,
   storeOne(to, 0, loss);
 }
 
-/// Computes the gradient of the logits through the softmax from the slopes of
-/// the sample. A thread processes a token.
+/// Computes the gradient of the logits: the gradient of the probabilities
+/// (`slopes`, by sample and expert) is propagated through the softmax. A thread
+/// processes a token.
 template <typename R>
 __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
                             std::int64_t tokens, Result to) {

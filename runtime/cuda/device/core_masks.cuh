@@ -2,9 +2,9 @@
 //
 // A Philox draw masks eight scores of one query: two adjacent scores in each of
 // four groups of eight keys (scoreIndex in runtime/random). If queries are the
-// rows of a tile, one lane holds all eight. If keys are the rows, two lanes
-// hold the scores of two queries, so each lane draws for one query and they
-// exchange half of the words. No warp makes a draw twice.
+// rows of a tile, one lane holds all eight scores. If keys are the rows, two
+// lanes share the 16 scores of two queries: each lane draws for one query, and
+// the lanes exchange half of the words. No warp makes a draw twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,8 +59,8 @@ public:
   /// Returns the factor for elements that are kept.
   __device__ float factor() const { return ofKept; }
 
-  /// Draws for this lane's row, `row` + g (tensor_core.cuh), and the 32 columns
-  /// from `key` on.
+  /// Draws for query `row` + g of the tile and 32 keys from `key` on (g and t:
+  /// see tensor_core.cuh). pairs[n] masks keys 8n + 2t and 8n + 2t + 1.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
     static_assert(!KeysAreRows);
     const PhiloxCounter words = wordsOf(row, key);
@@ -69,15 +69,16 @@ public:
       pairs[n] = KeptPair(words[n], mask.limit);
   }
 
-  /// Draws for rows g and g + 8 of each of Strips strips from `key` on, and for
-  /// the eight columns from `query` on. Two strips use a draw completely; with
-  /// one strip, another warp repeats the draw for the other half.
+  /// Draws for the strips of 16 keys from `key` on and eight queries from
+  /// `query` on. pairs[s] masks keys g and g + 8 of strip s, each for queries
+  /// 2t and 2t + 1. A draw covers two strips; if Strips is 1, another warp
+  /// repeats the draw for the other strip.
   template <int Strips>
   __device__ void ofRows(std::int64_t query, int key,
                          KeptPair (&pairs)[Strips][2]) const {
     static_assert(KeysAreRows && Strips <= 2);
     const PhiloxCounter words = wordsOf(query, key / kScoreGroup * kScoreGroup);
-    // This lane needs the half words of odd keys, or those of even keys.
+    // This lane needs the half words of odd keys if `odd`, else of even keys.
     const bool odd = laneOfWarp() / 4 % 2 != 0;
 #pragma unroll
     for (int s = 0; s < Strips; ++s) {

@@ -2,8 +2,8 @@
 //
 // A block of four warps holds rows of Width 16-bit elements in shared memory. A
 // row is padded by one pack of eight elements, so that the packs of one column
-// in eight rows are in different banks, and all addresses of a lane differ from
-// its first by constants. A warp computes strips of sixteen rows.
+// in eight rows are in different banks. All addresses of a lane differ from the
+// lane's first address by constants. A warp computes strips of sixteen rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -193,12 +193,12 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   return bits;
 }
 
-/// CoreSums rounded to 16 bits and packed in pairs of adjacent columns: rows g
-/// and g + 8, columns 8n + 2t and 8n + 2t + 1.
+/// CoreSums rounded to 16 bits. A word [s][n][half] packs columns 8n + 2t and
+/// 8n + 2t + 1 of row g + 8 * half of strip s.
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 
-/// Returns one pair of CorePairs or of CoreSums, which are rounded to T.
+/// Return one pair of CorePairs, or of CoreSums after rounding to T.
 template <typename T, int Strips, int Eights>
 __device__ std::uint32_t pairAt(const std::uint32_t (&pairs)[Strips][Eights][2],
                                 int s, int n, int half) {

@@ -28,8 +28,9 @@ namespace mtplan::runtime::cuda {
 struct Mask {
   std::uint32_t key0, key1;
   std::uint64_t stream;
-  std::uint32_t limit; ///< smaller random bits drop; 0: no dropout
-  double factor;       ///< for elements that are kept
+  std::uint32_t limit; ///< smaller random bits drop an element;
+                       ///< 0: no dropout
+  double factor;       ///< multiplies the elements that are kept
 
   __device__ bool drops() const { return limit > 0; }
 
@@ -42,7 +43,7 @@ struct Mask {
                                    {key0, key1});
   }
 
-  /// Returns the factor for 16 bits of a random word.
+  /// Returns the factor of the element that draws half of a random word.
   /// \param half  0: the lower 16 bits, 1: the upper
   template <typename R>
   __device__ R valueOf(std::uint32_t word, unsigned half) const {
@@ -85,11 +86,11 @@ struct Mask {
   }
 };
 
-/// The masks of one dropout kernel in all steps. The device reads the number of
-/// the step.
+/// The masks of one dropout kernel in all steps. now() reads the number of the
+/// step on the device.
 struct Masks {
   const StepNumbers *step;
-  std::uint64_t stream; ///< without the step's number
+  std::uint64_t stream; ///< the mask's id; now() mixes in the step's number
   std::uint32_t limit;
   double factor;
 
@@ -175,7 +176,7 @@ __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
   store(to, row * width + h, count, x);
 }
 
-/// Queues dropout of a shard, plus an addend.
+/// Queues dropOut for a shard.
 template <typename R>
 void dropout(cudaStream_t stream, const Operand &from, const Result &to,
              const TensorView &view, std::int64_t microBatch,

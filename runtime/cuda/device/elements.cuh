@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kPack = 8; ///< elements; 16 bytes if in 16 bits
+inline constexpr int kPack = 8; ///< elements; 16 bytes of a 16-bit type
 
 /// Returns an operand that reads the present values of a result.
 inline __host__ __device__ Operand standing(const Result &result) {
@@ -231,8 +231,9 @@ struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
 
-/// Writes to each row of the result the sum of the rows `source(row)` of
-/// `first` and `second`, or zeros. A thread processes a pack.
+/// Writes to each row of the result the sum of one row of `first` and one row
+/// of `second`, which `source(row)` selects; zeros if it selects none. A thread
+/// processes a pack.
 template <typename R, typename Source>
 __global__ void gatherRows(Operand first, Operand second, Result to,
                            std::int64_t rows, std::int64_t width,
@@ -268,8 +269,8 @@ void gather(cudaStream_t stream, const Operand &first, const Operand &second,
 //===----------------------------------------------------------------------===//
 //
 // A kernel launch takes some microseconds, so one kernel processes many small
-// tensors. A table in device memory holds the tensor, and the piece of it, that
-// each block processes.
+// tensors. A table in device memory holds, for each block, the tensor and the
+// piece of the tensor that the block processes.
 
 /// The work of a block: piece number `piece` of tensor number `tensor`.
 struct Share {
@@ -284,7 +285,7 @@ template <typename Item> struct TensorList {
   std::int64_t blocks;
 };
 
-/// Threads per block, and packs per thread.
+/// The number of threads per block, and of packs per thread.
 inline constexpr unsigned kListThreads = 256;
 inline constexpr std::int64_t kListPacks = 8;
 /// Elements per piece; the last piece of a tensor may have fewer.

@@ -7,8 +7,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The shapes of a dispatch. The buffers of experts are [e, b, c, h]; the slots
-/// [b, s, e] hold the index c of a token in an expert's buffer.
+/// The shapes of a dispatch. The experts' buffers are
+/// [experts][samples][count][width]. The slots [samples][positions][experts]
+/// hold the index, below `count`, of a token in an expert's buffer.
 struct Places {
   std::int64_t samples, positions, experts, count, width;
 
@@ -16,8 +17,8 @@ struct Places {
   std::int64_t slots() const { return tokens() * experts; }
   std::int64_t rows() const { return experts * samples * count; }
 
-  /// Returns the row in [e, b, c] of a token's slot, or -1 if the token is not
-  /// dispatched to the expert.
+  /// Returns the row of the experts' buffers that a token has for an expert, or
+  /// -1 if the token is not dispatched to the expert.
   __device__ std::int64_t rowOf(std::int64_t token, std::int64_t expert,
                                 std::int32_t slot) const {
     if (slot < 0 || slot >= count)
@@ -26,8 +27,9 @@ struct Places {
   }
 };
 
-/// Inverts the slots: writes the index of each slot to its row of `slotOf`;
-/// other rows are not written. A thread processes a slot.
+/// Inverts the slots: for each row of the experts' buffers that a token uses,
+/// writes the index of the token's slot to slotOf[row]. Other elements are not
+/// written. A thread processes a slot.
 static __global__ void invertSlots(const std::int32_t *slots, Places places,
                                    std::int64_t elements,
                                    std::int64_t *slotOf) {
@@ -50,7 +52,7 @@ struct PlaceSource {
 
 /// Sums each token's rows over the experts, in order, times the gates. A thread
 /// processes a pack.
-/// \param gates  by slot; all 1 if there is no data
+/// \param gates  has an element per slot; all gates are 1 if it has no data
 template <typename R>
 __global__ void sumPlaces(Operand from, Operand gates,
                           const std::int32_t *slots, Places places, Result to) {
@@ -71,8 +73,8 @@ __global__ void sumPlaces(Operand from, Operand gates,
   store(to, token * places.width + h, count, sum);
 }
 
-/// Computes the gradient of each row of the experts' buffers: its token's
-/// gradient times its gate. A thread processes a pack.
+/// Computes the gradient of each row of the experts' buffers: the gradient of
+/// the row's token, times the gate of its slot. A thread processes a pack.
 template <typename R>
 __global__ void placesGrad(Operand above, Operand gates,
                            const std::int64_t *slotOf, Places places,
@@ -123,7 +125,8 @@ inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues the computation of a table with the slot of each row, or -1.
+/// Queues the computation of a table that has the slot of each row of the
+/// experts' buffers, or -1 for an unused row.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {

@@ -130,9 +130,9 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
   });
 }
 
-/// Numbers the tokens of each expert: first choices by position, then second
-/// choices, and so on. A block processes an expert of a sample, and a thread a
-/// range of positions.
+/// Numbers the tokens of each expert: first the tokens whose first choice is
+/// the expert, by position, then those whose second choice it is, and so on. A
+/// block processes an expert of a sample, and a thread a range of positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {
@@ -166,7 +166,7 @@ static __global__ void queueTokens(const std::int32_t *ranks,
   }
 }
 
-/// Queues the gates [tokens, experts].
+/// Queues the gates [tokens][experts].
 template <typename R>
 void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
              std::int64_t tokens, std::int64_t experts, std::int64_t topK,
@@ -189,8 +189,8 @@ inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
   return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
 }
 
-/// Queues the slots [samples, positions, experts], -1 for experts that are not
-/// chosen.
+/// Queues the slots [samples][positions][experts]; a slot is -1 if the token
+/// does not choose the expert.
 template <typename R>
 void moeSlots(cudaStream_t stream, const Operand &logits, std::int32_t *slots,
               std::int64_t samples, std::int64_t positions,

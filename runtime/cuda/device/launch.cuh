@@ -21,14 +21,15 @@ namespace mtplan::runtime::cuda {
 inline constexpr int kWarp = 32;
 
 struct Grid {
-  std::int64_t blocks = 1, alsoBlocks = 1; ///< blockIdx.x, blockIdx.y
-  unsigned threads = 256;                  ///< per block
-  unsigned rows = 1;                       ///< threadIdx.y
+  std::int64_t blocks = 1, alsoBlocks = 1; ///< gridDim.x, gridDim.y
+  unsigned threads = 256;                  ///< blockDim.x
+  unsigned rows = 1;                       ///< blockDim.y
   /// Dynamic shared memory per block in bytes.
   unsigned shared = 0;
 };
 
-/// The most shared memory of a block in bytes without an opt-in.
+/// The most shared memory of a block in bytes, unless the kernel opts in to
+/// more (cudaFuncAttributeMaxDynamicSharedMemorySize).
 inline constexpr unsigned kMostShared = 48 << 10;
 
 /// Returns the most shared memory of a block in bytes on the current device.

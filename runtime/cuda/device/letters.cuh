@@ -27,7 +27,7 @@ struct Letters {
       all *= sizes[i];
     return all;
   }
-  /// Advances the offsets a and b to an iteration.
+  /// Adds the offsets of iteration `step` to the operands' offsets a and b.
   __device__ void moveTo(std::int64_t step, std::int64_t &a,
                          std::int64_t &b) const {
     for (int i = count - 1; i >= 0; --i) {
@@ -38,8 +38,8 @@ struct Letters {
   }
 };
 
-/// Sums the terms of each result. `Lanes` lanes compute one sum: a full warp,
-/// or one lane.
+/// Computes the elements of the result, each a sum of products plus a bias.
+/// `Lanes` lanes compute one sum: a full warp, or one lane.
 template <typename R, int Lanes>
 __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
                          std::int64_t results, std::int64_t columns,

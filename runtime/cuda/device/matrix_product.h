@@ -117,7 +117,7 @@ struct MatrixOperands {
   const void *a, *b;
   const void *bias;
   void *c;
-  const void *before = nullptr; ///< the addend; null: c itself
+  const void *before = nullptr; ///< the addend; null: the contents of c
   /// The argument of gelu, in the layout of c: Epilogue::gelu writes it, and
   /// Epilogue::geluGrad reads it.
   const void *kept = nullptr;

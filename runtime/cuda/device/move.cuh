@@ -14,7 +14,7 @@ struct Strides {
   std::int64_t sizes[kMostDims], steps[kMostDims];
   std::int64_t start, length;
 
-  /// Returns the element at which a run starts.
+  /// Returns the index of the first element of a run.
   __device__ std::int64_t at(std::int64_t run) const {
     std::int64_t place = start;
     for (int d = dims - 1; d >= 0; --d) {

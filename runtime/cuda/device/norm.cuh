@@ -15,7 +15,8 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kNormThreads = 256;
 
-/// The mean (0 for an RMS norm) and the reciprocal standard deviation of a row.
+/// The mean of a row (0 for an RMS norm), and the factor `scale` that
+/// normalizes the row: 1 / sqrt(mean of (x - mean)^2 + epsilon).
 template <typename R> struct Statistics { R mean, scale; };
 
 template <typename R>

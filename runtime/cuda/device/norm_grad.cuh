@@ -1,9 +1,9 @@
 //===- norm_grad.cuh - Gradients of layer and RMS norms ---------*- C++ -*-===//
 //
-// A block processes a piece of a sample, one row after another, and a thread
-// processes the same columns of all rows. One pass over the tensors computes
-// the gradients of the rows and the piece's sums of the gradients of gamma and
-// beta.
+// A block processes kNormPieceRows rows of a sample (a piece), one row after
+// another, and a thread processes the same columns of all rows. The block reads
+// each tensor once, to compute the gradients of the rows and, summed over the
+// piece, the gradients of gamma and beta.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ namespace mtplan::runtime::cuda {
 /// Rows per piece, few enough that every multiprocessor has a piece.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
-/// Returns the widest row in elements for `threads` threads with `packs` packs
-/// per thread.
+/// Returns the width in elements of the widest row that `threads` threads with
+/// `packs` packs each process.
 constexpr std::int64_t widestRow(int packs, unsigned threads) {
   return std::int64_t{packs} * kPack * threads;
 }

@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Calls `body(x, y)` for each element; it computes the results y from the
+/// Calls `body(x, y)` for each element; `body` computes the results y from the
 /// operands x. A thread processes a pack.
 template <typename R, int Inputs, int Outputs, typename Body>
 __global__ void eachElement(Several<Operand, Inputs> from,

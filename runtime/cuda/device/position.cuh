@@ -61,7 +61,7 @@ struct PositionSource {
   }
 };
 
-/// Adds the first position of a sample (for sumColumns).
+/// Adds the row of a sample's first position to `sums` (for sumColumns).
 template <typename R> struct FirstRow {
   Operand from;
   Sequence sequence;
@@ -94,7 +94,7 @@ __global__ void sumPositions(Operand from, Result to, PositionTable table,
 }
 
 /// Queues a copy in which `first` replaces each sample's first position.
-/// \param rows  the number of rows of the result, also below
+/// \param rows  the number of rows of the result
 template <typename R>
 void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
               const Result &to, std::int64_t rows, std::int64_t width,

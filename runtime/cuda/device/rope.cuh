@@ -29,7 +29,7 @@ struct Rotation {
 };
 
 /// Rotates the pairs of all heads of a token.
-/// \param frequencies  one per pair
+/// \param frequencies  the angle of each pair at position 1
 template <typename R>
 __global__ void rotate(Operand from, Result to, const double *frequencies,
                        Rotation all) {
@@ -49,8 +49,8 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       sines[threadIdx.x] = static_cast<R>(sin(angle));
     }
     __syncthreads();
-    // A pack holds complete pairs if they are interleaved, else one element of
-    // each pair.
+    // A pack holds four complete pairs if they are interleaved, else one
+    // element of each of eight pairs.
     const std::int64_t ofPack = all.interleaved ? kPack / 2 : kPack;
     const std::int64_t packs = (pairs + ofPack - 1) / ofPack;
     for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {

@@ -68,7 +68,7 @@ void softmax(cudaStream_t stream, const Operand &from, const Result &to,
   launch(stream, {rows, 1, kSoftmaxThreads}, softmaxRows<R>, from, to, width);
 }
 
-/// Queues the gradient of a softmax; `shares` is its result.
+/// Queues the gradient of a softmax; `shares` is the result of the softmax.
 template <typename R>
 void softmaxGrad(cudaStream_t stream, const Operand &shares,
                  const Operand &above, const Result &to, std::int64_t rows,

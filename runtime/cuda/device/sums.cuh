@@ -1,9 +1,10 @@
 //===- sums.cuh - Sums of columns and of squares ----------------*- C++ -*-===//
 //
-// Column sums add the rows of a tensor [samples, rows, columns]. Each sample is
-// divided into pieces of equal size, and one block sums each piece. The pieces
-// of a sample are then added, and then the samples, all in a fixed order. The
-// contribution of a sample therefore does not depend on the number of samples.
+// Column sums add the rows of a tensor [samples][rows][columns]. Each sample is
+// divided into pieces of pieceRows rows, and one block sums each piece. The
+// pieces of a sample are then added, and then the samples, all in a fixed
+// order. The contribution of a sample therefore does not depend on the number
+// of samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSumRows = 8;        ///< threads per column
 inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
-/// The shape of a tensor to sum, [samples, rows, columns].
+/// The shape of a tensor to sum, [samples][rows][columns].
 struct ColumnSizes {
   std::int64_t samples = 1, rows = 1, columns = 1;
   std::int64_t pieceRows = kPieceRows;
@@ -28,7 +29,7 @@ struct ColumnSizes {
   __host__ __device__ std::int64_t pieces() const {
     return (rows + pieceRows - 1) / pieceRows;
   }
-  /// Return the first row of a piece of a sample, and the end of its rows.
+  /// Return the first row of a piece of a sample, and the row after its last.
   __host__ __device__ std::int64_t firstRow(std::int64_t piece) const {
     return piece * pieceRows;
   }
@@ -162,7 +163,7 @@ void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
   addPieces<R, 1>(stream, sizes, parts, {{to}}, adds);
 }
 
-/// Adds a pack of a tensor (for sumColumns).
+/// Adds a pack of a tensor to `sums` (for sumColumns).
 template <typename R> struct SumTerm {
   Operand from;
   std::int64_t width;
@@ -209,7 +210,7 @@ __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
     R x[kPack];
     load(one.from, first, count, x);
 #pragma unroll
-    for (int i = 0; i < kPack; ++i) // zeros beyond `count`
+    for (int i = 0; i < kPack; ++i) // load() sets the rest to zero
       sum.addSquare(x[i]);
   });
   return longSumOverBlock(sum);

@@ -6,8 +6,9 @@
 // and copies to shared memory asynchronously. All lanes of a warp must call
 // them together.
 //
-// Lane l holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments for
-// mma.m16n8k16 with floating point type"):
+// Lane l holds, with g = l / 4 and t = l % 4, these elements [row][column] (PTX
+// ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"). Braces
+// enclose the two elements of one register; ", +1" stands for the index + 1:
 //   left   16 x 16: {[g][2t, +1]}, {[g + 8][2t, +1]},
 //                   {[g][2t + 8, +1]}, {[g + 8][2t + 8, +1]}
 //   right  16 x 8:  {[2t, +1][g]}, {[2t + 8, +1][g]}
@@ -56,8 +57,8 @@ multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
 }
 
 /// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Row r of
-/// matrix m is the 16 bytes at the `row` of lane 8m + r. This lane receives
-/// elements [g][2t, +1] of each matrix, or [2t, +1][g] if Transposed.
+/// matrix m is the 16 bytes at the `row` that lane 8m + r passes. A lane
+/// receives elements [g][2t, +1] of each matrix, or [2t, +1][g] if Transposed.
 template <bool Transposed>
 __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                                              const void *row) {
@@ -77,9 +78,9 @@ __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                  : "memory");
 }
 
-/// Begins the asynchronous copy of Bytes bytes (8 or 16, and aligned to that)
-/// to shared memory. Writes zeros if not `there`, but even then `from` must be
-/// a valid address.
+/// Begins the asynchronous copy of Bytes bytes (8 or 16) to shared memory. Both
+/// addresses are multiples of Bytes. If `there` is false, zeros are written,
+/// but `from` must be a valid address.
 template <int Bytes>
 __device__ __forceinline__ void beginCopy(void *to, const void *from,
                                           bool there) {
@@ -97,12 +98,12 @@ __device__ __forceinline__ void beginCopy(void *to, const void *from,
 }
 
 /// Waits until all copies of this thread are complete. Other threads may read
-/// them after a barrier.
+/// the copied data after a barrier.
 __device__ __forceinline__ void endCopies() {
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
 
-/// Returns an approximation of 2^x, or 0 if that is not a normal float.
+/// Returns an approximation of 2^x, or 0 if 2^x is below all normal floats.
 __device__ __forceinline__ float powerOfTwo(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
@@ -113,8 +114,9 @@ struct Halves {
   bool low, high;
 };
 
-/// Returns which 16-bit halves of a word are at least those of `limits`,
-/// compared as f16 without signs. NaN compares as larger than any limit.
+/// Returns which 16-bit halves of `word` are at least the same half of
+/// `limits`, compared as f16 without signs. NaN compares as larger than any
+/// limit.
 __device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
                                                  std::uint32_t limits) {
   std::uint32_t low, high;

@@ -1,8 +1,8 @@
 //===- collectives.cuh - Collectives and messages of ranks ------*- C++ -*-===//
 //
 // The ranks of a stand-alone program communicate through these functions. A
-// message between pipeline stages is copied first and then sent on a stream of
-// its own, so that computation does not wait for the send.
+// message between pipeline stages is copied first and then sent on a separate
+// stream, so that computation does not wait for the send.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,8 +86,8 @@ inline void groupEnd(const Run &now) {
   lane.isTogether = false;
 }
 
-/// Returns memory for the transposed data of a collective, disjoint from that
-/// of other collectives in the same launch. Splits a launch that would need
+/// Returns memory for the transposed data of a collective. Collectives in the
+/// same launch receive disjoint memory. Splits a launch that would need
 /// more than kMost bytes.
 inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
@@ -151,8 +151,8 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
       ncclTypeOf(to.type), how, now.rank.groups[g], now.stream()));
 }
 
-/// Sends part r of [rows][ranks][width] to rank r. The received parts, in rank
-/// order, become [newRows][ranks][newWidth].
+/// Sends slice [:][r][:] of [rows][ranks][width] to rank r. The received
+/// slices, in the order of ranks, become [newRows][ranks][newWidth].
 inline void allToAll(const Run &now, int group, const Tensor &from,
                      const Tensor &to, std::int64_t rows, std::int64_t width,
                      std::int64_t newRows, std::int64_t newWidth) {
@@ -205,9 +205,9 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
   return line;
 }
 
-/// Establishes NCCL's connections by sending a byte on every line. In a step
-/// this could deadlock, because it blocks both ranks, and either may have other
-/// work first. The send is captured like the step, but never launched.
+/// Establishes NCCL's connections by sending a byte on every line. Connecting
+/// blocks both ranks, so that connecting during a step could deadlock: either
+/// rank may have other work first. The send is captured, but never launched.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();

@@ -89,7 +89,8 @@ inline std::runtime_error systemError(const std::string &what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// The addresses of rank 0, or those at which this machine can listen (`here`).
+/// The addresses of rank 0 or, if `here`, the addresses at which this machine
+/// can listen.
 class Addresses {
 public:
   explicit Addresses(const MeetingPlace &place, bool here = false) {

@@ -8,10 +8,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Applies bias, addend and epilogue to a bare product in kernels of their own.
-/// \param sums  the bare product, [batches, m, n], contiguous like c;
+/// Applies bias, addend and epilogue to a bare product, in separate kernels.
+/// \param sums  the bare product [batches][m][n], contiguous like c; is
 /// overwritten
-/// \param operands  those of the complete product
+/// \param operands  the operands of the complete product
 template <typename R>
 void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
             const MatrixOperands &operands) {
@@ -41,8 +41,8 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
   }
 }
 
-/// Returns the shape without bias, addend and epilogue. The result has the type
-/// that these are computed in, f32 or f64, and is contiguous.
+/// Returns the shape without bias, addend and epilogue. The result is
+/// contiguous and is f64 or f32, the type in which these three are computed.
 inline MatrixShape bareOf(MatrixShape shape) {
   shape.biased = shape.adds = false;
   shape.epilogue = Epilogue::none;
@@ -74,7 +74,7 @@ inline MatrixShape withoutSum(MatrixShape shape) {
   return shape;
 }
 
-/// Returns how many sums of an operand one matrix has.
+/// Returns how many sums over k the summed operand of one product has.
 inline std::int64_t sumsOf(const MatrixShape &shape) {
   return shape.sums == OperandSum::a ? shape.m : shape.n;
 }
@@ -107,10 +107,9 @@ inline void choose(Rank &rank, const MatrixShape &shape) {
     rank.products->find(bareOf(shape));
 }
 
-/// Does the same as `multiply` if cuBLASLt has only the bare product. The
-/// result is rounded after the epilogue.
-/// \throws DeviceError if cuBLASLt lacks the bare product, or c is not
-/// contiguous
+/// Computes what `multiply` computes, if cuBLASLt has only the bare product.
+/// The result is rounded after the epilogue. \throws DeviceError if cuBLASLt
+/// lacks the bare product, or c is not contiguous
 inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
                               const MatrixOperands &operands) {
   const bool isBare =
@@ -168,8 +167,8 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
 /// Computes c = a b, and sums one operand over k into `gradient` (a bias
 /// gradient). Accumulates both if shape.adds. Uses one kernel for both if
 /// cuBLASLt has an algorithm.
-/// \param summed  the operand to sum, of the first matrix, [samples, rows,
-/// columns]
+/// \param summed  the operand to sum, [samples][rows][columns]; in a batch that
+/// of the first product
 template <typename R>
 void multiplyAndSum(const Run &now, const MatrixShape &shape, const void *a,
                     const void *b, void *c, const Tensor &summed,

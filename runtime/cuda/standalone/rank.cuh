@@ -43,7 +43,7 @@ inline constexpr int kArenas = 5;
 /// flight.
 struct Buffer {
   Arena arena;
-  std::int64_t offset, size; ///< of one entry, in bytes
+  std::int64_t offset, size; ///< of the first entry, in bytes
   int entries = 1;
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
@@ -64,14 +64,15 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// A channel to the rank with the same index in another pipeline stage.
+/// A channel between this rank and the rank with the same index in another
+/// pipeline stage. Messages go in one direction only.
 struct Line {
-  ncclComm_t communicator = nullptr; ///< of the two ranks
-  int other = 0;                     ///< index of the other rank in it
+  ncclComm_t communicator = nullptr; ///< has only these two ranks
+  int other = 0;                     ///< the other rank, in `communicator`
   cudaStream_t stream = nullptr;     ///< for sends; null if this rank receives
-  Scratch copies;                    ///< of the messages that a step sends
+  Scratch copies;                    ///< copies of the messages of one step
   std::size_t copied = 0;            ///< bytes used in `copies`
-  cudaEvent_t ready = nullptr;       ///< recorded after a copy
+  cudaEvent_t ready = nullptr; ///< orders copies, sends and the step's end
 };
 
 /// The arguments of a kernel over many tensors, in device memory.
@@ -96,8 +97,8 @@ struct Fed {
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
-  std::vector<int> sizes, places;    ///< and coordinates, by axis of the mesh
-  Streams streams;                   ///< those of the plan
+  std::vector<int> sizes, places;    ///< by axis: its size, this rank's index
+  Streams streams;                   ///< the plan's streams
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
   std::vector<int> groupSizes;
@@ -106,9 +107,9 @@ struct Rank {
   std::byte *arenas[kArenas] = {};
   Staging inputs;
   std::vector<Fed> fed;
-  /// `stepSums` is device memory: this rank's sum of squares and reports, then
-  /// the sums of all ranks, then their reports. `hostSums` is pinned host
-  /// memory: the sums and reports of all ranks.
+  /// `stepSums` is device memory: this rank's sum of squares (two doubles) and
+  /// reports, then all ranks' sums of squares, then all ranks' reports.
+  /// `hostSums` is pinned host memory: the sums and reports of all ranks.
   double *stepSums = nullptr, *hostSums = nullptr;
   /// The numbers of the step in device memory, and in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
@@ -147,7 +148,8 @@ struct Run {
   }
   /// Returns this rank's coordinate on an axis of the mesh.
   int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
-  /// Returns this rank's shard of a dimension that axes shard, major first.
+  /// Returns this rank's shard of a dimension of `whole` elements. `axes` are
+  /// the mesh axes that shard the dimension, the major axis first.
   Span shard(std::int64_t whole, std::initializer_list<int> axes) const {
     std::int64_t place = 0, shards = 1;
     for (const int axis : axes) {
@@ -278,7 +280,8 @@ void ofEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 1>{{to}}, elements, body);
 }
 
-/// Does the same for a `body` with two results.
+/// Writes the two results of `body` of the operands' elements to each element
+/// of `to` and `alsoTo`.
 template <typename R, typename Body, typename... From>
 void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
                const Tensor &to, const Tensor &alsoTo, const From &...from) {
@@ -286,7 +289,7 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 2>{{to, alsoTo}}, elements, body);
 }
 
-/// Adds to a sum, or stores the sum's first term.
+/// Adds `term` to `sum`, or stores `term` in `sum`.
 /// \param adds  whether `sum` has earlier terms
 template <typename R>
 void accumulate(const Run &now, bool adds, std::int64_t elements,

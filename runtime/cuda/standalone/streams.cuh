@@ -1,9 +1,9 @@
 //===- streams.cuh - Streams of a stand-alone program -----------*- C++ -*-===//
 //
 // The streams are those of the plan. A run of a program begins and ends on the
-// first stream, which has the kernels; the others fork from it and join it
-// again. A stream with only overlapped work joins at the end of the schedule.
-// In between the streams run concurrently, except for the plan's waits.
+// first stream, which has the kernels. The other streams fork from the first
+// stream and join it again; a stream with only overlapped work joins at the end
+// of the schedule. In between, only the plan's waits order the streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,7 +95,7 @@ struct Streams {
   }
 
   /// Records an event after the work queued on the stream so far, and returns
-  /// it.
+  /// the event.
   cudaEvent_t done(int stream) {
     if (recorded == events.size()) {
       events.push_back(nullptr);

@@ -18,7 +18,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The plan's properties of a step.
+/// The properties of a step that the plan determines.
 struct StepFacts {
   int microBatches = 1;
   std::int64_t tokens = 1; ///< per step
@@ -150,8 +150,8 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
   allocate(cudaMallocHost, rank.written, 1);
 }
 
-/// Queues the begin of a step: copies the numbers of the step to the device,
-/// and clears this rank's sum of squares and reports.
+/// Queues the first work of a step: copies the numbers of the step to the
+/// device, and clears this rank's sum of squares and reports.
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));

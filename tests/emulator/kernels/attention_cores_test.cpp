@@ -16,8 +16,8 @@ struct Attention {
   std::int64_t batch, queries, heads, keys, keyHeads, width;
   bool causal;
   double rate;
-  std::vector<Span> pieces; ///< of the query tensor
-  double sharpness = 1.5;   ///< factor of the scores
+  std::vector<Span> pieces; ///< of the query's dimensions; empty: all
+  double sharpness = 1.5;   ///< multiplies the scores
 
   /// Returns a forward case with random inputs rounded to `rounded`.
   Case forward(ElementType rounded, ElementType type) const {
@@ -110,7 +110,7 @@ void expectNear(const Case &one, const std::vector<Doubles> &actual,
 class AttentionOnCores : public ::testing::TestWithParam<ElementType> {};
 
 // Probabilities, their gradients and results are each rounded to 16 bits once,
-// which costs the worst element a few units in the last place.
+// so the worst element is wrong by a few units in the last place.
 TEST_P(AttentionOnCores, IsCloseToDoublePrecision) {
   const ElementType type = GetParam();
   const double tolerance = 8 * (type == ElementType::bf16 ? 0x1p-8 : 0x1p-11);

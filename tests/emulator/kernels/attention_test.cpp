@@ -34,8 +34,8 @@ std::vector<Case> casesOf(std::int64_t width) {
   return {forward, backward};
 }
 
-// Kernels are compiled for several accumulator widths. Heads that fill one and
-// heads that do not are compared with the reference.
+// Kernels are compiled for several accumulator widths. Widths that equal one of
+// these and widths that do not are compared with the reference.
 TEST(CudaAttention, SupportsHeadsUpTo256Wide) {
   const std::unique_ptr<Backend> cuda = makeCudaBackend(),
                                  reference = makeReferenceBackend();
@@ -46,7 +46,8 @@ TEST(CudaAttention, SupportsHeadsUpTo256Wide) {
     }
 }
 
-// A head has more rotary pairs than a block keeps angles for at once.
+// A head has more rotary pairs than the number of angles that a block holds at
+// once.
 TEST(CudaRope, RotatesHeadsOfAnyWidth) {
   const TensorView x{ElementType::f32, {1, 3, 2 * 310}, {}};
   for (const std::int64_t interleaved : {0, 1}) {

@@ -1,8 +1,8 @@
 //===- beyond_suite_test.cpp - Kernels beyond the conformance suite -------===//
 //
-// Tests GPU kernels on operands that the conformance suite lacks: sharded ones,
-// mixed types, long columns, wide rows, and experts beyond their capacity. Also
-// tests which results are fused.
+// Tests GPU kernels on operands that the conformance suite lacks: sharded
+// operands, mixed types, long columns, wide rows, and experts beyond their
+// capacity. Also tests which results are fused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ TEST(CudaPositions, FindTheirRowsOfAReplicatedTable) {
                  one.run(*makeReferenceBackend()));
 }
 
-// Sums of f32 values in f64 are exact, hence independent of the order.
+// The f64 sum of a sample's f32 losses is exact here, so it does not depend on
+// the order.
 TEST(CudaLoss, OfASampleInF32IsRoundedToF32) {
   const TensorView tokens{ElementType::f32, {1, 7}, {}},
       count{ElementType::f32, {}, {}}, loss{ElementType::f64, {}, {}};
@@ -107,8 +108,8 @@ TEST(CudaCalibration, MeasuresFusedConsumers) {
   }
 }
 
-// Each of six tokens chooses both experts, which have a capacity of two: four
-// tokens are dropped.
+// Each of six tokens chooses both experts. Each expert has a capacity of two
+// tokens, so four tokens are dropped.
 TEST(CudaExperts, DropTokensBeyondTheCapacity) {
   const TensorView tokens{ElementType::f32, {3, 6, 10}, {}},
       gates{ElementType::f32, {3, 6, 2}, {}},

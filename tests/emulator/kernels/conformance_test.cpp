@@ -33,7 +33,7 @@ TEST(CudaKernels, GiveTheSameBitsInTheOtherOrderOfThreads) {
   const std::uint64_t before = emulator::accessesWatched();
   for (ElementType type : kTypes)
     for (const Case &one : catalog(type, 5)) {
-      // Checking accesses is slow, and one type covers all.
+      // Checking accesses is slow, so it is on for one type only.
       std::optional<emulator::WatchedAccesses> watched;
       if (type == ElementType::f32)
         watched.emplace();
@@ -57,7 +57,7 @@ TEST(CudaKernels, AddTheBiasIfTheLibraryRefuses) {
       const std::vector<Doubles> expected = one.run(*asks);
       const emulator::RefusedBiases refused;
       const std::vector<Doubles> actual = one.run(*makeCudaBackend());
-      // Both ways round each sum once.
+      // With a fused bias and with a separate one, each sum is rounded once.
       const double step = type == ElementType::f64    ? 1e-13
                           : type == ElementType::f32  ? 1e-5
                           : type == ElementType::bf16 ? 0x1p-7

@@ -54,7 +54,7 @@ TEST_F(SecondDevice, AStreamRejectsThreadsOfOtherDevices) {
   });
 }
 
-// The checkpoint thread fetches, too.
+// The checkpoint thread copies device memory to the host, too.
 TEST_F(SecondDevice, AnyThreadMayFetch) {
   inNewThread([] {
     useCudaDevice(1);
@@ -69,8 +69,8 @@ TEST_F(SecondDevice, AnyThreadMayFetch) {
   });
 }
 
-// The emulator protects device memory. Else code that dereferences a device
-// pointer on the host would pass here and fail on a real device.
+// The emulator protects device memory. Otherwise, code that dereferences a
+// device pointer on the host would pass here and fail on a real device.
 TEST(CudaDevices, HostAccessToDeviceMemoryFaults) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const Allocation room(backend->memory(), 64);
@@ -98,7 +98,8 @@ TEST(CudaDevices, KernelAccessToUnpinnedMemoryFails) {
   EXPECT_THROW(backend->queue().finish(), std::logic_error);
 }
 
-// Independent streams would wait for each other with too few connections.
+// If a device has fewer connections than streams, independent streams may wait
+// for each other.
 TEST(CudaDevices, HaveAConnectionForEveryStream) {
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
   cudaDevices();

@@ -26,7 +26,7 @@ EvenCase caseOf(ElementType type, const char *then, bool sums,
 EvenCase linear() { return caseOf(ElementType::bf16, "", false, 2); }
 
 // The emulated cuBLASLt computes each matrix of a batch with the same loop, so
-// that only wrong arguments can change bits.
+// that the bits differ only if the arguments are wrong.
 TEST(EvenProducts, GiveTheBitsOfEachAlone) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   std::size_t written = 0;
@@ -53,8 +53,8 @@ TEST(EvenProducts, GiveTheBitsOfEachAlone) {
   EXPECT_GT(written, 100U);
 }
 
-// Strides are non-negative multiples of the alignment, and the addend has the
-// stride of the result.
+// Strides must be non-negative multiples of the alignment, and the addend must
+// have the stride of the result.
 TEST(EvenProducts, NeedStridesThatTheLibrarySupports) {
   const std::unique_ptr<Backend> backend = makeCudaBackend();
   const auto isOne = [&](const EvenCase &even, const EvenRuns &steps) {
@@ -86,14 +86,14 @@ TEST(EvenProducts, NeedAProductThatIsOneLibraryCall) {
     return backend->prepareEven(even.spec(), steps) != nullptr;
   };
   EXPECT_TRUE(isOne([](KernelSpec &) {}));
-  // GELU also stores its input.
+  // GELU is not batched, because it also stores its input.
   EXPECT_FALSE(isOne([](KernelSpec &spec) {
     spec.settings.push_back({kThen, std::string("activation")});
     spec.settings.push_back({"kind", std::string("gelu_tanh")});
     spec.outputs.push_back(spec.outputs[0]);
   }));
-  // Operands of two types, a result of another type, a product that is a batch
-  // already, and a kernel that is no einsum.
+  // These are not batched: operands of two types, a result of another type, a
+  // product that is a batch already, and a kernel that is no einsum.
   EXPECT_FALSE(
       isOne([](KernelSpec &spec) { spec.inputs[1].type = ElementType::f32; }));
   EXPECT_FALSE(

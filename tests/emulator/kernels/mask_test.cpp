@@ -34,7 +34,8 @@ TEST(CudaMask, DrawsTheRandomWordsOfTheHost) {
   }
 }
 
-// Packs may begin in the middle of a draw.
+// A pack is the elements that a thread handles at once. It may begin in the
+// middle of a random draw.
 TEST(CudaMask, GivesEachElementItsFactor) {
   const Moment moment{11, 3, 2, 5};
   const Stream stream = Stream::ofMask(moment, "embed.drop");

@@ -50,7 +50,7 @@ bool hasIpv6() {
 
 Process process(int rank, int ranks) { return {rank, ranks, 0, false}; }
 
-/// Returns the number that each rank has after the rendezvous, in which rank 0
+/// Returns the ncclUniqueId of each rank after the rendezvous, in which rank 0
 /// arrives last.
 std::vector<Number> met(int ranks, const MeetingPlace &place) {
   std::vector<Number> numbers(static_cast<std::size_t>(ranks));
@@ -124,8 +124,8 @@ TEST(Process, UsesTheOnlyDeviceThatItIsShown) {
   EXPECT_EQ(deviceOf({5, 8, 3, false}, 1), 0);
 }
 
-// The hosts are an IPv4 and an IPv6 address, and a name that may resolve to
-// both.
+// The hosts are an IPv4 and an IPv6 address, and a name that may resolve to an
+// address of either kind.
 TEST(Meeting, SendsRankZerosIdToAllRanks) {
   std::vector<std::string> hosts = {"127.0.0.1", "localhost"};
   if (hasIpv6())
@@ -157,7 +157,7 @@ TEST(Meeting, IgnoresConnectionsOfOtherPrograms) {
   stranger.join();
 }
 
-// 3 s are long enough for one rank to arrive on a busy machine.
+// The timeout of 3 s lets one rank arrive even on a busy machine.
 TEST(Meeting, ErrorNamesHowManyRanksCame) {
   const MeetingPlace place{"127.0.0.1", freePort()};
   std::thread other([&] {

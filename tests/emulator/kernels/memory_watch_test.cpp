@@ -81,7 +81,7 @@ TEST_F(MemoryWatch, FollowsEventsAcrossStreams) {
   takeMemoryFaults();
 }
 
-// Captured work counts only when its graph is launched.
+// Captured work forbids allocations only after its graph is launched.
 TEST_F(MemoryWatch, CountsWorkOfLaunchedGraphs) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t launched = nullptr;

@@ -14,7 +14,8 @@ namespace {
 
 using emulator::StreamOrder;
 
-/// Runs kernels on two streams of a backend. grow() adds `by` to `sum`.
+/// Runs kernels on two streams of a backend. grow() adds the value in `by` to
+/// its argument.
 class DeviceQueue : public ::testing::TestWithParam<StreamOrder> {
 protected:
   DeviceQueue() {
@@ -42,7 +43,8 @@ protected:
     void *out = to.get();
     copies->run({&in, &out});
   }
-  /// Runs work of stream 1 between two halves of stream 0.
+  /// Queues work on stream 0, then on stream 1, then on stream 0 again, ordered
+  /// by events.
   void forkAndJoin() {
     queue.select(0);
     grow(first);
@@ -109,7 +111,7 @@ TEST_P(DeviceQueue, ARecordingDoesNothingUntilItIsReplayed) {
     recording->replay();
     EXPECT_EQ(at(first), 2.0F * static_cast<float>(times));
   }
-  // A replay reads the present contents of memory.
+  // A replay reads the contents that memory has when it runs.
   put(by, 10.0F);
   recording->replay();
   EXPECT_EQ(at(first), 26.0F);
@@ -127,7 +129,8 @@ TEST_P(DeviceQueue, ARecordingMayNotWaitForTheDevice) {
   EXPECT_EQ(at(first), 2.0F);
 }
 
-// Watchdog threads query events, and NCCL's threads allocate.
+// While one thread records a stream, a watchdog thread may query events, and a
+// thread of NCCL may allocate memory.
 TEST_P(DeviceQueue, ARecordingForbidsOtherThreadsNothing) {
   const auto recording = queue.recorded([&] {
     grow(first);

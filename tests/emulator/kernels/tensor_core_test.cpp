@@ -85,7 +85,8 @@ TEST(TensorCores, LoadMatricesByRowsAndTransposed) {
   });
 }
 
-// The destination is NaN until then, so that reads that come too early show.
+// The destination is NaN until a thread waits for the copy, so an early read
+// yields NaN.
 TEST(TensorCores, CopiesCompleteWhenTheyAreWaitedFor) {
   alignas(16) float from[4] = {1, 2, 3, 4}, to[8] = {};
   emulator::run(dim3(1), dim3(1), [&] {

@@ -14,7 +14,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// Sizes in elements: up to a pack (8), around a piece (16384), and of several.
+// Tensor sizes in elements: up to one pack of a thread (8), about the share of
+// one block (16384), and several blocks.
 constexpr std::array<std::int64_t, 8> kSizes{1,     7,     8,     768,
                                              16384, 16385, 16391, 40000};
 
@@ -28,7 +29,8 @@ protected:
   Together() { emulator::setOrder(GetParam()); }
   ~Together() override { emulator::setOrder(emulator::Order::ascending); }
 
-  /// Allocates a tensor with random numbers, `astray` bytes off the alignment.
+  /// Allocates a tensor with random numbers, `astray` bytes behind an aligned
+  /// address.
   void *place(const TensorView &view, std::int64_t astray = 0) {
     used = (used + 255) / 256 * 256 + astray;
     void *there = room.get() + used;
@@ -137,7 +139,7 @@ TEST_P(Together, ParametersAreUpdatedToTheBitsOfEachAlone) {
   EXPECT_EQ(together(runs), oneByOne(runs));
 }
 
-// A replay reads the present numbers of the step.
+// A replay reads the step numbers of the time at which it runs.
 TEST_P(Together, AnUpdateIsRecorded) {
   using enum ElementType;
   const std::vector<FixedRun> runs{update(20000, f32, bf16, f32, true),
@@ -195,7 +197,7 @@ TEST_P(Together, OtherKernelsAndMixedTypesAreNotBatched) {
   const FixedRun copy{
       {"copy", "x", {}, {some}, {some}}, {place(some)}, {place(some)}};
   EXPECT_FALSE(backend->prepareTogether({copy, copy}));
-  // A batch has one precision and one sum.
+  // A batch may not mix f32 and f64, and all its squares are added to one sum.
   EXPECT_FALSE(backend->prepareTogether(
       {update(8, f32, f32, f32, true), update(8, f64, f64, f64, true)}));
   void *const sum = place(viewOf(f64, 2)), *const other = place(viewOf(f64, 2));

@@ -81,7 +81,8 @@ int joinedOf(const std::string &members, StreamOrder pace) {
   return joined;
 }
 
-// The query, key and value projections and their weight and bias gradients.
+// Batches are the query, key and value projections and their weight and bias
+// gradients.
 TEST(JoinedProducts, OfGpt2GiveTheSameBits) {
   EXPECT_EQ(joinedOf(R"("model_type": "gpt2", "n_layer": 2, "n_embd": 16,
                         "n_head": 2, "n_positions": 8, "vocab_size": 64)",
@@ -89,7 +90,8 @@ TEST(JoinedProducts, OfGpt2GiveTheSameBits) {
             6);
 }
 
-// Key and value projections, narrower than the query's, and a gated MLP.
+// Batches are the key and value projections, which are narrower than the
+// query's, and the two projections of a gated MLP.
 TEST(JoinedProducts, OfLlamaGiveTheSameBits) {
   EXPECT_EQ(joinedOf(R"("model_type": "llama", "num_hidden_layers": 2,
                   "hidden_size": 16, "num_attention_heads": 4,

@@ -1,8 +1,9 @@
 //===- overlap_test.cpp - Overlapped reductions on emulated GPUs ----------===//
 //
 // Overlapped reductions give the bits of reductions after backward, in a
-// hand-made plan whose only reduction is joined at the end of the schedule, and
-// in compiled plans that reduce a layer while the previous one runs backward.
+// hand-made plan with one reduction, which the main stream awaits at the end of
+// the schedule, and in compiled plans that reduce a layer's gradients while the
+// previous layer runs backward.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- parity_test.cpp - Random plans on one emulated GPU -----------------===//
 //
 // Runs random plans of every family (drawn_plan.h) on the CUDA backend over the
-// emulator, with streams, events and graphs, in three of the orders that they
-// allow.
+// emulator, with streams, events and graphs. Work runs in the three orders of
+// StreamOrder.
 //
 //===----------------------------------------------------------------------===//
 

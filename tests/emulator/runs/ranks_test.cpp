@@ -17,7 +17,7 @@ namespace {
 
 using runtime::Plan;
 
-constexpr int kSteps = 4; // the second step's graphs are replayed
+constexpr int kSteps = 4; // later steps replay the graphs of the second
 
 class EmulatedRanks : public ::testing::TestWithParam<Family> {};
 
@@ -29,7 +29,8 @@ TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
                run.drawn.microBatches, false, run.drawn.seed % 2 == 0);
   const Gathered expected =
       runPlan(plan, run.options, runtime::makeReferenceBackend, 1e-10, kSteps);
-  // Each family runs one way, and the families together cover both.
+  // Each family runs on one shared device or on one device per rank. The
+  // families together cover both cases.
   const bool shared = run.family.example.size() % 2 == 0;
   emulator::setDevices(shared ? 1 : plan.ranks);
   ranksOnDevices = 0;

@@ -27,7 +27,8 @@ using emulator::StreamOrder;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// Returns the number `name` of every line of a metrics file that has it.
+/// Returns the values of the member `name` in a metrics file, by line. Lines
+/// without the member are skipped.
 std::vector<double> numbersIn(const std::string &file,
                               const std::string &name) {
   std::vector<double> all;
@@ -179,8 +180,8 @@ std::vector<std::pair<double, double>> spansOf(const nlohmann::json &trace,
   return spans;
 }
 
-// While instructions are timed, no stream runs ahead of the others. Here every
-// piece of work takes a millisecond.
+// While instructions are timed, streams do not run concurrently. In this test,
+// every piece of work takes a millisecond.
 TEST(EmulatedTimes, AreOfOneInstructionAtATime) {
   const TestFolder folder;
   const std::string plan =

@@ -35,8 +35,8 @@ struct Death {
   const char *plan;
   int processes; ///< MPI processes; 0: threads of one process
   int rank;      ///< the rank whose calls count; -1: all ranks
-  /// "all die" kills launcher and ranks at once; "die" kills only that rank,
-  /// and the launcher then kills the others.
+  /// "all die" kills the launcher and all ranks at once. "die" kills only the
+  /// rank that makes the call; the launcher then kills the others.
   const char *action;
   int share; ///< tests one call in this many, or each with MTPLAN_TEST_ALL
 };

@@ -120,8 +120,8 @@ protected:
     } else if (!latest.empty()) {
       EXPECT_EQ(latest, "step-0000000" + std::to_string(steps.front()) + "\n");
     }
-    // The run resumes from the newest checkpoint once there is space, and ends
-    // with the same state.
+    // When the disk has space, the run resumes from the newest checkpoint and
+    // ends with the state of an undisturbed run.
     EXPECT_EQ(runs.second.code, 0) << runs.second.out;
     EXPECT_THAT(runs.second.lines("warning: "), IsEmpty());
     const auto from = runs.second.lines("goes on from step ");
@@ -189,7 +189,7 @@ TEST_F(CheckpointDisk, ReadOnlyCheckpointIsLoaded) {
 
 using CheckpointLimit = FaultRuns;
 
-// The kernel also sends SIGXFSZ.
+// Linux also sends SIGXFSZ to the process, which must not end the run.
 TEST_F(CheckpointLimit, FileSizeLimitFailsLikeAFullDisk) {
   std::vector<std::string> all{
       "sh", "-c", R"({ ulimit -f 1; "$0" "$@"; echo "code $?"; } 2>&1 | cat)"};

@@ -1,6 +1,6 @@
 //===- faults_test.cpp - Disks that are full or broken ---------===//
 //
-// Makes every system call of a save fail with one error or another. Training
+// Makes each system call of a save fail with one of several errors. Training
 // continues, and earlier checkpoints stay as they were.
 //
 //===----------------------------------------------------------------------===//
@@ -35,12 +35,12 @@ constexpr std::array kErrors = {ENOSPC, EIO, EROFS};
 
 /// A call of a save.
 struct Site {
-  long at = 0;      ///< its number in the run, from 1
+  long at = 0;      ///< number of the call in the run, from 1
   std::string call; ///< as "fsync latest.new", relative to the run's folder
-  /// The checkpoint is already renamed and synced to the disk.
+  /// Whether the checkpoint is renamed and synced to the disk before this call.
   bool isAfter = false;
-  /// A failure has no effect: the call closes a folder or a lock file, or sets
-  /// `latest`, which is retried.
+  /// Whether a failure has no effect, because the call closes a folder or a
+  /// lock file, or sets `latest`, which is retried.
   bool isIdle = false;
 };
 
@@ -193,7 +193,8 @@ TEST_F(CheckpointFaults, InterruptedCallsAreRetried) {
   }
 }
 
-// Faults also affect a rank that reads back what another rank wrote.
+// Faults also occur in calls by which a rank reads back the bytes that another
+// rank wrote.
 TEST_F(CheckpointFaults, FaultOfOneRankIsAWarning) {
   if (underMpi(1, {}).empty())
     GTEST_SKIP() << "no mpirun, or built without MPI";

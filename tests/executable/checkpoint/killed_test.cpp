@@ -1,7 +1,7 @@
 //===- killed_test.cpp - Twenty steps in two runs --------------===//
 //
-// A run that is killed and resumed equals an undisturbed run to the bit, in
-// what it reports of each step and in its state after each.
+// A run that is killed and resumed equals an undisturbed run to the bit: it has
+// the same metrics in every step and the same last checkpoint.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ constexpr int kSteps = 20;
 
 struct Ranks {
   const char *plan;
-  int processes; ///< of MPI; 0: threads
+  int processes; ///< number of MPI processes; 0: threads
 };
 
 void PrintTo(const Ranks &ranks, std::ostream *out) {
@@ -105,7 +105,7 @@ TEST_P(CheckpointKilled, DeathAfterAnySaveLosesNoBit) {
   }
 }
 
-// Half a line is in the log, and the last save may still be in progress.
+// When the run dies, half a line is in the log, and a save may be in progress.
 TEST_P(CheckpointKilled, DeathWithinALogLineLosesNoBit) {
   // mpirun takes seconds to end the remaining processes.
   for (const int step : GetParam().processes > 0

@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, CheckpointReading,
 
 class TextReading : public FaultRuns {};
 
-// Training data may fail in the same way.
+// Calls that read training data may fail in the same ways.
 TEST_F(TextReading, UnreadableTextFailsWithAMessage) {
   if (const std::string why = whyNoFaults(); !why.empty())
     GTEST_SKIP() << why;

@@ -97,7 +97,8 @@ protected:
     std::string model = contentOf(tools::examplePath(GetParam().model));
     model.insert(model.rfind('}'), ", \"padded_vocab_size\": " +
                                        std::to_string(layout.paddedVocabulary));
-    // The file name, and so the model's name, is the same for any padding.
+    // The model is named after its file, so the file name is the same for any
+    // padding.
     const std::string file = folder / ("padded-" + layout.name);
     std::filesystem::create_directories(file);
     std::ofstream(file + "/" + GetParam().model + ".json") << model;

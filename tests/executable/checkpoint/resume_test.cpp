@@ -56,7 +56,8 @@ protected:
     ASSERT_EQ(tools::Ran(arguments).err, "");
   }
 
-  // Resumes with options that come last and therefore override the usual ones.
+  // Resumes a run with the options `more` in addition to or instead of the
+  // usual options.
   static Ran goOn(const std::string &plan, std::vector<std::string> more) {
     const auto given = [&](const char *option) {
       return std::ranges::find(more, option) != more.end();
@@ -84,7 +85,7 @@ protected:
     return runtime::textOf(runtime::digestOf(bytes));
   }
 
-  /// The checksum that version 41303f4 wrote for kText at this seed.
+  /// The checksum that mtrun at commit 41303f4 wrote for kText at seed 1234.
   inline static const std::string kOldPrint =
       "6e8b4d55e28c2c67dc1e5419b90690bd";
 
@@ -185,7 +186,8 @@ TEST_F(Resume, OtherDataAreRejected) {
                              HasSubstr("other.txt: text, 100000 bytes")));
 }
 
-// The size is the same, and so are the bytes that the run reads first.
+// The changed file has the same size and begins with the same bytes, so a run
+// must read all of it to find the change.
 TEST_F(Resume, OneChangedByteOfDataIsRejected) {
   std::string text = contentOf(kText);
   const std::string was = digestText(text);

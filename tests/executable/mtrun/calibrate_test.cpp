@@ -35,7 +35,8 @@ using testing::HasSubstr;
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
-// Returns a machine with a device unlike any preset's, and a link.
+// Returns a machine whose device differs from that of every preset, with one
+// link.
 planner::Machine truth() {
   planner::Machine machine = planner::loadMachine("cpu");
   planner::Device &device = machine.device;
@@ -128,7 +129,8 @@ TEST(Calibrate, RecoversAKnownMachine) {
   near(device.launch.value, 4e-6);
   near(device.streamRate().value, 40e9);
   near(device.passRate().value, 30e9);
-  // The file has the best measured value as the peak, and rates relative to it.
+  // The file states the best measured rate as the peak, and other rates
+  // relative to the peak.
   near(device.fp32->value * device.gemmEfficiency, 0.9 * 0.2e12);
   near(device.bf16->value * device.ownGemmEfficiency[2], 0.7 * 0.5e12);
   near(device.wave.value, 2e-6);
@@ -193,7 +195,7 @@ TEST(Calibrate, MeasurementsGiveTheSameMachine) {
             made.machineText);
 }
 
-// No measured run uses the smaller tiles, and one rank has no links.
+// Without these runs, no run uses the smaller tiles. One rank uses no link.
 TEST(Calibrate, UnmeasuredFiguresAreReported) {
   std::vector<MeasuredRun> runs = runsOf(truth(), 1);
   std::erase_if(runs, [](const MeasuredRun &run) {

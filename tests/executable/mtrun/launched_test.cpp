@@ -118,7 +118,8 @@ TEST_F(Launched, LoneRankFailsWithoutWaiting) {
   }
 }
 
-// MPI may initialise CUDA, which reads the variables once.
+// CUDA reads its environment variables once, when it is initialised, and MPI
+// may initialise CUDA.
 TEST_F(Launched, CudaVariablesAreSetBeforeMpiInit) {
   if (std::string(MTPLAN_MPI_SHIM).empty())
     GTEST_SKIP() << "built without CUDA or MPI, or with sanitizers";

@@ -67,7 +67,8 @@ TEST_F(OwnProcesses, CtrlCSavesAsWithThreads) {
   expectSavedWhenToldToEnd(threads, SIGINT);
 }
 
-// Each process receives the signal two or three times, and counts it once.
+// Each process receives the signal two or three times, but treats the signals
+// as one.
 TEST_F(OwnProcesses, SignalToTheGroupSaves) {
   for (const int number : {SIGTERM, SIGINT}) {
     RunProcess run(command(place("group" + std::to_string(number))));

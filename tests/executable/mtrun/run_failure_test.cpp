@@ -1,8 +1,8 @@
 //===- run_failure_test.cpp - mtrun, when something goes wrong ------------===//
 //
 // Kills, stops and slows real processes. Tests check which processes end, with
-// which messages, and that none remains. Times are checked only against limits
-// far beyond those of a busy machine.
+// which messages, and that none remains. Limits on times are so long that a
+// busy machine does not exceed them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,7 +110,8 @@ TEST_F(RunFailureMpi, KilledRankIsNamedByAllOthers) {
 }
 
 // The patience is longer than the default, because other tests may occupy the
-// core of a rank. The rank may stop in any call, also in the norm's all-gather.
+// core of a rank. The rank may stop in any collective, also in the all-gather
+// of the gradient norm.
 TEST_F(RunFailureMpi, StoppedRankIsNamedByAllOthers) {
   const std::vector<std::string> patient{"--patience", "20"};
   auto stage = std::async(std::launch::async, [&] {
@@ -368,8 +369,8 @@ TEST_F(RunFailure, MessageOfAnotherSizeIsRejected) {
 }
 
 TEST_F(RunFailure, InvalidTokenEndsTheRun) {
-  // The vocabulary has 500 tokens, so 65000 is invalid. It is in none of the
-  // first samples.
+  // The vocabulary has 500 tokens, so 65000 is invalid. The first samples do
+  // not contain it.
   const std::string file = *folder / "tokens.bin";
   {
     std::ofstream tokens(file, std::ios::binary);

@@ -237,9 +237,9 @@ TEST(RunTimes, EveryInstructionHasAClass) {
   EXPECT_EQ(classOfGroup("tp"), "collectives tp");
 }
 
-// Ranks with long steps compute for long between collectives, so the timeout
-// grows with the predicted step. A timeout on the command line takes
-// precedence.
+// In long steps, ranks compute for a long time between collectives, so the
+// timeout of collectives grows with the predicted step. A timeout on the
+// command line takes precedence.
 TEST(RunTimes, TimeoutGrowsWithThePredictedStep) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");

@@ -42,8 +42,9 @@ std::string stateOf(const RankExecutor &rank) {
   return bytes;
 }
 
-/// Counts, over all ranks and all steps but the first, unchanged and changed
-/// states before the update, and updates that change the state.
+/// Counts over all ranks and all steps but the first. Before the update, the
+/// state is that after the previous update (`same`) or another (`others`);
+/// `updates` counts updates that change the state.
 struct Seen {
   int same = 0, others = 0, updates = 0;
 };

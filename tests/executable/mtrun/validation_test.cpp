@@ -24,7 +24,7 @@ protected:
   }
 
   struct Step {
-    std::string training; ///< numbers of training, as text
+    std::string training; ///< metrics of training, as text
     double validation = 0.0, perplexity = 0.0;
   };
   std::vector<Step> train(const std::string &plan,

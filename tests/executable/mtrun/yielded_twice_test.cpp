@@ -10,7 +10,7 @@
 namespace mtplan {
 namespace {
 
-// Trains three steps and returns the numbers of each.
+// Trains three steps and returns the metrics of each, without times.
 std::vector<std::string> trained(const std::string &model,
                                  const std::string &plan,
                                  std::vector<std::string> flags) {
@@ -22,8 +22,9 @@ std::vector<std::string> trained(const std::string &model,
   return numbersOf(plan + ".jsonl");
 }
 
-// Backward sums the gradients of both uses: the loss and the norm are those of
-// a model that yields the value once and adds it to itself.
+// A segment that yields a value twice sums the gradients of both uses. The loss
+// and the gradient norm equal those of a model that yields the value once and
+// adds it to itself.
 TEST(YieldedTwice, TrainsLikeOnceOnOneRankAndOnSeveral) {
   const TestFolder folder;
   std::string twice = contentOf(tools::examplePath("native/mlp"));

@@ -20,7 +20,7 @@ using Row = std::vector<int>; ///< by factor, the index of a value
 /// Returns the rows, for at most 16 values per factor, in O(rows chosen x legal
 /// rows x pairs of factors).
 ///
-/// \param legal  decides about complete rows
+/// \param legal  returns whether a complete row is legal
 inline std::vector<Row>
 coveringRows(const std::vector<int> &values,
              const std::function<bool(const Row &)> &legal) {

@@ -24,7 +24,7 @@ namespace {
 /// The logits that the ranks have computed so far; shared by all ranks.
 struct Seen {
   std::mutex mutex;
-  Logits logits; ///< NaN: computed by no rank
+  Logits logits; ///< NaN where no rank has computed an element
   std::string fault;
 
   void add(const TensorView &view, std::int64_t microBatch, const void *data) {

@@ -25,10 +25,10 @@ namespace runtime {
 struct StepSamples;
 }
 
-/// [samples, positions, vocabulary]
+/// The logits of all samples: elements [samples][positions][vocabulary].
 struct Logits {
   std::int64_t positions = 0, vocabulary = 0;
-  std::int64_t ofOneRank = 0; ///< tokens of the vocabulary per rank
+  std::int64_t ofOneRank = 0; ///< number of tokens of the vocabulary per rank
   std::vector<double> elements;
 };
 

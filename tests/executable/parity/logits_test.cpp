@@ -27,8 +27,8 @@
 namespace mtplan {
 namespace {
 
-// Bounds relative to the largest logit. The rounding of single precision alone
-// is below 1e-6.
+// Errors relative to the largest logit: kBound is the limit, and wrong weights
+// exceed kFar. Rounding to single precision alone gives less than 1e-6.
 constexpr double kBound = 1e-5, kFar = 0.1;
 
 const std::string kFiles =
@@ -152,8 +152,8 @@ public:
       : bytes(contentOf(path)), header(runtime::ModelFile(path).header) {}
 
   /// Permutes every tensor whose name contains `part`, along its last dimension
-  /// (`columns`) or its first: the new index i has what the old index
-  /// order(extent)[i] had.
+  /// if `columns`, else along its first. Row or column i becomes the previous
+  /// row or column order(extent)[i].
   void reorder(const std::string &part, bool columns,
                const std::function<Order(std::int64_t extent)> &order) {
     for (const runtime::SafeTensor &tensor : header.tensors) {
@@ -222,7 +222,7 @@ Order inPlace(std::int64_t extent) {
 /// The tensors of attention in the files of a family.
 struct Family {
   std::string query, key, value; ///< "": columns of one tensor
-  std::int64_t head = 4; ///< features per head; the first four are rotated
+  std::int64_t head = 4; ///< features per head, of which four are rotated
   bool turns = true;
 };
 
@@ -286,13 +286,13 @@ TEST_P(WrongOrder, OrderOfHeadsChangesLogits) {
 }
 
 // Four features are rotated, in pairs of neighbours or of halves; the two
-// orders differ in the middle. Plain attention would not depend on the order of
-// features, if queries and keys have the same order.
+// orders differ in the middle. Without rotation, attention does not depend on
+// the order of features if queries and keys have the same order.
 TEST_P(WrongOrder, OrderOfRotatedFeaturesChangesLogits) {
   const auto middle = [&](std::int64_t extent) {
     Order order = inPlace(extent);
-    // Permutes all queries and keys, but not the values behind them in a
-    // tensor.
+    // Permutes all queries and keys, but not the values that follow them in the
+    // same tensor.
     const std::int64_t end = family.query.empty() ? extent / 3 * 2 : extent;
     for (std::int64_t i = 0; i < end; i += family.head)
       std::swap(order[static_cast<std::size_t>(i + 1)],

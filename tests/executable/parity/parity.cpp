@@ -20,8 +20,8 @@ using namespace runtime;
 using passes::Drawn;
 
 constexpr int kSteps = 5;
-// The rounding error of a router's logits in fp32 after five steps is some
-// 3e-7.
+// Router logits that differ by less than kTie count as equal. After five steps
+// in fp32, their rounding error is about 3e-7.
 constexpr double kTie = 1e-6;
 
 class ObservedGate : public Kernel {
@@ -52,11 +52,11 @@ private:
   double &margin;
 };
 
-/// A reference backend that lowers `margin` to the smallest difference
-/// between two router logits of one token whose order decides which experts the
-/// token goes to. A difference below the rounding error of a precision is a tie
-/// there: rounding picks the expert, and the runs of two precisions diverge.
-/// The backend must run on one thread.
+/// A reference backend that lowers `margin` to the smallest difference between
+/// two router logits of one token whose order decides which experts the token
+/// goes to. A difference below the rounding error of a precision is a tie in
+/// that precision: rounding picks the expert, and runs in two precisions
+/// diverge. The backend must run on one thread.
 class RoutingObserver : public Backend {
 public:
   explicit RoutingObserver(double &theMargin) : margin(theMargin) {}
@@ -79,7 +79,8 @@ std::unique_ptr<runtime::Backend> makeOneThread() {
   return runtime::makeCpuBackend(1);
 }
 
-// Leaves out operators that the interpreter counts and that send nothing.
+// Returns the interpreter's counts of collectives, without the counts of
+// operators that send nothing.
 std::map<CollectiveCount, std::int64_t> census(const ir::RunResult &result) {
   std::map<CollectiveCount, std::int64_t> counts;
   for (const auto &[key, count] : result.collectives) {

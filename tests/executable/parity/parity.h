@@ -7,23 +7,23 @@
 
 namespace mtplan {
 
-/// PARITY and CENSUS of one plan, compiled, written, read back, checked and run
-/// on a thread a rank, dropout on:
+/// Compiles a random plan, writes it to text, reads it back, checks it and runs
+/// it with one thread per rank and with dropout. Expects, with differences
+/// relative to the largest element of a tensor:
 ///
-///   fp64, reference kernels   loss, every gradient, their norm, every updated
-///                             parameter against the interpreted model, 1e-10;
-///                             each collective as often as the program says;
-///                             after five steps also the moments, against the
-///                             model as a plan of one rank, 1e-10
-///   fp32, the CPU's kernels   the same after one step, 1e-5, and after five,
-///                             1e-4; where sums cancel (the gradient of a bias
-///                             of keys is nothing but rounding) so does a plan
-///                             of one rank, and four times its difference is
-///                             the bound
+///   fp64, reference kernels   After one step, loss, gradients, gradient norm
+///                             and updated parameters are within 1e-10 of the
+///                             interpreted model, and every collective is
+///                             called as often as in the interpreted plan.
+///                             After five steps, the state with its moments is
+///                             within 1e-10 of the model's plan for one rank.
+///   fp32, CPU kernels         After one step, the differences are within 1e-5,
+///                             and after five within 1e-4. If the fp32 plan for
+///                             one rank differs by more than a quarter of that,
+///                             the bound is four times its difference.
 ///
-/// A plan of one rank must itself stay within twenty times the fp32 bound. If
-/// two experts tie (RoutingObserver), the next seed is used, for which they do
-/// not.
+/// The plan for one rank must itself stay within 20 times the fp32 bounds. If
+/// two experts tie (RoutingObserver), the next of up to four seeds is tried.
 void expectParity(const passes::Family &family, const passes::Drawn &drawn);
 
 } // namespace mtplan

@@ -107,7 +107,7 @@ std::string nameOf(const runtime::Parameter &parameter, int copy) {
   return ir::TensorKey{parameter.label, parameter.firstCopy + copy}.name();
 }
 
-/// The samples and patches of one step as the input of a rank.
+/// Gives a rank the samples and image patches of one step as its input.
 class GoldenData : public runtime::SampleData {
 public:
   GoldenData(const Golden &golden, std::size_t step)

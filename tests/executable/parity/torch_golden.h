@@ -21,13 +21,14 @@
 
 namespace mtplan {
 
-/// Compared numbers by name: "loss" and the like with one number per step,
-/// "gradient h.0.ln_1.bias" and "final h.0.ln_1.bias" with one per element.
+/// Compared numbers by name: "loss" and others with one number per step;
+/// "gradient h.0.ln_1.bias" and "final h.0.ln_1.bias" with one number per
+/// element.
 using Numbers = std::map<std::string, std::vector<double>>;
 
 /// A training run of PyTorch: its model, options, samples and results.
 struct Golden {
-  std::string model; ///< path of its configuration
+  std::string model; ///< path of the model's configuration
   std::int64_t globalBatch = 0, sequence = 0;
   runtime::TrainOptions how;
   std::vector<std::shared_ptr<const runtime::StepSamples>> samples; ///< by step
@@ -37,27 +38,29 @@ struct Golden {
   Numbers numbers;
 };
 
-/// Reads a golden of tests/parity: "gpt2", "bert" or "llama".
+/// Reads a training run of PyTorch from tests/parity by its model, such as
+/// "gpt2".
 Golden readGolden(const std::string &name);
 
-/// A tensor of a file.
+/// A tensor in a weights file.
 struct FileTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> elements;
 };
 
-/// A model of Transformers, one step of it, and the tensors of its file.
+/// One training step of a Transformers model, and the tensors of its weights
+/// file.
 struct TransformersGolden {
   Golden golden; ///< without initial values
   std::map<std::string, FileTensor> tensors;
 };
 
-/// Reads a golden of tests/parity: "gpt2", "gptj", "llama", "mistral", "qwen2"
-/// or "bert".
+/// Reads the step of a Transformers model from tests/parity: "gpt2", "gptj",
+/// "llama", "mistral", "qwen2" or "bert".
 TransformersGolden readTransformersGolden(const std::string &name);
 
-/// Compiles like `mtplan -o` with `flags`, but in another precision; returns
-/// none, after a failure of the test, if that is impossible.
+/// Compiles the golden's model like `mtplan -o` with `flags`, but in
+/// `precision`. Fails the test and returns none if this is impossible.
 std::optional<runtime::Plan> planned(const Golden &golden,
                                      const std::vector<std::string> &flags,
                                      runtime::ElementType precision);
@@ -65,7 +68,7 @@ std::optional<runtime::Plan> planned(const Golden &golden,
 /// The results of a plan that starts from the golden's initial values.
 struct TorchRun {
   Numbers numbers;
-  std::vector<std::string> faults; ///< where replicas hold different values
+  std::vector<std::string> faults; ///< tensors whose replicas differ
 };
 
 /// Trains with one thread per rank.

@@ -1,6 +1,6 @@
 //===- torch_test.cpp - Plans train like PyTorch --------------------------===//
 //
-// Trains six tiny models for ten steps, planned and compiled as a user would,
+// Trains seven tiny models for ten steps, planned and compiled as a user would,
 // with one thread per rank. Compares with PyTorch in float64 (tests/parity):
 // learning rate, loss and gradient norm of every step, every gradient of the
 // first step, every parameter after the last.
@@ -62,9 +62,9 @@ double largestOf(const std::vector<double> &numbers) {
 /// Tolerances, relative to the largest element of a tensor.
 struct Bounds {
   double gradients; ///< of the first step
-  double training;  ///< numbers of all steps, parameters after the last
-  /// Compares key biases after the last step too. Softmax cancels them, so
-  /// their gradient is rounding noise, which AdamW scales to full steps.
+  double training;  ///< other numbers, final parameters
+  /// Whether key biases are compared after the last step. Softmax cancels them,
+  /// so their gradient is rounding noise, which AdamW scales to full steps.
   bool blind;
 };
 

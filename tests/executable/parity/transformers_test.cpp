@@ -50,8 +50,8 @@ std::size_t at(const Shape &shape, std::int64_t row, std::int64_t column) {
                                   column);
 }
 
-/// Adds to `initial` the parameters that a rule finds in `tensor`; padding is
-/// 0.
+/// Adds to `initial` the values of the parameters that `rule` maps to `tensor`,
+/// a tensor of the file. Padding is 0.
 void take(const runtime::WeightRule &rule, const FileTensor &tensor,
           const std::map<std::string, Whole> &wholes, Numbers &initial) {
   std::vector<Shape> shapes;
@@ -155,9 +155,10 @@ TEST_P(Transformers, KeysInPlaceOfValuesDiffer) {
   EXPECT_GT(std::abs(run(*plan, rules).first - expectedLoss()), kFar);
 }
 
-// Four features of each head are rotated. The order of pairs and the order of
-// halves differ in the middle; plain attention would not depend on the order,
-// if queries and keys have the same.
+// Four features of each head are rotated. Pairs are neighbours or consist of
+// one feature of each half; the two orders differ in the middle two features.
+// Without rotation, attention does not depend on the order if queries and keys
+// have the same.
 TEST_P(Transformers, OtherRotaryPairingDiffers) {
   const std::string family = GetParam();
   const std::int64_t headDim = family == "gptj" ? 8 : 4;

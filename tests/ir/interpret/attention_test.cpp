@@ -48,8 +48,8 @@ TEST_F(InterpretAttention, WeighsValuesByTheSoftmaxOfScores) {
   expectNear(result[1], {std::log(4.0)});
 }
 
-// Rows by distance, with 32 rows and 128 positions, computed by Hugging Face's
-// _relative_position_bucket.
+// The pairs are (distance, row) for 32 rows and a maximum distance of 128, as
+// Hugging Face's _relative_position_bucket computes them.
 TEST(RelativePosition, RowsAreThoseOfT5) {
   const std::pair<int, int> both[] = {
       {0, 0},     {-1, 1},   {-7, 7},   {-8, 8},   {-11, 8},  {-12, 9},

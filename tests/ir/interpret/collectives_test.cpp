@@ -129,7 +129,7 @@ TEST_F(InterpretCollectives, PiecesAreNumberedByTheMajorAxisFirst) {
   const auto layout = LayoutAttr::get(
       &context, {mlir::ArrayAttr::get(&context, {axis("b"), axis("a")})}, {},
       false);
-  // Rank 1 has coordinates a = 0 and b = 1, hence piece 2 of 4.
+  // Rank 1 has coordinates a = 0 and b = 1, hence shard 2 of shards 0 to 3.
   const Span span = mesh.piecesOf(layout, 1, {3})[0];
   EXPECT_EQ(span.offset, 6);
   EXPECT_EQ(span.global, 12);

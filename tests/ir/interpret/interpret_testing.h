@@ -65,7 +65,7 @@ protected:
     return &llvm::cast<SegmentOp>(module.getBody()->front()).getBlock().front();
   }
 
-  /// Runs the kernel of one operator. `edit` may shift its shards.
+  /// Runs the kernel of one operator. `edit` may change the offsets of shards.
   std::vector<HostTensor>
   evaluate(const std::string &text, const std::vector<HostTensor> &operands,
            const std::function<void(KernelCall &)> &edit = nullptr) {

@@ -104,7 +104,7 @@ TEST_F(InterpretKernels, PositionGradSumsSamplesAndLeavesLaterRowsZero) {
   expectNear(result[0], {101, 1010, 0});
 }
 
-// An activation's value and slope at 1, from tables.
+// Holds an activation's value and derivative at 1, from tables.
 struct ActivationCase {
   const char *kind;
   double value, slope;

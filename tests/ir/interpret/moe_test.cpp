@@ -31,14 +31,14 @@ TEST_F(InterpretMoe, GatesAreSoftmaxValuesOfTheChosenExperts) {
 }
 
 TEST_F(InterpretMoe, GateGradientsFollowTheSoftmaxThatWasUsed) {
-  // Not normalised: p = (1, 2, 5) / 8. g = (0, 10, 1), because the gradient of
-  // an expert that was not chosen is ignored. p.g = 25/8.
+  // Not normalised: the softmax values are p = (1, 2, 5) / 8, and p.g = 25/8
+  // for g = (0, 10, 1). The gradient of an expert not chosen counts as 0.
   const HostTensor gradient = tensor({1, 1, 3}, {1000, 10, 1});
   auto result = evaluate(R"(%r = mtp.moe_gate_grad "l" (%a, %b)
                               {top_k = 2 : i64} : tensor<1x1x3xf64>)",
                          {kEighths, gradient});
   expectNear(result[0], {-25. / 64, 2 * 55. / 64, -5 * 17. / 64});
-  // Normalised: w = (0, 2, 5) / 7 and w.g = 25/7.
+  // Normalised: the gates are w = (0, 2, 5) / 7, and w.g = 25/7.
   result = evaluate(R"(%r = mtp.moe_gate_grad "l" (%a, %b)
                          {top_k = 2 : i64, normalise} : tensor<1x1x3xf64>)",
                     {kEighths, gradient});
@@ -139,9 +139,9 @@ TEST_F(InterpretMoe, BalanceIsOneAtBestAndTheNumberOfExpertsAtWorst) {
 }
 
 TEST_F(InterpretMoe, BalanceGradientLowersTheLoadedExpert) {
-  // Both tokens choose the first of two experts: n = (2, 0), so that the slopes
-  // are g = 0.5 * 2 / (2 * 2) n = (0.5, 0). The gradient is p (g - p.g) =
-  // p (g - 3/8) = (3/32, -3/32), for p = (3/4, 1/4).
+  // Both tokens choose the first of two experts, so the counts are n = (2, 0).
+  // With p = (3/4, 1/4), g = 0.5 * 2 / (2 * 2) n = (0.5, 0) is the derivative
+  // of the loss by p, and p (g - p.g) = (3/32, -3/32) that by the logits.
   auto result = evaluate(
       R"(%r = mtp.balance_loss_grad "l" (%a, %b)
            {top_k = 1 : i64, coefficient = 0.5 : f64}

@@ -127,7 +127,8 @@ TEST_F(InterpretRanks, AShardedProductAgreesAndItsCollectivesAreCounted) {
   const Comparison comparison =
       compare(kLogical, kMesh, std::string(kPartitioned) + kPartitionedUpdate);
   expectEqual(comparison);
-  // The loss, and gradients and values of two parameters of two layers.
+  // These are the loss, and the gradient and value of two parameters in each of
+  // two layers.
   EXPECT_EQ(comparison.tensors, 1 + 4 + 4);
   const std::map<CollectiveKey, std::int64_t> counts = {
       {{Phase::forward, "all_gather", "dp"}, 4},

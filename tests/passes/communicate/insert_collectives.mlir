@@ -59,7 +59,7 @@ mtp.segment @partial_to_split () attributes {layouts = []} {
   mtp.yield {layouts = []}
 }
 
-// Sharded becomes partial by way of replicated, one axis after the other.
+// A sharded tensor becomes replicated, then partial, one axis at a time.
 // CHECK-LABEL: mtp.segment @two_steps
 mtp.segment @two_steps () attributes {layouts = []} {
   %x = mtp.parameter "x7" {layout = #mtp.layout<[["dp"], ["tp"]]>} : tensor<8x8xf32>

@@ -1,8 +1,8 @@
 // RUN: mtplan-opt %s --mtp-differentiate | FileCheck %s
 // RUN: mtplan-opt %s --mtp-differentiate | mtplan-opt --mtp-verify-gradients
 
-// The remaining operators of a block, in the order of the forward half; the
-// backward half has their gradients in reverse.
+// The forward half has the remaining operators of a block; the backward half
+// has their gradients in reverse order.
 // CHECK-LABEL: mtp.segment @block
 mtp.segment @block () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>

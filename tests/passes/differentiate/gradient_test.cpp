@@ -26,9 +26,10 @@
 namespace mtplan::passes {
 namespace {
 
-/// A block that computes %y from %x, both tensor<2x4x8xf32>, and is repeated.
-/// `tail` does so after the embedding, and `classes` of the 11 logits count. A
-/// `seed` other than 1 keeps inputs away from a kink of the nonlinearity.
+/// Describes a model. `block` computes %y from %x, both tensor<2x4x8xf32>, and
+/// is repeated; `tail` computes %y after the embedding. The first `classes` of
+/// 11 logits count. A `seed` other than 1 keeps inputs away from kinks of the
+/// nonlinearity.
 struct Family {
   std::string name;
   std::string block;
@@ -98,7 +99,7 @@ protected:
     return options;
   }
 
-  /// Returns the loss, over all its terms, with one element changed by `delta`.
+  /// Returns the sum of all losses, with one element changed by `delta`.
   double lossAt(mlir::ModuleOp module, const ir::TensorKey &key,
                 std::int64_t element, double delta) {
     ir::RunOptions options = unperturbed();
@@ -275,8 +276,9 @@ const Family kFirst = {"first_position", kProduct + R"(
       : (tensor<2x8xf32>, $T) -> $T
   %y = mtp.add "h.*.add" (%s, %f) : $T)"};
 
-// Eight choices per sample of four experts with a capacity of two, so that some
-// are dropped. The seed is such that no perturbation changes a choice.
+// Each sample has eight choices among four experts with a capacity of two each,
+// so that some choices are dropped. With this seed, no perturbation changes a
+// choice.
 Family experts(const std::string &name, const std::string &choice,
                const std::string &more = "", std::uint64_t seed = 1) {
   return {name,

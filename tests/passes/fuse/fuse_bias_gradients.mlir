@@ -47,7 +47,7 @@ mtp.segment @reduced (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
 
 // -----
 
-// Only one of the product and the sum has an epilogue.
+// Not fused: only one of the product and the sum has an epilogue.
 // CHECK-LABEL: mtp.segment @unlike
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -65,8 +65,8 @@ mtp.segment @unlike (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
 
 // -----
 
-// The two gradient accumulators have their first terms in different
-// micro-batches, or one of them has its first term elsewhere.
+// Not fused: weight and bias gradient start their accumulators in different
+// micro-batches, or only one of the two starts its accumulator here.
 // CHECK-LABEL: mtp.segment @terms
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -89,7 +89,7 @@ mtp.segment @terms (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>, %dz : tensor<2x
 
 // -----
 
-// The product has the tensor as first operand, follows the sum, or has a bias.
+// Not fused: the product reads %dy first, follows the sum, or has a bias.
 // CHECK-LABEL: mtp.segment @operands
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {
@@ -108,7 +108,7 @@ mtp.segment @operands (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>, %c : tensor<
 
 // -----
 
-// Another term is added to the bias gradient's accumulator in between.
+// Not fused: another gradient is added to accumulator "b" in between.
 // CHECK-LABEL: mtp.segment @between
 // CHECK-NOT: bias_gradient
 mtp.segment @in () {

@@ -73,7 +73,7 @@ mtp.segment @read (%x : tensor<4x4xf32>) {
 // -----
 
 // An activation's gradient, gradient accumulation, and an add after a norm's
-// gradient are epilogues. Two terms of one accumulator keep their order.
+// gradient are epilogues. Two additions to one accumulator keep their order.
 // CHECK-LABEL: mtp.segment @backward
 // CHECK: mtp.einsum "fc.dx"
 // CHECK-NEXT: mtp.activation_grad "act.dx"{{.*}}mtp.fused = "epilogue"

@@ -2,9 +2,9 @@
 // RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s --check-prefix=AFTER
 
 // The shard of a layer's gradient reuses the bytes of the next layer's
-// gradient; the last layer's shard has its own. A gradient that is first summed
-// over an axis over which layers also communicate, and one that all layers
-// share, have their shards in memory of activations.
+// gradient; the last layer's shard has bytes of its own. A shard is in the
+// activation arena if its gradient is shared by all layers, or is first summed
+// over an axis over which layers also communicate.
 // CHECK: mtp.accumulated "h.*.a"
 // CHECK-SAME: mtp.places = [#mtp.place<arena = "gradients", offset = 0, size = 1024, entries = 3, entry_stride = 1024
 // CHECK: mtp.reduce_scatter

@@ -27,12 +27,12 @@
 // WIDE: mtp.accumulate "h.*.w"
 // WIDE-SAME: #mtp.place<arena = "gradients", offset = 0, size = 256, entries = 2, {{.*}} type = f32>
 
-// A master weight, because the weight is bf16, and two moments, all in f32.
+// AdamW has a master weight, as the weight is bf16, and two moments, all f32.
 // CHECK: mtp.adamw
 // CHECK-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "optimizer", offset = 0, size = 256, {{.*}} type = f32>, #mtp.place<arena = "optimizer", offset = 512, {{.*}}>, #mtp.place<arena = "optimizer", offset = 1024, {{.*}}>]
 
-// Offload puts them in the host arena, with a buffer for the incoming gradient,
-// in the accumulator's type, and one for the outgoing weight, in its type.
+// Offload puts the three in the host arena, with buffers for the incoming
+// gradient (accumulator's type) and the outgoing weight (weight's type).
 // HOST: mtp.adamw
 // HOST-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "host", offset = 0, size = 256, entries = 2, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 512, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1024, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1536, size = 256, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 2048, size = 128, {{.*}} type = bf16>]
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned,

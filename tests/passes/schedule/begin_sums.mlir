@@ -3,7 +3,7 @@
 // RUN: mtplan-opt --mtp-begin-sums --split-input-file %t | diff - %t
 // RUN: mtplan-opt --mtp-begin-sums=sums-per-use --split-input-file %s | FileCheck %s --check-prefix=USE
 
-// Micro-batch 1 runs backward first, and the second of two adders always adds.
+// Micro-batch 1 runs backward first. The second mtp.accumulate always adds.
 // CHECK-LABEL: mtp.segment @h
 // CHECK: mtp.accumulate "h.*.w", %{{.+}} {mtp.first_term = array<i64: 1>}
 // CHECK-NEXT: mtp.accumulate "h.*.w", %{{[a-z0-9]+}} :

@@ -55,7 +55,7 @@ TEST(FirstTerms, AreOfOneLayerIfAllAddToOneSum) {
       Optional(ElementsAre(Pair(0, FirstTerm{0, 7}))));
 }
 
-// The second adder has the first term of piece 2, but not of piece 1.
+// Adder 1 adds the first term of piece 2 (in layer 1), but not of piece 1.
 TEST(FirstTerms, AreOfOneLayerIfOtherLayersAddLater) {
   EXPECT_THAT(
       firstTermsOf(3, {{1, 0, 1, 0}, {2, 0, 1, 1}, {0, 0, 0, 0}, {1, 0, 0, 1}}),

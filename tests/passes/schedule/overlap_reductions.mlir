@@ -61,9 +61,9 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "zero" = 2, "cp" = 2>, mtp.par
 
 // -----
 
-// A weight of two segments is reduced beside the one whose backward is last if
-// both add to one sum, and in the update if each has its own sum. A weight that
-// all layers share is reduced in the update, since the last layer ends its sum.
+// The gradient of a weight of two segments is reduced beside the later backward
+// if both add to one accumulator, else in the update. A weight that all layers
+// share is reduced in the update, since the last layer completes its gradient.
 // CHECK: mtp.update
 // CHECK: mtp.all_reduce {{.*}}cause "table" {mtp.overlapped = "embed"}
 // CHECK: mtp.all_reduce {{.*}}cause "tied" :

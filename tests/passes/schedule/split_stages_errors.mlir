@@ -75,7 +75,7 @@ mtp.update {
 
 // -----
 
-// A sum has terms on two stages.
+// An operator of the update reads accumulators of two stages.
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned, mtp.stages = 2 : i64} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>

@@ -36,8 +36,8 @@ mtp.segment @d chunk 2 (%x : tensor<2xf32>) {
 mtp.segment @e chunk 3 () {
   mtp.yield
 }
-// Stage 0 has both terms of the sum, so that it needs no collective, and stage
-// 1 has no update.
+// Stage 0 adds both gradients of "x", so that the sum needs no collective, and
+// stage 1 has no update.
 // CHECK: mtp.update on 0 {
 // CHECK-NEXT: mtp.accumulated "x"
 // CHECK-NEXT: mtp.adamw "x"

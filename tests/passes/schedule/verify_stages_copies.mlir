@@ -93,7 +93,7 @@ mtp.update on 1 {
 
 // -----
 
-// Both parameters are tied, and one stage exchanges their gradients.
+// Both parameters are tied, and one stage swaps their gradients.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>

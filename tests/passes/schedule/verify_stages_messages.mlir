@@ -55,7 +55,7 @@ mtp.segment @d chunk 1 () {
 
 // -----
 
-// Two gradients of the same type are exchanged.
+// Two gradients of the same type are swapped.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>

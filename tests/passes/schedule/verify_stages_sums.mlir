@@ -33,7 +33,7 @@ mtp.update on 1 {
 
 // -----
 
-// A stage has a term but does not take part in the sum.
+// A stage accumulates a value but does not take part in the sum.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -83,7 +83,7 @@ mtp.update on 1 {
 
 // -----
 
-// Each pair of stages has a sum, and each stage begins with another pair.
+// Each pair of stages has a sum; the stages begin with different sums.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 3>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>
@@ -204,7 +204,7 @@ mtp.update on 1 {
 
 // -----
 
-// One stage has terms reduced over tp, the other terms of single ranks.
+// One stage sums values reduced over tp, the other values of single ranks.
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2, "tp" = 2>, mtp.partitioned} {
 mtp.segment @a chunk 0 () {
   %x = mtp.input "x" dims ["other"] : tensor<2xf32>

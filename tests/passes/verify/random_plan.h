@@ -150,7 +150,7 @@ class RandomPlanner {
 public:
   /// \param splitRuns  splits repeated segments into the first layer and the
   ///                   rest, with different choices
-  /// \param replicas   what the first axis, data parallelism, may shard
+  /// \param replicas   splits that the first axis (dp) may have
   RandomPlanner(const planner::ModelGraph &model, const planner::Mesh &mesh,
                 bool splitRuns,
                 std::vector<planner::Split> replicas = {planner::Split::batch})
@@ -173,7 +173,7 @@ public:
   }
 
   /// \param how   the setting of a search candidate, without its machine
-  /// \param parts of the model, which have different choices
+  /// \param parts virtual stages, whose layers get different choices
   RandomPlanner(const planner::ModelGraph &model, const planner::Setting &how,
                 const std::vector<planner::PipelinePart> &parts)
       : graph(model), machine(planner::loadMachine("dgx-1")), setting(how) {
@@ -221,7 +221,7 @@ private:
     std::size_t firstDraw = 0; ///< index of the first table of draws
   };
 
-  // `cuts` has, by segment, the layers before which it is split.
+  // For each segment, `cuts` has the layers before which the segment is split.
   void buildLinks(const std::vector<std::vector<int>> &cuts) {
     std::vector<bool> owners(graph.parameters.size(), true);
     for (std::size_t s = 0; s < graph.segments.size(); ++s) {
@@ -244,8 +244,8 @@ private:
     }
   }
 
-  // Adds a table of random times for every choice; conversion sets follow from
-  // these.
+  // Adds a table of random times for every choice. Conversion sets have no
+  // table, because they follow from the choices.
   static void addDraws(const planner::SegmentProblem &problem,
                        planner::Link &link) {
     std::vector<bool> isSet(link.problem.domains.size(), false);

@@ -58,8 +58,8 @@ TEST(ResizeBatch, ChangesOnlyTheSamples) {
 }
 
 // On one rank, dimensions shrink to 2 samples, 4 positions, a residual stream
-// of 6, other widths of 5, and 2 heads of width 4. The table, with 12 padding
-// rows of 512, shrinks to one of 5.
+// of 6, other widths of 5, and 2 heads of width 4. The table, 12 of whose 512
+// rows are padding, shrinks to 5 rows with one of padding.
 TEST(Shrink, GivesEveryDimensionTheLengthOfItsRole) {
   Step step({"tiny-gpt2"}, 1, 1);
   shrinkFor(step);
@@ -90,7 +90,7 @@ TEST(Shrink, KeepsDroppingTokensAtExperts) {
   EXPECT_EQ(attributeOf(*step.module, "h.*.moe.gates", "top_k"), 2);
 }
 
-// Five experts of eight remain. Tokens chose seven or all of them.
+// Five of eight experts remain. Before, tokens chose seven or all eight.
 TEST(Shrink, KeepsAChoiceAmongExperts) {
   for (auto [chosen, left] : {std::pair("7", 4), std::pair("8", 5)}) {
     Step step({"tiny-mixtral", "\"num_experts_per_tok\": 2",

@@ -282,7 +282,7 @@ protected:
     }
   }
 
-  std::optional<Step> step; // the pair's context
+  std::optional<Step> step; // has the MLIR context of `pair`
   std::optional<ProofPair> pair;
   ProofOptions sound;
   std::map<std::string, Tally> tallies;

@@ -15,8 +15,8 @@ constexpr double kNano = 1e-9;
 const Mesh kMesh{{{"tp", 2}}};
 enum : int { kB, kS, kG };
 
-// Returns a device of 1 Tflop/s and 1 TB/s. Passes reach half of the bandwidth,
-// and batched products run at half rate.
+// Returns a device of 1 Tflop/s and 1 TB/s. Memory-bound kernels reach half of
+// the bandwidth, and batched products run at half rate.
 Machine roundMachine() {
   Machine machine;
   Device &device = machine.device;
@@ -46,8 +46,8 @@ Software fusedKernel() {
 }
 
 // 8 heads of 48 features and 256 positions have 2 * 2 * 8 * 256 * 256 * 48 / 2
-// flops. Whole blocks on the diagonal make them 1.5 times, and with padding to
-// 64 features twice as many.
+// flops. Blocks on the diagonal are computed in full, which multiplies the
+// flops by 1.5. Padding of heads to 64 features multiplies them by 4 / 3.
 TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
   OpCase forward = attentionCase(2, 256, 4, 1, 48, Phase::forward, true);
   EXPECT_NEAR(time(forward, kReplicated, roundMachine(), fusedKernel()),
@@ -55,8 +55,8 @@ TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
   OpCase backward = attentionCase(2, 256, 4, 1, 48, Phase::backward, true);
   EXPECT_NEAR(time(backward, kReplicated, roundMachine(), fusedKernel()),
               2 * 125'829'120 / 0.25e12, 1e-15);
-  // Attention without a mask computes twice the pairs, times 64 / 48 by
-  // padding.
+  // Attention without a mask has twice the flops. Padding multiplies them by 64
+  // / 48.
   OpCase all = attentionCase(2, 256, 4, 1, 48, Phase::forward, false);
   EXPECT_NEAR(time(all, kReplicated, roundMachine(), fusedKernel()),
               134'217'728 / 0.5e12, 1e-15);
@@ -163,10 +163,10 @@ Software scoreKernel() {
   return software;
 }
 
-// Four heads of 4 features and eight positions take two batches of products of
-// 2 * 4 * 8 * 8 * 4 flops at 0.5 Tflop/s, twice as many backward; 3 + 5 bytes
-// (backward 6 + 5) per score of 256, and 8 bytes (backward 12) per query
-// element of 128, at 0.5 TB/s.
+// Forward of four heads of 4 features and 8 positions has two batched products
+// of 2 * 4 * 8 * 8 * 4 flops at 0.5 Tflop/s. At 0.5 TB/s, it moves 3 + 5 bytes
+// for each of 256 scores and 8 bytes for each of 128 query elements. Backward
+// has four products and moves 6 + 5 bytes per score and 12 per query element.
 TEST(ScoreAttention, TakesProductsAndPassesOverScores) {
   Machine machine = roundMachine();
   EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true),
@@ -177,15 +177,16 @@ TEST(ScoreAttention, TakesProductsAndPassesOverScores) {
               (16.384 + 5.632 + 3.072) * kNano, 1e-18);
 }
 
-// If samples times heads do not divide by four, a score takes 28 + 5 bytes.
+// If samples times heads is no multiple of four, the softmax is not fused and
+// attention moves 28 + 5 bytes per score.
 TEST(ScoreAttention, TheSoftmaxIsFusedForSomeShapesOnly) {
   Machine machine = roundMachine();
   Software software = scoreKernel();
   EXPECT_NEAR(time(attentionCase(1, 8, 3, 1, 4, Phase::forward, true),
                    kReplicated, machine, software),
               (6.144 + 12.672 + 1.536) * kNano, 1e-18);
-  // A rank with two of four heads cannot fuse; with two samples it has four
-  // again.
+  // A rank with two of four heads cannot fuse the softmax. With two samples,
+  // samples times heads is four again.
   EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true), kG,
                    machine, software),
               (4.096 + 8.448 + 1.024) * kNano, 1e-18);

@@ -13,7 +13,7 @@ using namespace mtplan::planner;
 namespace {
 
 // Returns a machine with 100 GB/s within 8 devices, 10 GB/s beyond and no
-// delays, so that each expectation is worked by hand.
+// delays, so that expectations are worked by hand.
 Machine roundMachine() {
   Machine machine;
   machine.devicesPerNode = 8;
@@ -24,8 +24,9 @@ Machine roundMachine() {
   return machine;
 }
 
-// Returns the same machine with 1 us and 4 us per step, and 3 us and 5 us per
-// pass.
+// Returns the same machine with delays. On the inner and the outer level, a
+// step of a ring takes 1 us and 4 us, and each collective another 3 us and 5
+// us.
 Machine slowMachine() {
   Machine machine = roundMachine();
   machine.levels[0].latency = Seconds{1e-6};
@@ -50,7 +51,7 @@ TEST(CollectiveTime, OneRankIsFree) {
 
 TEST(CollectiveTime, TwoRanksOfANode) {
   Machine machine = roundMachine();
-  // Each rank sends half of 1 GB twice, 1 GB at 100 GB/s.
+  // Each rank sends half of 1 GB twice, which is 1 GB at 100 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 1e9, {2, 1}, machine), 10e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 1e9, {2, 1}, machine), 5e-3);
   // A shard of 1 GB goes to the one neighbour.
@@ -82,7 +83,8 @@ TEST(CollectiveTime, ACrossingGroupSendsOnlyItsShareAcross) {
 }
 
 // On nodes of 8, one group of three has ranks 6, 7 and 8: two of its three
-// links leave the node, and each carries 2/3 of the sum both ways.
+// links leave the node. Each rank sends 2/3 of 0.9 GB twice over its link at 10
+// GB/s.
 TEST(CollectiveTime, GroupsAcrossNodesPayForTheOuterLevel) {
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 12}, roundMachine()),
                    120e-3);
@@ -91,8 +93,8 @@ TEST(CollectiveTime, GroupsAcrossNodesPayForTheOuterLevel) {
                    12e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 6}, roundMachine()),
                    12e-3);
-  // 12 ranks have 8 and 4 on two nodes, in three units of four. Each rank of a
-  // unit sends 2/3 of its quarter, 0.3 GB, between nodes.
+  // Of 12 ranks, 8 are on one node and 4 on another: three units of four. Each
+  // rank of a unit sends 2/3 of its quarter, 0.3 GB, between nodes.
   EXPECT_DOUBLE_EQ(
       time(StepKind::reduceScatter, 1.2e9, {12, 1, 24}, roundMachine()),
       2.0 / 3 * 0.3e9 / 10e9);
@@ -105,18 +107,19 @@ TEST(CollectiveTime, AllToAllAcrossNodesIsBoundByTrafficOutOfTheNode) {
 }
 
 TEST(CollectiveTime, EmptyPayloadCostsOnlyStepsAndPasses) {
-  // 8 ranks of a node take 7 steps of 1 us and a pass of 3 us, an all-reduce
-  // twice.
+  // An all-gather over 8 ranks of a node takes 7 steps of 1 us, and 3 us more.
+  // An all-reduce takes twice as long.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0, {8, 1}, slowMachine()), 20e-6);
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0, {8, 1}, slowMachine()), 10e-6);
-  // 4 nodes of 8 take 7 steps of 1 us and 3 of 4 us, and passes of 3 us and 5
-  // us.
+  // Over 4 nodes of 8 ranks, it takes 7 steps of 1 us and 3 steps of 4 us, and
+  // 3 us and 5 us more.
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0, {32, 1}, slowMachine()), 27e-6);
 }
 
 TEST(CollectiveTime, ChunksArePipelined) {
-  // 2 ranks take one step of 1 us, and 9 us for 0.9 MB at 100 GB/s. The best
-  // chunks take (sqrt(1) + sqrt(9))^2 = 16 us, and the pass 3 us.
+  // Two ranks need one step of 1 us, and 9 us for 0.9 MB at 100 GB/s. In chunks
+  // of the best size, this takes (sqrt(1) + sqrt(9))^2 = 16 us. The collective
+  // takes 3 us more.
   EXPECT_NEAR(time(StepKind::allGather, 0.9e6, {2, 1}, slowMachine()), 19e-6,
               1e-15);
 }
@@ -145,8 +148,9 @@ TEST(CollectiveTime, AMeshOfLinksIsAsFastAsItsRings) {
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.6e9, {4, 1}, machine), 2.25e-3);
 }
 
-// Returns a machine whose pairs of devices have 200 GB/s, sockets of two pairs
-// 20, nodes of two sockets 10, and the network 2.
+// Returns a machine with 200 GB/s in a pair of devices, 20 GB/s between two
+// pairs of a socket, 10 GB/s between two sockets of a node, and 2 GB/s between
+// nodes.
 Machine pairedMachine() {
   Machine machine;
   machine.devicesPerNode = 8;
@@ -168,10 +172,11 @@ TEST(CollectiveTime, EveryLevelCarriesTheRemainder) {
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 1}, machine), 20e-3);
   // In a node, 0.2 GB remain at 10 GB/s, so the socket stays the slowest.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {8, 1}, machine), 20e-3);
-  // Two nodes send 0.1 GB at 2 GB/s, and four nodes 2 * 3/4 of that.
+  // Two nodes send 0.1 GB at 2 GB/s, and four nodes 2 * 3/4 of 0.1 GB.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {16, 1}, machine), 50e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {32, 1}, machine), 75e-3);
-  // Every second rank has no pairs, so all 0.8 GB pass the socket.
+  // A group with one rank of each pair sends all 0.8 GB between the pairs of a
+  // socket.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 2}, machine), 40e-3);
   // Two of four ranks share a socket: 0.4 GB between sockets take as long.
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 2}, machine), 40e-3);
@@ -183,12 +188,14 @@ TEST(CollectiveTime, EveryLevelCarriesTheRemainder) {
 
 TEST(CollectiveTime, ScatterAndGatherAreHalvesOfAnAllReduce) {
   Machine machine = pairedMachine();
-  // Shards of 0.1 GB of 8 ranks take half as long as an all-reduce of 0.8 GB.
+  // An all-gather of eight shards of 0.1 GB, or a reduce-scatter of 0.8 GB,
+  // takes half as long as an all-reduce of 0.8 GB.
   EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0.1e9, {8, 1}, machine), 10e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 0.8e9, {8, 1}, machine),
                    10e-3);
   // Each rank gets one eighth of 0.8 GB from each peer: 4 peers are in the
-  // other socket at 10 GB/s, 2 in the other pair at 20.
+  // other socket, behind a link of 10 GB/s, and 2 in the other pair, behind 20
+  // GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 0.8e9, {8, 1}, machine), 40e-3);
 }
 
@@ -201,7 +208,7 @@ TEST(PointToPointTime, UsesTheLinkBetweenTheRanks) {
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3);
   EXPECT_DOUBLE_EQ(seconds(8), 400e-3);
   EXPECT_DOUBLE_EQ(seconds(16), 400e-3);
-  // A socket takes 3 us per pass and 7 us per step.
+  // A message between sockets takes 3 us and 7 us more.
   machine.levels[2].base = Seconds{3e-6};
   machine.levels[2].latency = Seconds{7e-6};
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3 + 10e-6);

@@ -119,7 +119,7 @@ TEST(ComputeLowerBound, NoStrategyIsFasterOnAnyMachineUnderAnySoftware) {
       }
     }
   }
-  // A bound of zero would pass too, so some bounds must be tight.
+  // A bound of zero never exceeds a time, so some bounds must be tight.
   EXPECT_GT(tight, tried / 50);
 }
 

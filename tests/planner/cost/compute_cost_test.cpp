@@ -14,7 +14,7 @@ using namespace mtplan::planner;
 namespace {
 
 // Returns a device of 100 units with tiles of 10 x 10, 1 Tflop/s in fp16, a
-// tenth of it in fp32, and 1 GB/s. Kernels reach half of each, so that
+// tenth of it in fp32, and 1 GB/s. Kernels reach half of these rates, so that
 // expectations are worked by hand.
 Machine roundMachine() {
   Machine machine;
@@ -82,11 +82,11 @@ TEST(ComputeTime, IdleUnitsShareALongContraction) {
   // 60 tiles leave too few units for a second one per tile.
   EXPECT_DOUBLE_EQ(time(product(60, 100, 10'000), kReplicated, fastMemory()),
                    0.4e-3);
-  // A unit's part of k is at least 512, so k of 600 takes as long as 512: 100
-  // units * 100 * 2 * 512 flops at 0.5 Tflop/s.
+  // A unit computes at least 512 of k, so k = 600 takes as long as k = 512: 100
+  // units * 100 elements * 2 * 512 flops at 0.5 Tflop/s.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 600), kReplicated, fastMemory()),
                    20.48e-6);
-  // A shorter k is not shared: 100 * 100 * 2 * 30 flops.
+  // A shorter k is not split: 100 units * 100 elements * 2 * 30 flops.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 30), kReplicated, fastMemory()),
                    1.2e-6);
 }
@@ -111,7 +111,8 @@ TEST(ComputeTime, SinglePrecisionHasItsOwnPeak) {
 
 TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   // 5 products of 5 x 5 need a tile each, and each tile is padded to 10 x 10.
-  // 20 units per tile would leave parts of k of 500, but the minimum is 512.
+  // If 20 units shared a tile, each would compute 500 of k, but the minimum is
+  // 512.
   OpCase c = product(5, 5, 10'000);
   c.op.factors.push_back({"h", 5, Split::head, true, Reduction::sum, 0.0});
   c.op.batch = {3};
@@ -141,7 +142,7 @@ TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirShards) {
   EXPECT_DOUBLE_EQ(time(c, 0, machine), 1.501e6 / 0.5e9 + 1e-3);
 }
 
-// Returns one pass over 1000 x 500 elements of 2 bytes, 1 MB.
+// Returns a memory-bound operator over 1000 x 500 elements of 2 bytes, 1 MB.
 OpCase pass(PassKind kind, Phase phase) {
   OpCase c;
   c.op.pass = kind;
@@ -193,7 +194,8 @@ TEST(ComputeTime, PassesMoveTheSoftwaresBytes) {
   EXPECT_DOUBLE_EQ(at(PassKind::biasGradient, backward), 2 * 1.25 + 1);
   EXPECT_DOUBLE_EQ(at(PassKind::logitsRead, forward), 10 * 1.25 + 1);
   EXPECT_DOUBLE_EQ(at(PassKind::logitsGradient, backward), 20 * 1.25 + 1);
-  // A pass without figures moves 1 MB, 1 kB and 1 MB at 0.4 GB/s.
+  // A kind without figures in the software moves its operands and result: 1 MB,
+  // 1 kB and 1 MB at 0.4 GB/s.
   EXPECT_DOUBLE_EQ(at(PassKind::traffic, forward), 2.001e6 / 0.4e9 * 1e3 + 1);
   EXPECT_DOUBLE_EQ(at(PassKind::biasGradient, forward),
                    2.001e6 / 0.4e9 * 1e3 + 1);
@@ -204,8 +206,8 @@ TEST(ComputeTime, PassesOverWideElementsMoveMore) {
   software.passes.residual = {3, 5, 1, 1};
   OpCase c = pass(PassKind::residual, Phase::forward);
   c.tensors[0].elementBytes = c.tensors[2].elementBytes = 4;
-  // Half a batch has 1 MB of the 2 MB, and the pass moves 3 bytes for every
-  // two.
+  // A rank's half of the batch has 1 MB of the 2 MB. The kernel moves 3 bytes
+  // for every 2 bytes of the tensor.
   EXPECT_DOUBLE_EQ(computeTime(c.op, {{0}}, c.tensors, kMesh, roundMachine(),
                                software, Precision::fp32)
                        .value,

@@ -91,7 +91,7 @@ TEST(FusedOperand, NeedsTheLayoutOfTheResult) {
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kO)), 0.0, 1e-9);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 2 * 128 + 3, 1e-9);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kReplicated, kO)), 2 * 128 + 3, 1e-9);
-  // A partial y has another layout than the operand of z, so it is not fused.
+  // A partial y has another layout than the operand of z, so z is not fused.
   EXPECT_NEAR(one.nanoseconds(one.planOf(kI, kReplicated)), 2 * 256 + 3, 1e-9);
   // If y has another reader, the fused kernel writes it, too.
   one.segment().carriedOut.push_back(kY);
@@ -121,7 +121,8 @@ TEST(FusedOperand, UsesTheRateOfItsKernel) {
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 4 * 2 * 128 + 3, 1e-9);
 }
 
-// A pass may have a fused consumer too, if the machine lists the fusion.
+// A memory-bound operator may also have a fused consumer, if the machine lists
+// the fusion.
 TEST(FusedOperand, MayComeFromAPass) {
   Followed one;
   Op &maker = one.segment().ops[0];
@@ -141,7 +142,7 @@ TEST(FusedOperand, MayComeFromAPass) {
               ElementsAre(Key("pass")));
 }
 
-// A fused pair is measured as one instruction.
+// A fused pair is one instruction, whose time is counted as the producer's.
 TEST(FusedOperand, CountsAsItsProducer) {
   Followed one;
   one.segment().carriedOut.push_back(kY);

@@ -46,7 +46,8 @@ std::string errorOf(const json &file) {
   return "";
 }
 
-// A pass over [rows, 64] in single precision: one operand, one result.
+// A memory-bound operator with one operand and one result, [1000][64] in
+// elements of `width` bytes.
 struct OnePass {
   explicit OnePass(const std::string &kind, int width = 4) {
     op.kind = kind;

@@ -50,7 +50,8 @@ public:
     norm.operands = {{x, {0, 1}}};
     norm.results = {{a, {0, 1}}};
     segment.ops.push_back(norm);
-    // `first`, `second` and `third` are factors of the operands and the result.
+    // `first`, `second` and `third` are the factors of the first operand, of
+    // the second operand and of the result.
     auto product = [&](int one, int two, int result, std::vector<int> first,
                        std::vector<int> second, std::vector<int> third,
                        std::int64_t out, Phase phase) {
@@ -139,7 +140,8 @@ TEST(OpRun, ProductsOfOneInputAreBatched) {
   EXPECT_GT(both.seconds(kSum, apart, Precision::bf16), 0.0);
 }
 
-// Large fp8 products gain the ratio of rates: 1979 at 0.58 over 989 at 0.66.
+// Large products are faster in fp8 by the ratio of the rates: 0.58 of 1979
+// Tflop/s in fp8 over 0.66 of 989 Tflop/s in bf16.
 TEST(OpRun, ProductsOfLayersAreInFp8) {
   Pair pair(16384, 16384, 16384, 64);
   Software software = plain(false);
@@ -148,8 +150,9 @@ TEST(OpRun, ProductsOfLayersAreInFp8) {
   EXPECT_NEAR(wide / narrow, 1979 * 0.58 / (989.4 * 0.66), 0.03);
   EXPECT_EQ(pair.seconds(kNorm, software, Precision::fp8),
             pair.seconds(kNorm, software, Precision::bf16));
-  // Casts move 1 byte per element of an input behind a norm, 5 of the weight
-  // and, once, 4 of the gradient, at the rate of passes.
+  // Casts move 1 byte per element of an input behind a norm, 5 bytes per
+  // element of the weight and, once, 4 bytes per element of the gradient, at
+  // the rate of memory-bound kernels.
   software.casts = {100, 1, 5, 4};
   const double rate = pair.machine.device.passRate().value;
   const double elements = 16384.0 * 16384.0;
@@ -175,8 +178,9 @@ TEST(OpRun, SlowestDeviceSetsTheTime) {
                          (1 + 0.0092 * std::sqrt(2 * std::log(1024.0))));
 }
 
-// The last of four ranks with a quarter each has 7/16 of a causal mask's work;
-// with an early and a late eighth every rank has a quarter.
+// If each of four ranks has a quarter of the positions, the last has 7/16 of a
+// causal mask's work. If each has an early and a late eighth, each has a
+// quarter of the work.
 TEST(LocalWork, ContextRanksShareAMaskEvenly) {
   Op op;
   op.factors = {{"s", 64, Split::sequence, true, Reduction::sum, 1.0}};

@@ -11,7 +11,8 @@ using namespace mtplan::planner;
 
 namespace {
 
-// Returns a device of 100 units and 1 Tflop/s in fp16, half of it reached.
+// Returns a device of 100 units and 1 Tflop/s in fp16, of which products reach
+// half.
 Device roundDevice(std::vector<Tile> tiles) {
   Device device;
   device.units = 100;
@@ -31,12 +32,13 @@ TEST(ProductTime, TakesTheFastestTile) {
   Device device = roundDevice({{20, 10, 1.0}, {10, 10, 0.8}});
   // A wave of large tiles has 100 * 200 * 2 * 10000 flops and takes 0.8 ms; a
   // wave of small tiles, at 0.8 of the rate, takes 0.5 ms. The product has one
-  // wave of 60 large tiles, or two of 110 small ones.
+  // wave of 60 large tiles, or two waves of 110 small tiles in all.
   EXPECT_DOUBLE_EQ(time(device, 110, 100, 10'000), 0.8e-3);
-  // The product has one wave of 100 small tiles, or 50 large tiles of two
-  // units.
+  // The product has one wave of 100 small tiles, or 50 large tiles that two
+  // units share each.
   EXPECT_DOUBLE_EQ(time(device, 100, 100, 10'000), 0.4e-3);
-  // The product has two waves of 105 large tiles, or three of 210 small ones.
+  // The product has two waves of 105 large tiles in all, or three of 210 small
+  // tiles.
   EXPECT_DOUBLE_EQ(time(device, 420, 50, 10'000), 1.5e-3);
   // The product has 10 tiles of either size, so ten units share each.
   EXPECT_DOUBLE_EQ(time(device, 10, 100, 10'000), 0.05e-3);
@@ -46,10 +48,10 @@ TEST(ProductTime, AWaveHasAFixedTimeInProportionToItsArea) {
   Device device = roundDevice({{20, 10, 1.0}, {10, 10, 0.8}});
   device.wave = Seconds{40e-6};
   EXPECT_DOUBLE_EQ(time(device, 110, 100, 10'000), 0.84e-3);
-  // A wave of the small tile, of half the area, takes 20 us more.
+  // The small tile has half the area, so each of its waves takes 20 us longer.
   EXPECT_DOUBLE_EQ(time(device, 420, 50, 10'000), 1.56e-3);
-  // A partial wave has a part of the fixed time, even if k is too short to
-  // share.
+  // A wave that uses a share of the units takes that share of the fixed time,
+  // even if k is too short to be split between units.
   EXPECT_DOUBLE_EQ(time(device, 100, 100, 10'000), 0.42e-3);
   EXPECT_DOUBLE_EQ(time(device, 10, 100, 500), 25e-6 + 2e-6);
 }
@@ -68,7 +70,7 @@ TEST(ProductTime, UnalignedExtentsAreSlow) {
   EXPECT_DOUBLE_EQ(slowdown(100, 128, 200, Precision::fp16), 2);
   EXPECT_DOUBLE_EQ(slowdown(100, 128, 108, Precision::fp16), 4);
   EXPECT_DOUBLE_EQ(slowdown(100, 121, 128, Precision::fp16), 4);
-  // 128 bytes are 32 elements of four bytes, 16 bytes are 4.
+  // In fp32, 128 bytes are 32 elements, and 16 bytes are 4 elements.
   EXPECT_DOUBLE_EQ(slowdown(100, 96, 160, Precision::fp32), 1);
   EXPECT_DOUBLE_EQ(slowdown(100, 100, 160, Precision::fp32), 2);
   EXPECT_DOUBLE_EQ(slowdown(100, 102, 160, Precision::fp32), 4);
@@ -81,9 +83,10 @@ struct Row {
 };
 
 // The program of docs/studies/step-time gives these values with the constants
-// of its section 4: products of published models, batches of scores with head
-// sizes 128 and 108, a tensor-parallel 1800, a long contraction. (The two
-// differ for a few tiles with a short contraction, see wavesOf().)
+// of its section 4: products of published models, batched score products with
+// head sizes 128 and 108, a tensor rank's product with n = 1800, and a product
+// with a long contraction. (Program and planner differ for products of few
+// tiles with a short contraction, see wavesOf().)
 constexpr Row kStudy[] = {
     {"dgx-a100-80g", 16384, 12288, 4096, 1, 1, 6442.0834},
     {"dgx-a100-80g", 2048, 5120, 1280, 1, 1, 110.9053},
@@ -111,7 +114,7 @@ TEST(ProductTime, EqualsTheStudy) {
   }
 }
 
-// Steps of 64 keep every extent as aligned as it was.
+// The test adds 64 to an extent, which leaves its alignment unchanged.
 TEST(ProductTime, MoreOfAnyDimensionNeverTakesLess) {
   for (const char *name : {"dgx-2h", "dgx-a100-80g", "dgx-h100", "cpu"}) {
     Machine machine = loadMachine(name);

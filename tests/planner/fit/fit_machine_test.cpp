@@ -195,7 +195,7 @@ TEST(FitMachine, FindsAKnownMachine) {
     EXPECT_LT(residual.rms, 1e-3) << nameOf(residual.kind);
 }
 
-// Some 240 measurements have 2 % of noise each. Every figure is within 2 %, or
+// About 240 measurements have 2 % of noise each. Every figure is within 2 %, or
 // within four of the standard deviations that the fit reports.
 TEST(FitMachine, FindsItUnderNoise) {
   for (unsigned seed : {1U, 2U, 3U}) {
@@ -304,7 +304,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   EXPECT_THAT(errors[1], HasSubstr("unaligned_8_rate"));
   EXPECT_THAT(errors[2], HasSubstr("batched_rate"));
 
-  // One size over one group does not separate rate and delays.
+  // Collectives of one size over one group do not distinguish rate and delays.
   bench = Bench();
   std::erase_if(bench.file["collectives"].get_ref<json::array_t &>(),
                 [](const json &row) {
@@ -378,7 +378,7 @@ TEST(ParseMeasurements, NamesEveryMistakeWithItsPlace) {
 }
 
 // The least-squares line through (0, 1), (1, 2), (2, 3.3), (3, 3.7), worked by
-// hand, has slope 0.94 and start 1.09.
+// hand, has slope 0.94 and intercept 1.09.
 TEST(LeastSquares, FitsALine) {
   const double kX[] = {0, 1, 2, 3}, kY[] = {1, 2, 3.3, 3.7};
   auto errors = [&](const std::vector<double> &values) {
@@ -392,10 +392,11 @@ TEST(LeastSquares, FitsALine) {
   EXPECT_NEAR(line.values[0], 1.09, 1e-6);
   EXPECT_NEAR(line.values[1], 0.94, 1e-6);
   // The squares of the residuals 0.09, 0.03, -0.33, 0.21 sum to 0.162, or 0.081
-  // per degree of freedom; the slope's variance is that over 5, the spread of
-  // x.
+  // per degree of freedom; the slope's variance is 0.081 / 5, where 5 is the
+  // sum of the squared deviations of x from its mean.
   EXPECT_NEAR(line.deviations[1], std::sqrt(0.081 / 5), 1e-6);
-  // A bounded slope is at its bound, and the start is the mean of the rest.
+  // The slope is limited to 0.5 and reaches this bound. The intercept is then
+  // the mean of y - 0.5 x.
   unknown.most = 0.5;
   LeastSquares bound =
       solveLeastSquares({{-10, 10, {0}, FitScale::linear}, unknown}, errors);

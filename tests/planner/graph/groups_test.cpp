@@ -1,6 +1,6 @@
 //===- groups_test.cpp - Process groups equal published lists -------------===//
 //
-// Tests M1 to M3 and K12 of docs/closed-forms.md.
+// The labels M1 to M3 and K12 are those of docs/closed-forms.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@ namespace {
 
 using Groups = std::vector<std::vector<int>>;
 
-/// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
+/// Returns the mesh of all ranks: the axis "pp", then the axes of one stage's
+/// mesh.
 Mesh worldMeshOf(const Parallelism &config) {
   Mesh mesh = meshOf(config);
   mesh.axes.insert(mesh.axes.begin(), {"pp", config.pp});

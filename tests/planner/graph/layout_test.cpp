@@ -151,7 +151,7 @@ Array sized(std::int64_t rows, std::int64_t columns) {
           std::vector<std::int64_t>(static_cast<std::size_t>(rows * columns))};
 }
 
-// Returns part `index` of `parts` along `dim`.
+// Returns chunk `index` of `parts` equal chunks along `dim`.
 Array chunk(const Array &array, int dim, int index, int parts) {
   Array piece = sized(dim == 0 ? array.rows / parts : array.rows,
                       dim == 1 ? array.columns / parts : array.columns);
@@ -191,8 +191,8 @@ int coordinate(int rank, int axis) {
          kMesh.axes[static_cast<std::size_t>(axis)].size;
 }
 
-// Returns the shard of `global` that rank `rank` should hold, without partial
-// terms.
+// Returns the shard of `global` that rank `rank` should hold if no axis were
+// partial.
 Array pieceOf(const Array &global, const Layout &layout, int rank) {
   Array piece = global;
   for (int dim = 0; dim < 2; ++dim)
@@ -221,7 +221,8 @@ Ranks distribute(const Array &global, const Layout &layout,
     ranks.push_back(pieceOf(global, layout, rank));
   if (layout.partial.empty())
     return ranks;
-  // The first rank of each group has the term that completes the reduction.
+  // The other ranks of a group get random terms. The first rank gets the term
+  // that completes the reduction.
   for (int rank = 0; rank < kMesh.ranks(); ++rank) {
     int root = 0;
     while (!sameBut(root, rank, layout.partial))

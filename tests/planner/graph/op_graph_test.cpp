@@ -12,8 +12,8 @@ using namespace mtplan::planner;
 
 namespace {
 
-// The toy model repeats one linear layer, y = x w. These are the tensors of its
-// forward and backward:
+// The toy model repeats one linear layer, y = x w. Its forward and backward
+// have six tensors:
 //   0 x[b,i]  1 w[i,o]  2 y[b,o]  3 dy[b,o]  4 dx[b,i]  5 dw[i,o]
 Op gemm(const std::string &name, Phase phase, Use a, Use b, Use result,
         std::vector<int> m, std::vector<int> n, std::vector<int> k) {
@@ -226,7 +226,7 @@ TEST(WithBatch, ScalesShapesFactorsAndFlops) {
   EXPECT_EQ(segment.ops[0].factors[0].size, 3);
   EXPECT_EQ(segment.ops[0].factors[1].size, 4);
   EXPECT_DOUBLE_EQ(segment.ops[0].flops.value, 2.0 * 3 * 4 * 4);
-  // The weight's gradient has no batch dimension but sums over one.
+  // The weight's gradient has no batch dimension but is a sum over the batch.
   EXPECT_DOUBLE_EQ(segment.ops[2].flops.value, 2.0 * 3 * 4 * 4);
   EXPECT_EQ(check(half), Lines{});
 }
@@ -258,8 +258,8 @@ TEST(WithBatch, RoundTrips) {
   }
 }
 
-// `ofSegment` is a parameter's share of all parameter elements of the first
-// segment that has it.
+// `ofSegment` is a parameter's share of the parameter elements of its segment,
+// the first one that reads it.
 TEST(OpGraph, ParametersHaveAShareOfTheirSegment) {
   ModelGraph graph;
   graph.parameters.resize(4);

@@ -68,7 +68,8 @@ TEST(StrategiesOf, TwoAxesOnOneFactorDivideTogether) {
       strategiesOf(linearLayer(), kTwoAxes, {kAny, kAny});
   EXPECT_NE(std::ranges::find(wide, Strategy{{kO, kO}}), wide.end());
   EXPECT_EQ(wide.front(), (Strategy{{kReplicated, kReplicated}}));
-  // 5 choices each; 8 ranks divide 16, 8 and 24, so all pairs are legal.
+  // Each axis has 5 choices. 16, 8 and 24 divide by 8 ranks, so all pairs are
+  // legal.
   EXPECT_EQ(wide.size(), 25u);
 }
 
@@ -154,8 +155,9 @@ TEST(LayoutsOf, AMaximumIsPartialAsAMaximum) {
 }
 
 // A strategy is right if every rank can compute its shard of the product from
-// its shards of the operands. The check counts: the multiplications of all
-// ranks are those of the whole layer, times the ranks that repeat.
+// its shards of the operands. The test counts multiplications: all ranks
+// together have those of the layer, times the number of ranks that repeat the
+// same work.
 TEST(LayoutsOf, RanksTogetherDoTheWholeWork) {
   Op op = linearLayer();
   std::vector<std::int64_t> x{16, 8}, w{8, 24}, y{16, 24};

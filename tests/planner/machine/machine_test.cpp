@@ -20,7 +20,7 @@ json quantity(const json &value) {
   return {{"value", value}, {"source", "made up"}};
 }
 
-// Returns a file with 8 devices per node and round numbers.
+// Returns a machine file with 8 devices per node and round numbers.
 json smallFile() {
   return {{"name", "small"},
           {"default_precision", "bf16"},
@@ -111,7 +111,8 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(device.architecture, "new");
   EXPECT_EQ(device.gemmEfficiencyFp8, 0.375);
   EXPECT_EQ(device.fp8, FlopsPerSec{4e14});
-  // The stream rate is half of 1000 GB/s, and the pass rate 7/8 of that.
+  // The stream rate is half of 1000 GB/s, and the pass rate 7/8 of the stream
+  // rate.
   EXPECT_EQ(device.streamRate(), BytesPerSec{5e11});
   EXPECT_EQ(device.passRate(), BytesPerSec{4.375e11});
   EXPECT_DOUBLE_EQ(device.launch.value, 4e-6);
@@ -284,7 +285,7 @@ TEST(ParseMachine, UnknownKeysNameTheNearestKnownOne) {
             "\"memory_GiB\"");
   EXPECT_EQ(messageWith("/sources", "x"),
             "/sources: unknown key; the nearest valid key is \"device\"");
-  // This key has to be escaped in a JSON pointer.
+  // The key "a/b" is escaped as "a~1b" in a JSON pointer.
   EXPECT_EQ(messageWith("/levels/0/a~1b", 1).substr(0, 28),
             "/levels/0/a~1b: unknown key;");
 }

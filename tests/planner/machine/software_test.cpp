@@ -222,9 +222,10 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // Both files have 65 values of passes (32), parameters (10), collectives (4
-  // and 5), casts (4), joins (5) and others (5); one file has 3 + 4 of
-  // attention, the other 8 + 4; one value is the launch.
+  // Both files have 65 values: passes (32), parameters (10), two lists of
+  // collectives (4 and 5), casts (4), joins (5) and others (5). For attention,
+  // one file has 3 + 4 values and the other 8 + 4. One file also has a launch
+  // time.
   EXPECT_EQ(values, 2 * 65 + 7 + 12 + 1);
 }
 
@@ -297,7 +298,7 @@ TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {
             "/passes/rope: must be an object, got 3");
   EXPECT_EQ(messageWith("/passes/ropes", pass(1)),
             "/passes/ropes: unknown key; the nearest valid key is \"rope\"");
-  // A fused kernel has no figures of scores.
+  // A fused attention kernel has no figures for scores.
   EXPECT_EQ(messageWith("/attention/scores", json::object()).substr(0, 31),
             "/attention/scores: unknown key;");
 }

@@ -1,8 +1,8 @@
 //===- partial_fc_test.cpp - A trunk by samples, a head by classes --------===//
 //
 // InsightFace's partial FC has ten layers that every rank runs on its own
-// samples, and a classifier over a million classes that every rank holds an
-// eighth of. The planner has one axis of eight ranks, on which every operator
+// samples, and a classifier over a million classes, of which every rank holds
+// an eighth. The planner has one axis of eight ranks, on which every operator
 // chooses its split. The boundary between the two parts is one all-gather
 // forward and one reduce-scatter backward.
 //
@@ -46,7 +46,7 @@ public:
     return static_cast<int>(segment.tensors.size()) - 1;
   }
 
-  // Adds a weight [kWidth, columns], whose columns split as `split`.
+  // Adds a weight [kWidth][columns]. Splits of the columns are of kind `split`.
   int weight(std::int64_t columns, Split split) {
     Parameter parameter;
     parameter.name = segment.name + ".weight";
@@ -86,7 +86,8 @@ public:
     made.flops = Flops{2.0 * kSamples * kWidth * double(columns)};
   }
 
-  // Adds y = x W. backward() adds the gradients of x and W from dy.
+  // Adds the product y = x W. backward() adds the gradients of x and W, which
+  // are products of dy.
   int forward(int x, int w, std::int64_t columns, Split split) {
     int y = tensor("y", {kSamples, columns}, Phase::forward);
     product("product", Phase::forward, columns, split,
@@ -127,7 +128,7 @@ void addTrunk(ModelGraph &graph, const char *name, int repeat, bool first) {
 }
 
 // Adds the classifier and its loss as Megatron splits it: the maximum, the sum
-// of exponentials and the target's logit are one number per sample each.
+// of exponentials and the target's logit of a sample are one number each.
 void addHead(ModelGraph &graph) {
   SegmentBuilder build(graph, "head", 1);
   int w = build.weight(kClasses, Split::vocab);
@@ -233,12 +234,14 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   }
   EXPECT_EQ(gathers, 1);
   EXPECT_EQ(scatters, 1);
-  // The loss needs up to three all-reduces, or fewer if only the rank of a
-  // sample needs a number.
+  // The loss needs up to three all-reduces of one number per sample. A
+  // reduction that only the rank with the sample needs is a reduce-scatter,
+  // which counts as half of an all-reduce.
   EXPECT_GT(ofSamples, 0.0);
   EXPECT_LE(ofSamples, 3.0);
 
-  // A million classes on every rank need an all-reduce of gradients of 1 GB.
+  // If every rank holds all million classes, the gradients of 1 GB are
+  // all-reduced.
   options.tensorSplits = {Split::batch};
   SearchResult replicated = search(graph, machine, options);
   ASSERT_EQ(replicated.plans.size(), 1U);

@@ -27,7 +27,7 @@ struct Solved {
   int dp = 1, tp = 1;
   std::int64_t microBatch = 1;
   std::optional<PlannedCandidate> planned;
-  double work = 0.0;  // lower bound in seconds: time of the operators
+  double work = 0.0;  // lower bound in seconds: the time of the operators alone
   double bound = 0.0; // lower bound in seconds of plans that fit
 };
 

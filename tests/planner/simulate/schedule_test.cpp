@@ -51,8 +51,9 @@ std::string named(const ScheduleShape &shape) {
          " m=" + std::to_string(shape.microBatches);
 }
 
-/// Returns the greatest number of pairs in flight, counted over the order. Only
-/// in a zero-bubble order do weight gradients free the activations.
+/// Returns the greatest number of pairs of micro-batch and chunk in flight,
+/// counted over the order. Only in a zero-bubble order do weight gradients free
+/// the activations.
 int mostInTotal(const std::vector<Task> &order) {
   const TaskKind freeing =
       std::ranges::count(order, TaskKind::weightGradient, &Task::kind) > 0
@@ -149,7 +150,8 @@ TEST(InFlight, ClosedFormEqualsTheCount) {
     for (int stage = 0; stage < shape.stages; ++stage) {
       EXPECT_EQ(inFlight(shape, stage), inFlight(schedule[stage]))
           << named(shape) << " stage " << stage;
-      // The peak of both kinds of activations equals their total.
+      // The peak of all activations equals the total of both kinds in
+      // inFlight().
       EXPECT_EQ(mostInTotal(schedule[stage]), inFlight(shape, stage).total())
           << named(shape) << " stage " << stage;
     }
@@ -157,7 +159,8 @@ TEST(InFlight, ClosedFormEqualsTheCount) {
 }
 
 TEST(InFlight, EqualsPublishedCounts) {
-  // 1F1B has min(m, p - i) micro-batches in flight, GPipe m.
+  // On stage i of p, 1F1B has min(m, p - i) micro-batches in flight, and GPipe
+  // m.
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 8}, 0).full, 4);
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 8}, 3).full, 1);
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 2}, 1).full, 2);

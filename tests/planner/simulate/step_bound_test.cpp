@@ -54,8 +54,8 @@ TEST(StepBound, IsExactForOneMicroBatch) {
 }
 
 TEST(StepBound, DependsOnTheSlowestStage) {
-  // Stage 1 takes 10 + 20, the others 1 + 2: its 8 times 30 start after 1, and
-  // its update of 7 follows.
+  // Stage 1 takes 10 s forward and 20 s backward, the others 1 s and 2 s. Stage
+  // 1 starts after 1 s, computes 8 micro-batches of 30 s, and updates in 7 s.
   StepProblem problem = equalStages({oneForwardOneBackward, 3, 1, 8}, 1.0, 2.0);
   problem.stages[1].chunks[0].slices[0].forward = {10.0};
   problem.stages[1].chunks[0].slices[0].backward = {20.0};

@@ -19,8 +19,8 @@ namespace {
 
 using enum ScheduleKind;
 
-/// Returns the first stage's bubble over its work, which is the ideal time.
-/// Nothing else takes time.
+/// Returns the bubble of the first stage relative to its compute, which is the
+/// ideal time. The problem must have no other times.
 double bubbleOf(const StepProblem &problem) {
   StepResult result = simulated(problem);
   return result.stages[0].bubble / result.stages[0].busy;
@@ -83,8 +83,8 @@ TEST(StepPipeline, OneMicroBatchUsesOneStageAtATime) {
 }
 
 // The bubble is (p - 1)(F + B - W) (Qi et al. 2023, table 2), a third of 1F1B's
-// if all three are equal. The other times are the paper's W < F < B, B + W = 2
-// F.
+// if all three are equal. The other two cases have W < F < B and B + W = 2 F,
+// as in the paper.
 TEST(StepPipeline, ZeroBubbleH1Bubble) {
   struct Times {
     double f, b, w;

@@ -71,7 +71,8 @@ inline StepProblem randomPipeline(std::mt19937_64 &random) {
   return problem;
 }
 
-/// Returns such stages with all other features of a step.
+/// Returns randomPipeline() with random collectives, updates, offload and
+/// overlap.
 inline StepProblem randomStep(std::mt19937_64 &random) {
   StepProblem problem = randomPipeline(random);
   auto flag = [&] { return random() % 2 == 0; };

@@ -67,7 +67,8 @@ TEST(StepTraffic, ZeroBubbleReducesAfterGradientsOfWeights) {
   StepProblem problem = equalStages({zeroBubble, 1, 1, 1}, 1.0, 5.0, 2.0);
   slice(problem).count = 2;
   slice(problem).reduce = {10.0};
-  // F takes 2 and B 6; W ends at 10 and 12, and reductions end at 20 and 30.
+  // Two forwards end at 2 and input gradients at 8. Weight gradients end at 10
+  // and 12, and reductions at 20 and 30.
   EXPECT_EQ(simulated(problem).step.value, 30.0);
 }
 
@@ -94,7 +95,7 @@ TEST(StepTraffic, GatherBeforeEachUse) {
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 17.0);
   EXPECT_EQ(result.stages[0].exposedData.value, 5.0);
-  problem.prefetch = 0; // 4 times gather, then compute
+  problem.prefetch = 0; // four times an exposed gather, then compute
   EXPECT_EQ(simulated(problem).step.value, 24.0);
   problem.overlap.gather = false;
   EXPECT_EQ(simulated(problem).step.value, 24.0);
@@ -136,7 +137,7 @@ TEST(StepTraffic, SendsDelayTheReceiver) {
   problem.stages[1].chunks[0].sendBackward = {4.0};
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 1.0 + 3.0 + 3.0 + 4.0 + 2.0);
-  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // 3 of them its own send
+  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // incl. 3 s of its send
   EXPECT_EQ(result.stages[0].exposedPointToPoint.value, 4.0);
   EXPECT_EQ(result.stages[1].bubble.value, 1.0 + 6.0);
   EXPECT_EQ(result.stages[1].exposedPointToPoint.value, 3.0);
@@ -184,7 +185,8 @@ TEST(StepTraffic, TiedEmbeddingWaitsForItsTwoSegments) {
   slice(problem, 1).reduce = {10.0};
   EXPECT_EQ(tiedAt(), 15.0);
   EXPECT_EQ(simulated(problem).step.value, 25.0);
-  // Exposed reductions of both run from 7 to 27, with and without gathers.
+  // Exposed reductions of both segments run from 7 to 27, with and without
+  // gathers.
   problem.overlap.reduce = false;
   EXPECT_EQ(tiedAt(), 27.0);
   problem.reduce = ReduceRule::eachMicroBatch;

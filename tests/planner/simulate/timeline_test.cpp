@@ -36,8 +36,9 @@ struct Run {
   std::vector<int> stuck;
 };
 
-/// Simulates the definition event by event: every task that can start starts,
-/// and each of k tasks on a link progresses at 1/k until the next event.
+/// Simulates the definition of a timeline event by event: every task that can
+/// start starts, and each of k tasks on a link progresses at 1/k until the next
+/// event.
 Run definition(const std::vector<Job> &jobs) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::size_t n = jobs.size();
@@ -108,8 +109,8 @@ std::vector<Job> randomJobs(std::mt19937_64 &random, int links) {
 }
 
 /// Renumbers tasks so that some come before the tasks that they need, and keeps
-/// the order in each stream. The timeline is the same, but another path
-/// computes it.
+/// the order in each stream. The timeline is the same, but timelineOf()
+/// computes it by another code path.
 std::vector<Job> interleavedByStream(const std::vector<Job> &jobs,
                                      std::vector<int> &newName) {
   std::vector<int> order(jobs.size());
@@ -144,7 +145,8 @@ void expectEqual(const Timeline &timeline, const Run &run, int round) {
 }
 
 TEST(Timeline, StreamsAreQueues) {
-  // Stream 0 has two tasks. Stream 1 starts with a task that needs the second.
+  // Stream 0 has two tasks. Stream 1 starts with a task that needs the second
+  // task of stream 0.
   TaskGraph graph =
       graphOf({{0, 2, {}}, {0, 3, {}}, {1, 1, {1}}, {1, 4, {}}, {2, 7, {}}});
   Timeline timeline = timelineOf(graph);
@@ -252,7 +254,7 @@ TEST(Timeline, SharingCanRewardALongerTask) {
                    {{0, first, {}}, {1, 2, {0}, 0}, {2, 2, {}, 0}, {2, 4, {}}}))
         .end.value;
   };
-  EXPECT_EQ(end(0.0), 8.0); // both transfers take 4
+  EXPECT_EQ(end(0.0), 8.0); // both transfers take 4 s
   EXPECT_EQ(end(2.0), 6.0);
 }
 

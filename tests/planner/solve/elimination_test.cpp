@@ -121,8 +121,9 @@ TEST(SolveElimination, LongRowsUseEveryPartOfTheKernel) {
 }
 
 TEST(SolveElimination, DecodesLowestValuesAmongEquals) {
-  // All but (0, 0) and (1, 1) cost 4. Variable 0 is eliminated first, so
-  // variable 1 is decoded first, as 0, and then variable 0, as 1.
+  // All pairs of values cost 4, except (0, 0) with 5 and (1, 1) with 9.
+  // Variable 0 is eliminated first, so variable 1 is decoded first, as 0, and
+  // then variable 0, as 1.
   Problem problem;
   problem.domains = {3, 3};
   problem.tables.push_back({{0, 1}, {5, 4, 4, 4, 9, 4, 4, 4, 4}, {}});
@@ -134,14 +135,15 @@ TEST(SolveElimination, DecodesLowestValuesAmongEquals) {
 }
 
 TEST(SolveElimination, PropagatesInfinitiesBeforeSolving) {
-  // x = y by the table and y is fixed to 2, so one value of each is left.
+  // The first table requires x = y, and the second y = 2, so each variable has
+  // one value left.
   Problem problem;
   problem.domains = {3, 3};
   CostTable equal = {{0, 1}, std::vector<double>(9, kInfinity), {}};
   equal.time[0] = equal.time[4] = equal.time[8] = 1;
   problem.tables = {equal, {{1}, {kInfinity, kInfinity, 0}, {}}};
   EXPECT_EQ(liveValues(problem), (LiveValues{{2}, {2}}));
-  problem.tables[0].scope = {1, 0}; // now y numbers the rows
+  problem.tables[0].scope = {1, 0}; // now y is the row index
   EXPECT_EQ(liveValues(problem), (LiveValues{{2}, {2}}));
   problem.tables.push_back({{0}, {0, 0, kInfinity}, {}});
   EXPECT_TRUE(liveValues(problem)[0].empty());

@@ -46,7 +46,7 @@ private:
   }
   TensorView summed(const Shape &shape) const { return {sum, shape, {}}; }
 
-  /// Adds a random product of the equation over these sizes.
+  /// Adds an einsum of random operands with the shapes `lhs` and `rhs`.
   void product(const char *equation, const Shape &lhs, const Shape &rhs,
                const TensorView &result, bool biased = false) {
     Case one = named("einsum");
@@ -65,13 +65,13 @@ void Writer::products() {
   product("bso,io->bsi", {kB, 37, 23}, {50, 23}, of({kB, 37, 50}));
   product("bsi,bso->io", {kB, 37, 50}, {kB, 37, 23}, summed({50, 23}));
   product("bsi,bso->io", {kB, 3, 20}, {kB, 3, 7}, of({20, 7}));
-  // The next products are a tied head, and a result whose order swaps operands.
+  // The next products are those of a tied head, and one whose result has the
+  // right operand's dimensions first.
   product("bsh,vh->bsv", {kB, 9, 24}, {71, 24}, of({kB, 9, 71}));
   product("bsv,vh->bsh", {kB, 9, 71}, {71, 24}, of({kB, 9, 24}));
   product("bsv,bsh->vh", {kB, 9, 71}, {kB, 9, 24}, summed({71, 24}));
   product("io,bsi->bso", {12, 10}, {kB, 5, 12}, of({kB, 5, 10}), true);
-  // The next products have several tiles of rows, of columns, and panels of
-  // both.
+  // The rows or columns of the next products fill several tiles and panels.
   product("bsi,io->bso", {kB, 300, 20}, {20, 530}, of({kB, 300, 530}), true);
   product("bsi,bso->io", {kB, 30, 300}, {kB, 30, 270}, summed({300, 270}));
   product("bsi,bso->io", {kB, 5, 300}, {kB, 5, 1300}, summed({300, 1300}));
@@ -203,8 +203,8 @@ void Writer::rope(bool interleaved, bool inverse) {
 }
 
 void Writer::embeddings() {
-  // Two tables are shards of the rows. Gradients have fewer ids than rows, or
-  // more.
+  // The first embedding and gradient have tables that are shards of rows. The
+  // gradients have fewer ids than the table has rows, or more.
   const std::vector<Span> pieces{{20, 700}, {0, 12}};
   cases.push_back(named("embedding")
                       .integers({kB, 9}, 0, 99)
@@ -327,7 +327,8 @@ void Writer::moves() {
   };
   cases.push_back(part(named("slice"), 1, 1).in(x).out(of({kB, 3, 10})));
   cases.push_back(part(named("slice"), 2, 0).in(x).out(of({kB, 6, 5})));
-  // The result is rows 2 to 4 and columns 3 to 9 of a whole [samples, 7, 12].
+  // `has` and `wants` are shards of a tensor [kB][7][12]. `wants` has rows 2 to
+  // 4 and columns 3 to 9.
   TensorView has = x, wants = of({kB, 3, 7});
   has.pieces = {{0, kB}, {1, 7}, {2, 12}};
   wants.pieces = {{0, kB}, {2, 7}, {3, 12}};
@@ -350,7 +351,7 @@ void Writer::updates() {
   const TensorView kept = summed({2100, 20}), value = of({2100, 20});
   const auto count = static_cast<std::size_t>(kept.elements());
   cases.push_back(named("accumulate").in(value).out(kept, Doubles(count, 0.7)));
-  // The first term overwrites the sum, whatever was there before.
+  // The first term overwrites the accumulator, even if that contains NaN.
   constexpr std::int64_t kOther = 1;
   const std::int64_t now = cases.back().moment.microBatch;
   for (const auto &[first, before] :
@@ -373,8 +374,8 @@ void Writer::updates() {
                         .set("counts", counts)
                         .in(kept)
                         .out(twice, Doubles{2.5, 1e-17}));
-  // The cases are a norm below the clip, above it, and no clip; finite and
-  // infinite gradients; and a rule that applies or does not.
+  // The limit of the norm is above the norm, below it, or 0 (no clipping). The
+  // gradients are finite or infinite. The rule applies or does not.
   for (const double clip : {100.0, 1.0, 0.0})
     for (const double middle : {250.0, HUGE_VAL})
       for (const bool applies : {true, false}) {
@@ -404,8 +405,8 @@ void Writer::updates() {
 std::vector<Case> modelAttention(ElementType type, unsigned seed) {
   Writer writer(type, seed);
   for (const double rate : {0.0, 0.1}) {
-    // The heads are those of GPT-2 1.2B, and of Llama with grouped queries,
-    // over several tiles.
+    // The first case has the heads of GPT-2 1.2B, the second the grouped heads
+    // of Llama. The positions fill several tiles.
     writer.attention({2, 150, 192}, {2, 150, 192}, {}, rate, true, false, 96);
     writer.attention({2, 150, 128}, {2, 150, 64}, {}, rate, true, false, 64);
   }
@@ -436,7 +437,7 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.embeddings();
   writer.loss(53, {0, 50});
   writer.loss(1100, {1100, 2000});
-  writer.loss(20, {20, 20}); // padding alone
+  writer.loss(20, {20, 20}); // only padding
   writer.mixtures();
   writer.positions();
   writer.moves();

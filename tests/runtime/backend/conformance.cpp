@@ -15,8 +15,8 @@
 namespace mtplan::runtime::testing {
 namespace {
 
-/// Returns the allowed error of elements of this type, relative to the larger
-/// of the element and the root mean square of all.
+/// Returns the allowed error of elements of this type. The error is relative to
+/// the element or to the root mean square of all elements, if that is larger.
 double toleranceOf(ElementType type) {
   switch (type) {
   case ElementType::f64:
@@ -33,8 +33,9 @@ double toleranceOf(ElementType type) {
   return 0.0;
 }
 
-/// Returns the tolerance of a result. Tensor cores round operands to 16 bits,
-/// also gradients that are operands of several products.
+/// Returns the tolerance of a result. It is larger for 16-bit attention
+/// gradients: tensor cores round their operands, also gradients that are
+/// operands.
 double toleranceOf(const Case &one, std::size_t result) {
   const ElementType type = one.spec.outputs[result].type;
   const bool half = type == ElementType::f16 || type == ElementType::bf16;
@@ -42,8 +43,8 @@ double toleranceOf(const Case &one, std::size_t result) {
          (half && one.spec.kernel == "attention_grad" ? 3.0 : 1.0);
 }
 
-/// Expects results near the reference.
-/// \param from     the first result that is compared
+/// Expects that `actual` is near `expected`, the results of the reference.
+/// \param from     index of the first result that is compared
 /// \param allowed  error that is allowed even if the type's tolerance is lower
 void expectNear(const Case &one, const std::vector<Doubles> &actual,
                 const std::vector<Doubles> &expected, std::size_t from = 0,
@@ -58,7 +59,7 @@ void expectNear(const Case &one, const std::vector<Doubles> &actual,
     std::size_t where = 0;
     for (std::size_t e = 0; e < expected[i].size(); ++e) {
       if (actual[i][e] == expected[i][e])
-        continue; // infinities, too
+        continue; // also equal infinities
       const double error = std::abs(actual[i][e] - expected[i][e]) /
                            std::max(typical, std::abs(expected[i][e]));
       if (std::isnan(error))
@@ -93,7 +94,7 @@ std::string titleOf(const Case &one) {
   return title;
 }
 
-// A case that throws does not stop the others.
+// A case that throws does not stop the cases after it.
 TEST_P(Conformance, AgreesWithTheReference) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -103,7 +104,7 @@ TEST_P(Conformance, AgreesWithTheReference) {
             << titleOf(one);
 }
 
-// Tensor cores compute attention, or a library if nothing is dropped.
+// On a GPU, tensor cores or, without dropout, a library compute this.
 TEST_P(Conformance, AttentionOfModelsAgrees) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend(),
                                  other = GetParam().make();
@@ -114,9 +115,10 @@ TEST_P(Conformance, AttentionOfModelsAgrees) {
     }
 }
 
-// A backend need not write or round the value before a fused consumer, unless
-// that is an activation. In 16 bits, a library may use the device's tanh, exact
-// to 2^-11; derivatives near 2 then differ by two or three times that.
+// A backend need not write or round the value that a fused consumer reads,
+// unless the consumer is an activation. In 16 bits, a library may use the tanh
+// of the device, which is exact to 2^-11. At inputs near 2, the error of the
+// derivative is two or three times as large.
 TEST_P(Conformance, FusedConsumersOfEinsumsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -132,7 +134,8 @@ TEST_P(Conformance, FusedConsumersOfEinsumsAgree) {
     }
 }
 
-// Terms of accumulations need not be written, so only the sums are compared.
+// A backend need not write the terms of accumulations. If a case accumulates,
+// the test therefore compares only the accumulators.
 TEST_P(Conformance, FusedBiasGradientsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -147,7 +150,7 @@ TEST_P(Conformance, FusedBiasGradientsAgree) {
     }
 }
 
-// Tests backends that batch products.
+// Backends that cannot batch products return no results and pass.
 TEST_P(Conformance, BatchedProductsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -190,7 +193,7 @@ TEST_P(Conformance, FusedNormGradientKeepsBits) {
       for (const Case &both : normGradCases(type, 1, type, sum)) {
         const std::vector<Doubles> own = both.run(*backend),
                                    right = inTurn(both, *backend);
-        for (std::size_t i = 1; i < own.size(); ++i) // skips the intermediate
+        for (std::size_t i = 1; i < own.size(); ++i) // 0 is intermediate
           EXPECT_EQ(own[i], right[i]) << titleOf(both) << ", result " << i;
       }
 }
@@ -205,7 +208,7 @@ TEST_P(Conformance, RepetitionKeepsBits) {
 
 namespace {
 
-/// Returns the dimension of samples, or -1.
+/// Returns the index of the dimension that counts samples, or -1.
 std::int64_t sampleDim(const TensorView &view) {
   for (std::size_t d = 0; d < view.shape.size(); ++d)
     if (view.shape[d] == kSamples)
@@ -213,7 +216,7 @@ std::int64_t sampleDim(const TensorView &view) {
   return -1;
 }
 
-/// Returns the elements of one sample.
+/// Returns the elements of one sample, or all if no dimension counts samples.
 Doubles takeSample(const TensorView &view, const Doubles &values,
                    std::int64_t sample) {
   const std::int64_t dim = sampleDim(view);
@@ -230,7 +233,7 @@ Doubles takeSample(const TensorView &view, const Doubles &values,
   return taken;
 }
 
-/// Returns the view of one sample, at its offset if the view has pieces.
+/// Returns the view of one sample. The offset of a shard moves, too.
 TensorView viewOfSample(TensorView view, std::int64_t sample) {
   const std::int64_t dim = sampleDim(view);
   if (dim < 0)
@@ -241,8 +244,8 @@ TensorView viewOfSample(TensorView view, std::int64_t sample) {
   return view;
 }
 
-/// Returns the case of one sample: in the same micro-batch, or, if no input has
-/// an offset of samples, as a micro-batch of its own.
+/// Returns the case of one sample. It is a micro-batch of its own if no input
+/// is a shard of the samples; otherwise it remains in the same micro-batch.
 Case oneSample(const Case &all, std::int64_t sample) {
   Case one(all.spec.kernel);
   one.spec.settings = all.spec.settings;
@@ -296,7 +299,7 @@ TEST_P(Conformance, SingleSamplesHaveTheBitsOfABatch) {
       }
       for (std::size_t i = 0; i < together.size(); ++i) {
         const TensorView &view = all.spec.outputs[i];
-        // A 16-bit sum is rounded once in one call, but in each of four calls.
+        // One call rounds a 16-bit sum once; four calls round it four times.
         if (sampleDim(view) >= 0 || view.type == ElementType::bf16)
           continue;
         EXPECT_EQ(totals[i], together[i]) << titleOf(all) << ", result " << i;
@@ -319,7 +322,7 @@ TEST_P(Conformance, EvaluationDropsNothing) {
       for (Setting &setting : one.spec.settings)
         if (setting.name == "rate")
           setting.value = 0.0;
-      // A library may compute attention without dropout, with other bits.
+      // Without dropout, a library may compute attention, with other bits.
       if (bytesOf(type) == 2 && one.spec.kernel != "dropout")
         expectNear(one, one.run(*backend), numbers);
       else

@@ -1,7 +1,7 @@
 //===- conformance.h - What every backend must do ---------------*- C++ -*-===//
 //
-// conformance.cpp defines the tests, catalog_test.cpp their cases, and the
-// tests of each backend instantiate them.
+// conformance.cpp defines the tests, and catalog_test.cpp their cases. The test
+// file of each backend instantiates the tests.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,22 +21,22 @@
 namespace mtplan::runtime::testing {
 
 /// The number of samples of every case. No other dimension has this size, so
-/// that the shape alone shows the dimension of samples.
+/// the shape alone shows which dimension counts the samples.
 inline constexpr std::int64_t kSamples = 4;
 
-/// Returns cases of every kernel in several shapes, pieces and settings.
+/// Returns calls of every kernel with several shapes, shards and settings.
 ///
-/// \param type  of activations and weights; sums over samples are in f64 if it
-/// is f64, else in f32
+/// \param type  type of activations and weights. Sums over samples have type
+/// f64 if `type` is f64, otherwise f32.
 std::vector<Case> catalog(ElementType type, unsigned seed);
 
-/// Returns attention and its gradient in 16 bits, with shapes of real models,
-/// for which backends have several kernels.
+/// Returns attention and its gradient in shapes of real models, for which some
+/// backends have several kernels. `type` has 16 bits.
 std::vector<Case> modelAttention(ElementType type, unsigned seed);
 
 struct Contender {
   const char *name;
-  std::function<std::unique_ptr<Backend>()> make; ///< returns null: no device
+  std::function<std::unique_ptr<Backend>()> make; ///< null: no device
   /// Kernels whose result for a sample may depend on the number of samples.
   std::set<std::string> joinSamples = {};
 };

@@ -17,7 +17,7 @@ double through(ElementType type, double value) {
   return readElement(type, &bits, 0);
 }
 
-// Rounds, by definition, to `digits` binary digits and no finer than 2^`least`.
+// Rounds to `digits` binary digits, at the finest to a multiple of 2^`least`.
 double rounded(double value, int digits, int least) {
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -26,8 +26,8 @@ double rounded(double value, int digits, int least) {
 }
 
 TEST(Element, RoundsToTheNearestEvenOnce) {
-  // The values include near ties of both formats, which rounding to float first
-  // would turn into ties.
+  // The values include numbers that are almost ties of each format. Rounding to
+  // float first would make them ties.
   for (double base : {1.0, 1.0 + 0x1p-7, 3.0, 0x1p-14, 0x1p-15, 5.0e-8, 1e-3})
     for (int n = 0; n < 64; ++n)
       for (double nudge : {-0x1p-40, 0.0, 0x1p-40}) {

@@ -1,4 +1,4 @@
-//===- even_cases.h - Products at even distances ----------------*- C++ -*-===//
+//===- even_cases.h - Products at even distances in memory ------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_RUNTIME_BACKEND_EVEN_CASES_H
 #define MTPLAN_TESTS_RUNTIME_BACKEND_EVEN_CASES_H
@@ -13,14 +13,17 @@
 
 namespace mtplan::runtime::testing {
 
-/// Runs of one kernel with different numbers, except for one shared operand.
+/// Runs of one kernel. One operand is the same in all runs; the other operands
+/// have different values in each run.
 struct EvenCase {
   std::vector<Case> runs;
   std::size_t shared = 0;
 
   const KernelSpec &spec() const { return runs.front().spec; }
 
-  /// Returns the distances between the tensors of consecutive runs, with gaps.
+  /// Returns the distance in bytes from each tensor of a run to that of the
+  /// next run. There is a gap between the tensors. The shared operand has
+  /// distance 0.
   EvenRuns steps() const {
     EvenRuns even{static_cast<std::int64_t>(runs.size()), {}, {}};
     const auto step = [](const TensorView &view) {
@@ -35,15 +38,15 @@ struct EvenCase {
     return even;
   }
 
-  /// Returns whether a batch writes this output. Values before a fused consumer
-  /// need not be written.
+  /// Returns whether a batch must write this output. It need not write the
+  /// intermediate value that a fused consumer reads.
   bool isWritten(std::size_t output) const {
     return !spec().find(kThen) || output % 2 == 1;
   }
 
-  /// Returns the bytes of the results, by run.
-  /// \param together  as one batch, or else one run after the other
-  /// \return nothing if the backend cannot batch these runs
+  /// Runs all runs and returns the bytes of their results: [run][result].
+  /// \param together  true: as one batch; false: one run after the other
+  /// \return an empty vector if the backend cannot batch these runs
   std::vector<std::vector<Bytes>> run(Backend &backend, bool together) const {
     const EvenRuns even = steps();
     const std::unique_ptr<Kernel> kernel =
@@ -103,10 +106,10 @@ struct EvenCase {
   }
 };
 
-/// Returns products that make queries, keys and values of one input, with a
-/// bias and without; the gradients of their weights, with those of biases and
-/// without, as first terms and as later ones; and products that are added to a
-/// tensor.
+/// Returns products of one shared input, like those of queries, keys and
+/// values, with a bias and without; products with a fused `add`; and weight
+/// gradients, with a bias gradient and without. A weight gradient begins an
+/// accumulator, adds to one, or is not accumulated.
 inline std::vector<EvenCase> evenCases(ElementType type) {
   const ElementType wide =
       type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
@@ -115,7 +118,7 @@ inline std::vector<EvenCase> evenCases(ElementType type) {
       sum{wide, weight.shape, {}}, biasSum{wide, bias.shape, {}};
   std::vector<EvenCase> all;
   unsigned seed = 40;
-  // Adds a case with `count` runs, which `build` completes.
+  // Adds a case of `count` runs. `build` adds the operands and results.
   const auto add = [&](const char *equation, int count, auto build) {
     EvenCase even;
     for (int r = 0; r < count; ++r) {

@@ -18,7 +18,7 @@ FixedRun copied(const float *from, float *to) {
   return {{"copy", "x", {}, {kTwo}, {kTwo}}, {from}, {to}};
 }
 
-// A backend without a kernel for all of them runs them in order.
+// A backend that cannot fuse the runs into one kernel executes them in order.
 TEST(FixedRuns, RunInOrderWithoutAFusedKernel) {
   const std::unique_ptr<Backend> backend = makeReferenceBackend();
   std::array<float, 6> x{1, 2, 3, 4, 5, 6};

@@ -25,7 +25,7 @@ KernelSpec linear(const char *then, ElementType type, std::int64_t width) {
           {out, out}};
 }
 
-/// Returns whether separate kernels round the accumulated term between them.
+/// Returns whether separate kernels round the term before they accumulate it.
 bool isRoundedBetween(const Case &both) {
   return both.spec.text(kThen, "") == "accumulate" &&
          bytesOf(both.spec.outputs[0].type) < bytesOf(kF32);
@@ -129,7 +129,8 @@ TEST(FollowedProduct, AccumulatesInTheGradientsType) {
 
 TEST(FollowedProduct, BiasGradientSumsTheGradientOperand) {
   std::vector<Case> cases = biasGradientCases(kBf16, 1);
-  // These cases do not accumulate, and keep the operand's columns or its rows.
+  // These cases do not accumulate. The bias gradient is a sum of the product's
+  // second operand or, if the product is transposed, of its first operand.
   for (const auto &[i, sums] :
        {std::pair(0, OperandSum::b), {1, OperandSum::a}}) {
     const auto whole =
@@ -147,8 +148,8 @@ TEST(FollowedProduct, BiasGradientSumsTheGradientOperand) {
   EXPECT_EQ(added->shape.result, kF32);
   EXPECT_EQ(added->result, 1U);
   EXPECT_EQ(added->biasGradient, 3U);
-  // There is no epilogue for a bias gradient of another type than the result,
-  // or over other dimensions than the sum's.
+  // No epilogue makes a bias gradient that has another type than the result, or
+  // that is summed over other dimensions than the product.
   KernelSpec other = cases[3].spec;
   other.outputs[3].type = kBf16;
   EXPECT_FALSE(FollowedProduct::of(other));
@@ -157,13 +158,13 @@ TEST(FollowedProduct, BiasGradientSumsTheGradientOperand) {
   other.inputs[0].shape = {3, 37, 1};
   other.outputs[0].shape = {37, 24};
   EXPECT_FALSE(FollowedProduct::of(other));
-  // Experts need many vectors.
+  // Each expert has its own bias gradient, but an epilogue makes only one.
   EXPECT_FALSE(FollowedProduct::of(cases.back().spec));
 }
 
 TEST(FollowedProduct, UnsupportedEpiloguesAreRejected) {
-  // There is no epilogue for rows that are no multiple of 16 bytes, for exact
-  // GELU, for f64 and for a result of another type.
+  // There is no epilogue for rows whose bytes are no multiple of 16, for exact
+  // GELU, for f64, and for an activation of another type than the product.
   EXPECT_FALSE(FollowedProduct::of(linear("activation", kBf16, 20)));
   KernelSpec exact = linear("activation", kBf16, 24);
   exact.settings[2].value = std::string("gelu");

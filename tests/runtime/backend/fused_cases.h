@@ -14,10 +14,10 @@
 
 namespace mtplan::runtime::testing {
 
-/// Returns dropouts of a piece with a fused sum, at rate 0 and above, in widths
-/// that kernels vectorise and do not.
+/// Returns dropouts of a shard with a fused `add`. The rate is 0 or 0.3. The
+/// row width is one that kernels can vectorise, or one that they cannot.
 /// \param between  type of the dropout's result
-/// \param sum  type of the addend and the sum
+/// \param sum  type of the addend and of the result of `add`
 inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
                                       ElementType between, ElementType sum) {
   std::vector<Case> cases;
@@ -37,10 +37,10 @@ inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
   return cases;
 }
 
-/// Returns norm gradients with a fused sum, of rows that a block's threads hold
-/// in registers and of longer rows.
+/// Returns gradients of norms with a fused `add`. Some rows fit in the
+/// registers of a CUDA block, and others are longer.
 /// \param between  type of the norm's gradient
-/// \param sum  type of the addend and the sum
+/// \param sum  type of the addend and of the result of `add`
 inline std::vector<Case> normGradCases(ElementType type, unsigned seed,
                                        ElementType between, ElementType sum) {
   std::vector<Case> cases;
@@ -59,8 +59,8 @@ inline std::vector<Case> normGradCases(ElementType type, unsigned seed,
   return cases;
 }
 
-/// Returns the previous value of an accumulator: NaN if the first term must
-/// overwrite it.
+/// Returns the value of an accumulator before the kernel runs: NaN if the term
+/// of this run is the first, which must overwrite the accumulator.
 inline double beforeSum(const Case &one) {
   return firstTermOf(one.spec.settings)
                  .isOf(one.moment.microBatch, one.moment.copy)
@@ -68,8 +68,8 @@ inline double beforeSum(const Case &one) {
              : 0.7;
 }
 
-/// Returns the results of both kernels, run one after the other; kernels that
-/// are fused themselves are split in turn.
+/// Splits a fused case into two kernels, runs one after the other, and returns
+/// the results of both. If one of the two is fused itself, it is split again.
 inline std::vector<Doubles> inTurn(const Case &both, Backend &backend) {
   if (!isOfTwo(both.spec))
     return both.run(backend);
@@ -93,9 +93,10 @@ inline std::vector<Doubles> inTurn(const Case &both, Backend &backend) {
   return all;
 }
 
-/// Returns bias gradients, alone and fused with the gradient of the weight, in
-/// which the bias's dimension is columns or, transposed, rows; accumulated or
-/// not; over samples, over one position, or of experts.
+/// Returns bias gradients. Some are fused with a weight gradient, in which the
+/// bias's dimension is the columns or, transposed, the rows. Some are
+/// accumulated. They sum over several samples, over one row, or separately for
+/// each expert.
 inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
   const ElementType wide =
       type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
@@ -141,7 +142,7 @@ inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
       cases.push_back(one);
     }
   }
-  // Experts have one product, and so one bias gradient, each.
+  // Each expert has its own product, and therefore its own bias gradient.
   cases.push_back(made("einsum")
                       .set("equation", "sei,seo->eio")
                       .set(kBiasGradient, 1L)
@@ -152,9 +153,9 @@ inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
   return cases;
 }
 
-/// Returns every kernel that may be fused into an einsum, with and without a
-/// bias, in shapes that library epilogues support and others. Accumulators are
-/// f32, or f64 for f64.
+/// Returns einsums with each kernel that may be fused into them, with and
+/// without a bias. Library epilogues support some of the shapes. Accumulators
+/// are f64 if `type` is f64, otherwise f32.
 inline std::vector<Case> followedCases(ElementType type, unsigned seed) {
   const ElementType wide =
       type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
@@ -193,8 +194,8 @@ inline std::vector<Case> followedCases(ElementType type, unsigned seed) {
     }
     cases.push_back(
         einsum("add", "bso,io->bsi").in(out).in(weight).in(x).out(x).out(x));
-    // Weight gradients are accumulated, with and without a dimension of
-    // samples.
+    // The next weight gradients are accumulated. Their operands have a
+    // dimension of samples, or they have none.
     const TensorView row{type, {37, 50}, {}}, above{type, {37, width}, {}};
     for (const auto &[between, first, samples] : {std::tuple(type, -1L, true),
                                                   {type, 1, true},

@@ -49,7 +49,7 @@ public:
     return *this;
   }
 
-  /// Adds an operand of normal numbers, or of `values`.
+  /// Adds an operand with `values`, or else with normally distributed numbers.
   Case &in(const TensorView &view, std::optional<Doubles> values = {}) {
     spec.inputs.push_back(view);
     if (!values) {
@@ -70,7 +70,7 @@ public:
       values.push_back(uniform(random));
     return in(view, values);
   }
-  /// Adds a result that has arbitrary previous contents, or `before`.
+  /// Adds a result whose buffer contains `before`, or else 77, before the run.
   Case &out(const TensorView &view, std::optional<Doubles> before = {}) {
     spec.outputs.push_back(view);
     if (!before)
@@ -79,7 +79,7 @@ public:
     return *this;
   }
 
-  /// Returns the bytes of the results.
+  /// Runs the kernel and returns the bytes of its results.
   std::vector<Bytes> runBytes(Backend &backend) const {
     const std::unique_ptr<Kernel> kernel = backend.prepare(spec);
     Memory &memory = backend.memory();
@@ -119,7 +119,7 @@ public:
   Doubles input(std::size_t i) const {
     return widened(spec.inputs[i], inputs[i]);
   }
-  /// Returns the previous contents of a result.
+  /// Returns the contents of a result before the run.
   Doubles before(std::size_t i) const {
     return widened(spec.outputs[i], outputs[i]);
   }
@@ -154,7 +154,7 @@ private:
   std::vector<Bytes> inputs, outputs;
 };
 
-/// Checks that a case's results differ by at most `tolerance`.
+/// Expects that `actual` is within `tolerance` of `expected` everywhere.
 inline void expectWithin(double tolerance, const Case &one,
                          const std::vector<Doubles> &actual,
                          const std::vector<Doubles> &expected) {

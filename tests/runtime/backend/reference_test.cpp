@@ -34,8 +34,9 @@ Doubles normals(std::size_t count, unsigned seed) {
   return values;
 }
 
-/// Expects `gradient`, that of operand `operand`, to be the slope of the
-/// forward results, weighted by `weights`, along a random direction.
+/// Checks the gradient of operand `operand` by central differences along a
+/// random direction. The differentiated function is the sum of the forward
+/// results, multiplied by `weights`.
 void expectSlope(Case forward, std::size_t operand,
                  const std::vector<Doubles> &weights, const Doubles &gradient) {
   const Doubles at = forward.input(operand);
@@ -59,7 +60,7 @@ void expectSlope(Case forward, std::size_t operand,
 }
 
 TEST(Reference, EinsumIsItsEquation) {
-  // Loops compute bsi,io->bso and bsi,bso->io.
+  // The loops below compute bsi,io->bso and bsi,bso->io.
   const TensorView x{kF64, {2, 3, 4}, {}}, w{kF64, {4, 5}, {}},
       y{kF64, {2, 3, 5}, {}}, bias{kF64, {5}, {}};
   const Case forward =
@@ -87,7 +88,7 @@ TEST(Reference, EinsumIsItsEquation) {
 }
 
 TEST(Reference, AttentionIsSoftmaxOfMaskedScores) {
-  // Two query heads share a key head; the queries are positions 1 and 2 of 3.
+  // Two query heads share one key head. The queries are positions 1 and 2 of 3.
   const Case one = Case("attention")
                        .set("head_dim", std::int64_t{2})
                        .set("causal", std::int64_t{1})
@@ -330,7 +331,7 @@ TEST(Reference, SlotsCountFirstChoicesFirst) {
 }
 
 TEST(Reference, CrossEntropyHasItsSlope) {
-  // There are five classes and a column of padding; one token has no target.
+  // There are five classes and one column of padding. One token has no target.
   const TensorView logits{kF64, {1, 3, 6}, {}}, tokens{kF64, {1, 3}, {}},
       targets{ElementType::i32, {1, 3}, {}}, scalar{kF64, {}, {}};
   const Doubles chosen{4, -1, 0};

@@ -49,7 +49,7 @@ TEST(Timing, IsTheMedianAndTheMiddleHalf) {
   EXPECT_EQ(timingOf({1.0, 2.0}).seconds, 1.5);
 }
 
-/// Counts the zeros in its operands, and records their addresses.
+/// Counts the zeros in its operands, and records the operands' addresses.
 class Reader final : public Kernel {
 public:
   explicit Reader(const KernelSpec &theSpec) : spec(theSpec) {}
@@ -80,11 +80,12 @@ TEST(Operands, AreFilledInEveryCopy) {
   Reader reader(spec);
   for (int number = 0; number < 4; ++number)
     operands.run(reader, number);
-  EXPECT_EQ(reader.seen.size(), 2U * 3); // copies, of 43 kB each
+  EXPECT_EQ(reader.seen.size(), 2U * 3); // 2 operands, 3 copies of 43 kB
   EXPECT_LE(reader.zeros, 4 * 100);
 }
 
-// The first run is long, and so is every fourth sample: neither counts.
+// The first run takes longer, and so does every fourth sample. The result
+// includes none of them.
 TEST(Stopwatch, LeavesTheFirstRunAndStragglersOut) {
   FakeMachine machine;
   FakeWorld world(machine, 3);
@@ -169,7 +170,8 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
   EXPECT_TRUE(kernels.contains("send"));
 }
 
-// Five samples of attention take longer than an even share of the time.
+// Attention is slow here: five samples take longer than an even share of the
+// time that the calibration is given.
 TEST(Calibration, TakesTheTimeThatItIsGiven) {
   FakeMachine machine;
   machine.attention = 1e7;
@@ -193,7 +195,7 @@ TEST(Calibration, LeavesTimeForFiveSamples) {
   machine.product = 1e9;
   measured(machine, 1, 1, 3.0);
   EXPECT_GT(machine.now, 6.0);
-  // The copy has five samples of 2 ms each, and not five runs.
+  // The kernel "copy" has five samples of 2 ms, and each sample has many runs.
   const double copy = 2.0 * 2 * 64 * 512 * 4 / machine.stream;
   EXPECT_GT(machine.ran["copy"], 0.01 / copy);
 }
@@ -234,7 +236,7 @@ TEST(Calibration, ReportsBytesOfTraffic) {
   constexpr ElementType kF32 = ElementType::f32, kBf16 = ElementType::bf16;
   EXPECT_EQ((bytes[{"add", kF32}]), 3 * 4 * x);
   EXPECT_EQ((bytes[{"add", kBf16}]), 3 * 2 * x);
-  // A table counts the rows that are looked up, and each index four bytes.
+  // A look-up counts the rows that it reads and writes, and 4 bytes an index.
   EXPECT_EQ((bytes[{"embedding", kBf16}]), 2 * 2 * x + 4 * 2 * 64);
   EXPECT_EQ((bytes[{"vocab_pick", kF32}]), (4 + 4 + 4) * 2 * 64);
   // The update moves the gradient, the weight and two moments, and in bf16 also
@@ -261,7 +263,8 @@ TEST(Calibration, ReportsVariants) {
   EXPECT_THAT(variants["layer_norm"], ElementsAre(""));
 }
 
-// The fake backend fuses both kernels; the CPU runs them in turn, see below.
+// The fake backend fuses all pairs of kernels. The CPU backend does not, see
+// RunsOnTheCpu.
 TEST(Calibration, ReportsFusedKernels) {
   FakeMachine machine;
   std::set<std::string> followers;

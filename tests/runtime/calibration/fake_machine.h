@@ -1,7 +1,7 @@
 //===- fake_machine.h - A machine whose costs are known ---------*- C++ -*-===//
 //
-// Kernels and collectives compute nothing and advance a clock by the time that
-// the machine states.
+// Kernels and collectives advance a clock by the time that the costs of the
+// machine imply. They compute nothing, except all-reduces of f64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ struct FakeMachine {
   double now = 0.0;               ///< seconds
   double launch = 3e-6;           ///< seconds per kernel
   double product = 2e12;          ///< flop/s
-  double attention = 1e12;        ///< flop/s
-  double stream = 1e10;           ///< bytes/s of a pass
+  double attention = 1e12;        ///< query elements * keys per second
+  double stream = 1e10;           ///< bytes/s of all other kernels
   double latency = 5e-6;          ///< seconds per collective or message
   double link = 4e9;              ///< bytes/s of collectives and messages
   std::string lacks;              ///< name of a kernel that is missing
@@ -96,7 +96,7 @@ private:
   FakeMachine &machine;
 };
 
-/// A communicator whose other ranks behave like this rank.
+/// A communicator whose other ranks contribute the same value as this rank.
 class FakeCommunicator final : public Communicator {
 public:
   FakeCommunicator(FakeMachine &m, int ranks, int at)

@@ -35,14 +35,14 @@ TEST(Deal, TensorOfOneRankIsWrittenThere) {
 }
 
 TEST(Deal, LongRunsAreWrittenByTheirOwner) {
-  // Rows 0 to 3 have 64 bytes.
+  // Rows 0 to 3 have 64 bytes, which are a long run here.
   const ModelState state{{f32("a", {8, 4})}, {}};
   const std::vector<std::vector<OwnedBox>> rows{
       {box(1, {0, 0}, {4, 4}), box(0, {4, 0}, {4, 4})}};
   EXPECT_THAT(assignParts(state, rows, 2, 64),
               ElementsAre(Part{0, 0, 16, 1}, Part{0, 16, 16, 0}));
-  // 64 bytes are a short run now, and a share of 128 bytes is the whole tensor,
-  // so one rank writes it.
+  // Runs of 64 bytes are short now. A part may have 128 bytes, which is the
+  // whole tensor, so one rank writes it.
   EXPECT_THAT(assignParts(state, rows, 2, 128), ElementsAre(Part{0, 0, 32, 1}));
 }
 
@@ -55,14 +55,14 @@ TEST(Deal, ColumnsAreGatheredEvenly) {
   for (const StateTensor &tensor : state.tensors)
     boxes.push_back({box(0, {0, 0}, {tensor.shape[0], 2}),
                      box(1, {0, 2}, {tensor.shape[0], 2})});
-  // The largest is assigned first: b to rank 0, then d, a and c to rank 1.
+  // The largest tensor comes first: b for rank 0, then d, a and c for rank 1.
   EXPECT_THAT(assignParts(state, boxes, 2, 32),
               ElementsAre(Part{0, 0, 4, 1}, Part{1, 0, 16, 0}, Part{2, 0, 4, 1},
                           Part{3, 0, 8, 1}));
 }
 
 TEST(Deal, NoRankGathersMoreThanItsShareOfATensor) {
-  // The tensor has 7 * 6 elements or 168 bytes, of which a third is 56.
+  // The tensor has 7 * 6 elements or 168 bytes. A third of them is 56 bytes.
   const ModelState state{{f32("a", {7, 6})}, {}};
   EXPECT_THAT(
       assignParts(state,
@@ -73,7 +73,8 @@ TEST(Deal, NoRankGathersMoreThanItsShareOfATensor) {
 }
 
 TEST(Deal, PaddingIsNotWritten) {
-  // 3 ranks hold 2 of 5 rows each; the last has one row, a fourth rank none.
+  // Ranks 0 to 2 hold two rows each, but the tensor has only 5: one row of rank
+  // 2 and all rows of rank 3 are padding.
   const ModelState state{{f32("a", {5, 2})}, {}};
   EXPECT_THAT(
       assignParts(state,

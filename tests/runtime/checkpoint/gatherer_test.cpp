@@ -36,8 +36,8 @@ Tensor tensorOf(const std::vector<std::int64_t> &whole,
   return tensor;
 }
 
-/// Returns a parameter whose value is split as `value`, its moments as
-/// `moments`.
+/// Returns a parameter whose value is split over the axes `value`, and its
+/// gradient and moments over `moments`.
 Parameter parameterOf(const std::string &label,
                       const std::vector<std::int64_t> &whole,
                       const std::vector<std::vector<int>> &value,
@@ -59,7 +59,7 @@ float valueOf(int tensor, std::int64_t element) {
   return static_cast<float>(tensor * 100'000 + element);
 }
 
-// Returns the bytes of this rank's state that a saver copies.
+// Returns a rank's snapshot: the bytes of the state that the rank owns.
 std::vector<std::byte> snapshotOf(const Plan &plan, const ModelState &state,
                                   int rank) {
   const RankCoordinates place(plan, rank);
@@ -134,8 +134,9 @@ TEST(Gatherer, BringsEveryElementToItsWriter) {
   parameters.back().unpadded = {6, 7};
   for (Parameter &parameter : parameters)
     parameter.copies = 1;
-  // The first two cases gather everything, in many rounds and in one. The third
-  // cuts tensors into shares, and the last does not move long runs.
+  // The first two cases gather all sharded tensors, in many rounds and in one.
+  // In the third, several ranks write a tensor. In the last, ranks write their
+  // own long runs.
   for (const auto &[longRun, round] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{
            {100'000, 20}, {100'000, 1 << 20}, {8, 52}, {100, 64}}) {

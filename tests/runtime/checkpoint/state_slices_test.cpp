@@ -11,7 +11,8 @@
 namespace mtplan::runtime {
 namespace {
 
-using Places = std::map<std::int64_t, std::int64_t>; ///< in tensor -> in box
+/// Positions of elements: in the tensor -> in the box.
+using Places = std::map<std::int64_t, std::int64_t>;
 
 // Returns the positions by a loop over the elements of the box.
 Places placesOf(const TensorView &box, const std::vector<std::int64_t> &whole) {
@@ -50,8 +51,8 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
     bool isCut = false;
     for (std::size_t d = 0; d < rank; ++d) {
       whole[d] = draw(1, 5);
-      // A third of the boxes span the dimension, so that runs cross dimensions;
-      // others may exceed its end, like pieces of a padded tensor.
+      // A third of the boxes span the dimension, so that runs continue across
+      // rows. The others may exceed its end, like shards of a padded tensor.
       const bool all = draw(0, 2) == 0;
       box.pieces[d].offset = all ? 0 : draw(0, whole[d]);
       box.shape[d] = all ? whole[d] : draw(1, 5);
@@ -69,7 +70,7 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
                  last = at + count - 1;
                });
     ASSERT_EQ(visited, expected);
-    // Two parts, divided at any element, visit the same elements.
+    // Two calls, before and after a cut, together visit the same elements.
     std::int64_t elements = 1;
     for (const std::int64_t extent : whole)
       elements *= extent;

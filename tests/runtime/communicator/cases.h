@@ -1,9 +1,9 @@
 //===- cases.h - Collectives and messages on any transport ------*- C++ -*-===//
 //
 // Makes random calls of every collective, the same on all ranks of a group, and
-// compares each with a loop over all ranks' inputs. The cases run on any
-// transport and return the bytes of all results, so that transports can be
-// compared.
+// compares each result with that of a loop over all ranks' inputs. The cases
+// run on any transport and return the bytes of all results, so that transports
+// can be compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +30,11 @@ namespace mtplan::runtime {
 
 using Bytes = std::vector<unsigned char>;
 
-/// The value of result bytes that no call writes.
+/// The initial value of the bytes of results. It stays where no call writes.
 inline constexpr unsigned char kUnwritten = 0xAB;
 
-/// Returns numbers of very different magnitudes, so that the order of a sum
-/// matters, and integers whose sums wrap around.
+/// Returns a tensor of random numbers. Their magnitudes differ very much, so
+/// that the order of a sum matters. Integers have sums that wrap around.
 inline Bytes drawnTensor(ElementType type, std::int64_t elements,
                          std::mt19937_64 &generator) {
   Bytes bytes(elements * bytesOf(type));
@@ -51,8 +51,9 @@ inline Bytes drawnTensor(ElementType type, std::int64_t elements,
   return bytes;
 }
 
-/// Sets out[at] to the reduction over places of in[place][from], in the order
-/// and the widest type that communicator.h specifies.
+/// Stores in element `at` of `out` the reduction of element `from` of all
+/// tensors of `in`, which has one per place of the group. The sum has the order
+/// and the type that communicator.h specifies.
 inline void reduceElement(ElementType type, Reduction reduction,
                           const std::vector<Bytes> &in, std::int64_t from,
                           Bytes &out, std::int64_t at) {
@@ -104,7 +105,8 @@ struct CommunicatorCase {
   }
 };
 
-/// Returns the result that place `place` of the group must have.
+/// Returns the bytes that the call must return to the rank with place `place`
+/// in the group. `in` has the operands of all places.
 inline Bytes expectedOf(const CommunicatorCase &its,
                         const std::vector<Bytes> &in, int place) {
   const auto [type, outer, inner] = its.pieces;
@@ -185,7 +187,7 @@ inline Bytes runCase(const CommunicatorCase &its, Communicator &group,
   return out;
 }
 
-/// Runs `count` cases; throws at the first wrong byte. Returns all results.
+/// Runs `count` cases. Returns all results, or throws at the first wrong one.
 inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
   std::mt19937_64 generator(seed);
   const auto pick = [&](const auto &choices) {
@@ -226,7 +228,7 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
   return results;
 }
 
-/// Returns the FNV-1a hash.
+/// Returns the FNV-1a hash of `bytes`.
 inline std::uint64_t digestOf(const Bytes &bytes) {
   std::uint64_t digest = 0xcbf29ce484222325;
   for (const unsigned char byte : bytes)
@@ -234,9 +236,10 @@ inline std::uint64_t digestOf(const Bytes &bytes) {
   return digest;
 }
 
-/// Runs every collective over all ranks, in reverse order, over pairs and
-/// alone, and sends messages of all sizes around a ring. Throws at the first
-/// wrong byte. Returns the digest of all results of this rank.
+/// Runs every collective over all ranks, over all ranks in reverse order, over
+/// a single rank, and over ranks 1 and 0. Then sends messages of several sizes
+/// around a ring of all ranks. Throws at the first wrong result or message.
+/// Returns the digest of all results of this rank.
 inline std::uint64_t runScenario(World &world) {
   std::vector<int> all(world.size());
   std::iota(all.begin(), all.end(), 0);
@@ -281,8 +284,8 @@ inline std::uint64_t runScenario(World &world) {
 // Ranks over sockets, in one process
 //===----------------------------------------------------------------------===//
 
-/// Returns a rendezvous for one run, with several ports in case another process
-/// uses some of them.
+/// Returns a rendezvous for one run. It has several ports, because other
+/// processes may use some of them.
 inline TcpStart tcpStart(int ranks) {
   static std::atomic<int> runs{0};
   const int run = runs++;
@@ -296,7 +299,7 @@ inline TcpStart tcpStart(int ranks) {
   return start;
 }
 
-/// Runs ranks on threads with their own sockets. Returns the error of each
+/// Runs ranks as threads, each with its own sockets. Returns the error of each
 /// rank, "" if there is none.
 inline std::vector<std::string>
 runOverSockets(const TcpStart &start, const WorldOptions &options,
@@ -319,8 +322,8 @@ runOverSockets(const TcpStart &start, const WorldOptions &options,
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// The message of each rank's exception, "" if there is none, and the message
-/// of the run.
+/// The errors of a run: `ofRank` has the message of each rank's exception, and
+/// `thrown` the message of the run. A message is "" if there is no error.
 struct RunErrors {
   std::vector<std::string> ofRank;
   std::string thrown;

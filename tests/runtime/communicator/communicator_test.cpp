@@ -26,8 +26,8 @@ std::vector<int> ranksUpTo(int count) {
 
 class Collectives : public testing::TestWithParam<int> {};
 
-// The cases cover every kind and type, sums and maxima, odd shapes and empty
-// ones.
+// The cases cover every collective, type and reduction, and odd and empty
+// shapes.
 TEST_P(Collectives, AreThoseOfPlainLoops) {
   const int size = GetParam();
   runOnThreads(size, {}, [&](World &world) {
@@ -52,8 +52,8 @@ TEST(Communicator, TwoRunsGiveTheSameBits) {
   EXPECT_EQ(digests[0], digests[1]);
 }
 
-// 1 + 2^-9 needs more than bf16's 8 bits: rounding after each sum would stay at
-// 1, rounding once gives 1 + 2^-7.
+// 1 + 2^-9 needs more than the 8 significant bits of bf16. Rounding after each
+// addition would keep the sum at 1; rounding once gives 1 + 2^-7.
 TEST(Communicator, NarrowSumsAreRoundedOnce) {
   runOnThreads(5, {}, [](World &world) {
     const auto group = world.group("all", ranksUpTo(5));
@@ -91,7 +91,7 @@ TEST(Communicator, MaximumOverNanIsNan) {
     });
 }
 
-// On a 2 x 2 mesh, groups of rows and of columns are used in turn, and two
+// The ranks of a 2 x 2 mesh use groups of rows and of columns in turn. Two
 // groups have the same ranks.
 TEST(Communicator, GroupsDoNotDisturbEachOther) {
   runOnThreads(4, {}, [](World &world) {
@@ -212,7 +212,8 @@ TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
   }).join();
 }
 
-// Ranks determine their own share of the cores.
+// Each rank computes how many cores it may use. Ranks of one process share
+// them.
 TEST(Communicator, RanksOfOneProcessShareItsCores) {
   for (const int ranks : {1, 2, 64})
     runOnThreads(ranks, {}, [&](World &world) {

@@ -105,7 +105,7 @@ TEST_P(CommunicatorFailure, LateRankIsNamed) {
 }
 
 TEST_P(CommunicatorFailure, EndedRankIsNotAwaited) {
-  // The end of a process is only detected after the timeout.
+  // Over sockets, other ranks detect the end of a rank only after the timeout.
   const auto patience = GetParam() == Transport::threads
                             ? std::chrono::minutes(10)
                             : milliseconds(1000);
@@ -276,7 +276,7 @@ TEST_P(CommunicatorFailure, UnreceivedMessageIsNamed) {
             "channel 9");
 }
 
-// The run throws the first error that is not the echo of another rank's error.
+// The run throws the error of rank 2, not the errors that follow from it.
 TEST(CommunicatorFailureOnThreads, AnExceptionReachesAll) {
   std::vector<std::string> errors(4);
   const auto run = [&] {

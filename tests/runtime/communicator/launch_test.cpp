@@ -1,7 +1,7 @@
 //===- launch_test.cpp - Variables of launchers ---------------------------===//
 //
-// The variables are those of the launchers' documentation and of processes that
-// they started.
+// The variables come from the documentation of the launchers, and from
+// processes that the launchers started.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ std::string refusal(const Variables &variables,
   return "not refused";
 }
 
-/// Returns `variables` with those of `more`; an empty value removes a variable.
+/// Returns `variables` with the values of `more`. An empty value means unset.
 Variables with(Variables variables, const Variables &more) {
   for (const auto &[name, value] : more)
     variables[name] = value;
@@ -69,8 +69,8 @@ const Variables kTorchrun = {{"RANK", "2"},
                              {"TORCHELASTIC_RUN_ID", "6b2c1d"},
                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                              {"OMP_NUM_THREADS", "1"}};
-// Variables of torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1, whose
-// agent does not share its port.
+// Variables of torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1. The agent
+// does not use MASTER_PORT here.
 const Variables kTwoNodes =
     with(kTorchrun, {{"RANK", "5"},
                      {"GROUP_RANK", "1"},
@@ -80,7 +80,7 @@ const Variables kTwoNodes =
                      {"MASTER_PORT", "29500"},
                      {"TORCHELASTIC_RUN_ID", "none"},
                      {"TORCHELASTIC_USE_AGENT_STORE", "False"}});
-// Variables of mpirun of Open MPI 4.1; Open MPI 5 has another namespace.
+// Variables of mpirun of Open MPI 4.1. PMIX_NAMESPACE differs in Open MPI 5.
 const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "5"},
                             {"OMPI_COMM_WORLD_SIZE", "8"},
                             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -115,8 +115,8 @@ const Variables kSlurmPmix =
 // Variables of srun --mpi=pmi2.
 const Variables kSlurmPmi2 = with(
     kSlurm, {{"PMI_RANK", "4"}, {"PMI_SIZE", "6"}, {"PMI_JOBID", "1234.0"}});
-// Variables of a script of sbatch -n 6, or of a shell of salloc, which are no
-// tasks of a step.
+// Variables of a script that sbatch -n 6 started, or of a shell of salloc. The
+// process is no task of a Slurm step.
 const Variables kScript = with(kSlurm, {{"SLURM_PROCID", "0"},
                                         {"SLURM_STEP_ID", ""},
                                         {"SLURM_STEP_NUM_TASKS", ""},
@@ -158,8 +158,8 @@ TEST(Launch, Torchrun) {
   expectRank(here, Launcher::torchrun, Transport::sockets, 2, 4, 2, 4);
   EXPECT_TRUE(here.start.oneHost);
   EXPECT_EQ(here.start.host, "127.0.0.1");
-  // The agent uses its port itself, and another start of the job has other
-  // ports.
+  // The agent of torchrun uses MASTER_PORT itself, so the ranks use other
+  // ports. A restart of the job has different ports again.
   EXPECT_THAT(here.start.ports, SizeIs(8));
   const Launch again =
       launched(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "1"}}));
@@ -256,19 +256,19 @@ TEST(Launch, TheInnermostLauncherCounts) {
                       {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}})})
     expectRank(launched(with(outer, kOpenMpi)), Launcher::openMpi,
                Transport::mpi, 5, 8, 1, 4);
-  // mpirun starts one process in one of several tasks.
+  // mpirun starts one process, within one of several Slurm tasks.
   expectRank(launched(with(kSlurm, {{"OMPI_COMM_WORLD_RANK", "0"},
                                     {"OMPI_COMM_WORLD_SIZE", "1"}})),
              Launcher::alone, Transport::threads, 0, 1, std::nullopt,
              std::nullopt);
-  // A shell in each of two tasks starts four ranks by hand.
+  // A shell in each of two Slurm tasks starts four ranks by hand.
   expectRank(launched(with(kSlurm, {{"RANK", "5"},
                                     {"WORLD_SIZE", "8"},
                                     {"MASTER_ADDR", "gpu07"},
                                     {"MASTER_PORT", "29500"}})),
              Launcher::torchrun, Transport::sockets, 5, 8, std::nullopt,
              std::nullopt);
-  // Scripts copy the launcher's numbers to PyTorch's variables.
+  // Scripts copy the launcher's rank and size to the variables of PyTorch.
   const Variables told = {{"RANK", "5"},
                           {"WORLD_SIZE", "8"},
                           {"MASTER_ADDR", "node1"},
@@ -357,7 +357,7 @@ TEST(Launch, EachRankHasADevice) {
       return error.what();
     }
   };
-  const Launch third = launched(kTorchrun); // of 4 ranks
+  const Launch third = launched(kTorchrun); // rank 2 of 4
   EXPECT_EQ(deviceOf(third, 4), 2);
   EXPECT_EQ(deviceOf(third, 8), 2);
   const Launch shown =

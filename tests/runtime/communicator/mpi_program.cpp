@@ -1,4 +1,4 @@
-//===- mpi_program.cpp - One rank of a run under mpirun ------===//
+//===- mpi_program.cpp - One rank of a run under mpirun -------------------===//
 //
 // mpi_test.cpp starts "communicator_mpi_program SCENARIO" on three ranks. Each
 // rank prints its process id and the lines of the scenario.
@@ -37,8 +37,8 @@ void sum(Communicator &group, const std::string &label, std::int64_t inner) {
     throw std::runtime_error("wrong sum: " + label);
 }
 
-/// Returns a scenario in which all ranks reduce twice, and rank 1 calls `at1`
-/// before the second time.
+/// Returns a scenario in which all ranks reduce twice. Rank 1 calls `at1`
+/// between the two reductions.
 std::function<void(World &)> losing(const std::function<void()> &at1,
                                     std::int64_t inner = 10) {
   return [at1, inner](World &world) {
@@ -110,7 +110,7 @@ const std::map<std::string, std::function<void(World &)>> kScenarios = {
          world.receive("h.1", data.data(), 4000, 0, 3);
        world.barrier("after");
      }},
-    // Rank 0 waits first, for rank 1, which waits for rank 2.
+    // Rank 0 waits for rank 1. Later rank 1 waits for rank 2, which is stopped.
     {"chain",
      [](World &world) {
        int value = 0;
@@ -146,7 +146,7 @@ const std::map<std::string, std::function<void(World &)>> kScenarios = {
        else
          world.barrier("step");
      }},
-    // Ranks that have ended wait for the last one, even beyond their timeout.
+    // A rank that is done waits for the last rank, even beyond the timeout.
     {"late",
      [](World &world) {
        if (world.rank() == 1)

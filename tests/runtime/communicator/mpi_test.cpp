@@ -1,8 +1,8 @@
-//===- mpi_test.cpp - Ranks as processes -----------===//
+//===- mpi_test.cpp - Ranks as processes ----------------------------------===//
 //
 // Starts communicator_mpi_program under mpirun. The tests check which ranks
-// end, with which messages, and that no process remains; limits of time are
-// generous.
+// end, with which messages, and that no process remains. Time limits are
+// generous, because the machine may be loaded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct Outcome {
   std::string output;
   double seconds = 0.0;
 
-  /// Returns the rest of the lines that start with `what`.
+  /// Returns the rest of each line that starts with the word `what`.
   std::vector<std::string> lines(const std::string &what) const {
     std::vector<std::string> found;
     std::istringstream all(output);
@@ -58,7 +58,7 @@ protected:
   }
 
   static Outcome run(const std::string &scenario) {
-    // A program with sanitizers would report leaks of MPI.
+    // With sanitizers, the program would report memory leaks of MPI.
     const std::string command =
         "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 mpirun -np 3 "
         "--oversubscribe --allow-run-as-root "
@@ -109,7 +109,7 @@ protected:
     }
   }
 
-  /// Returns the message with which a rank ended.
+  /// Returns the message with which a rank ended; "" if there is none.
   static std::string errorOf(const Outcome &run, int rank) {
     const auto lines = run.lines("rank " + std::to_string(rank) + ":");
     return lines.empty() ? "" : lines.front();

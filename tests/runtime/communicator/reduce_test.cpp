@@ -15,7 +15,7 @@ std::uint32_t bitsOf(float value) {
   return std::bit_cast<std::uint32_t>(value);
 }
 
-// All halves are widened as by toFloat(), and NaN stays NaN.
+// widen() and toFloat() give the same float for each half, and NaN for NaN.
 TEST(Halves, AreWidenedAsOneByOne) {
   std::vector<F16> halves(65536 + 3);
   for (std::size_t i = 0; i < halves.size(); ++i)
@@ -31,8 +31,8 @@ TEST(Halves, AreWidenedAsOneByOne) {
   }
 }
 
-// The values are every half, the midpoint to the next half, and their
-// neighbours.
+// The values are every half, the midpoint between it and the next half, and the
+// floats beside both.
 TEST(Halves, AreRoundedAsOneByOne) {
   std::vector<float> values;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {

@@ -84,7 +84,7 @@ TEST(CommunicatorTcp, ARankMayUseGroupsFromSeveralThreads) {
               Each(IsEmpty()));
 }
 
-// Each rank sends much to every rank before any rank receives.
+// Each rank sends many long messages to every rank before it receives any.
 TEST(CommunicatorTcp, EarlyMessagesAreKept) {
   constexpr int kMessages = 20;
   EXPECT_THAT(
@@ -164,13 +164,13 @@ TEST(CommunicatorTcp, UnreachableRank0IsReportedWithItsAddress) {
               HasSubstr("no-such-host.invalid:"));
 }
 
-/// Runs two ranks; rank 1 starts after `disturb` has used rank 0's port.
+/// Runs two ranks. Before rank 1 starts, `disturb` uses the port of rank 0.
 /// Returns the error of each rank.
 std::vector<std::string>
 disturbed(const std::function<void(const TcpStart &, int port)> &disturb) {
   TcpStart start = tcpStart(2);
   {
-    // Rank 0 uses the first free port.
+    // Rank 0 may use only one port, the first that is free.
     Attempt free;
     for (const int port : start.ports)
       if ((free = listenAt(port, true)).socket) {
@@ -244,7 +244,7 @@ TEST(CommunicatorTcp, GarbageOnThePortIsIgnored) {
   std::mt19937_64 draws(5);
   EXPECT_THAT(
       disturbed([&](const TcpStart &start, int port) {
-        std::vector<Socket> open; // during the whole rendezvous
+        std::vector<Socket> open; // until the rendezvous ends
         for (int i = 0; i < 200; ++i) {
           Hello hello;
           hello.key = keyOf(start.job);
@@ -313,7 +313,8 @@ TEST(CommunicatorTcp, GarbageFromRank0FailsTheRendezvous) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// The wire of rank 0 of two; the test has the other end of its socket.
+/// The wire of rank 0 in a world of two ranks. The test takes the part of rank
+/// 1: it has the other end of the socket.
 struct Pair {
   Pair() {
     int ends[2] = {-1, -1};
@@ -356,7 +357,7 @@ TEST(CommunicatorTcp, InvalidMessagesDropTheirSender) {
       {{FrameHeader::kMark, 4, -1}, ""},
       {{FrameHeader::kMark, 4, std::int64_t{1} << 40}, ""},
       {{FrameHeader::kMark, -1, 100000}, ""},
-      {{FrameHeader::kMark, 6, 9}, "123456789"}}; // 8 are expected
+      {{FrameHeader::kMark, 6, 9}, "123456789"}}; // 8 bytes are expected
   for (const auto &[header, body] : faults) {
     Pair pair;
     char data[8] = {};

@@ -14,7 +14,8 @@ namespace {
 TEST(Workers, DoEveryTaskOnce) {
   for (int threads : {1, 2, 5}) {
     Workers workers(threads);
-    // In 300 jobs, a thread is likely to be late for the previous job.
+    // In 300 jobs, some thread probably still runs a job when the next one
+    // starts.
     for (std::uint32_t tasks = 0; tasks < 300; ++tasks) {
       std::vector<std::atomic<int>> done(tasks);
       workers.run(tasks, [&](std::int64_t task, int thread) {

@@ -200,7 +200,7 @@ TEST(DataCommand, ConvertReportsItsOutput) {
                             options);
               }),
               HasSubstr("m.bin: is what FILE names; give it another name"));
-  // The output is a link to FILE's other half.
+  // The output n.bin is a link to the .idx file of the input.
   std::filesystem::create_symlink(folder / "m.idx", folder / "n.bin");
   EXPECT_THAT(messageOf<DataError>([&] {
                 dataConvert(folder / "m", std::nullopt, folder / "n", options);

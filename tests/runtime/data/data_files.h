@@ -37,15 +37,15 @@ template <typename T> std::string bytesOfNumbers(const std::vector<T> &values) {
           values.size() * sizeof(T)};
 }
 
-/// The files that Megatron-LM writes of the sequences [10, 11, 12], [13], [20,
-/// 21] in documents {0, 1} and {2}, in uint16.
+/// The files that Megatron-LM writes for two documents of uint16 tokens. The
+/// first has the sequences [10, 11, 12] and [13], the second has [20, 21].
 inline const std::string kGoldenBin = bytesOfHex("0a000b000c000d0014001500");
 inline const std::string kGoldenIdx = bytesOfHex(
     "4d4d494449445800000100000000000000080300000000000000030000000000000003"
     "0000000100000002000000000000000000000006000000000000000800000000000000"
     "000000000000000002000000000000000300000000000000");
 
-/// Returns a header of 256 int32, and then the tokens.
+/// Returns a token file of llm.c: a header of 256 int32, then the tokens.
 template <typename T>
 std::string llmcFile(std::int32_t magic, std::int32_t version,
                      const std::vector<T> &tokens) {

@@ -38,7 +38,7 @@ TEST(Permutation, ReachesEachNumberOnceInEveryEpoch) {
   }
 }
 
-// A second implementation, in Python, made these orders, which may not change.
+// A second implementation, in Python, made these orders. They may not change.
 TEST(Permutation, GoldenOrders) {
   const auto all = [](std::uint64_t seed, std::int64_t epoch) {
     const Permutation order(10, seed, epoch);
@@ -67,7 +67,8 @@ TEST(Permutation, SeedsAndEpochsDiffer) {
   EXPECT_LE(sameEpoch, 10);
 }
 
-// The first of a thousand is uniform: chi-squared over ten equal parts.
+// The first index of a permutation of 1000 is uniform: the test is chi-squared,
+// over ten intervals of equal length.
 TEST(Permutation, IsUniform) {
   std::vector<int> parts(10);
   for (std::uint64_t seed = 0; seed < 2000; ++seed)
@@ -78,7 +79,8 @@ TEST(Permutation, IsUniform) {
   EXPECT_LT(chi, 27.9); // 0.1 % level, nine degrees of freedom
 }
 
-// Token i is i. 21 tokens have samples of s = 4 from 0, 4, 8, 12 and 16.
+// Token i has the value i. With sequences of 4 tokens, samples of the 21 tokens
+// begin at tokens 0, 4, 8, 12 and 16.
 class CountingText : public testing::Test {
 protected:
   CountingText() {
@@ -127,7 +129,8 @@ TEST_F(CountingText, OrderDependsOnTheSeedAlone) {
   EXPECT_GT(differ, 40);
 }
 
-// 3 : 1 splits 21 tokens into 16 (15.75 rounded) and 5, so 3 samples and 1.
+// A split of 3 : 1 gives training 16 of 21 tokens (15.75 rounded), or 3
+// samples, and validation 5 tokens, or one sample.
 TEST_F(CountingText, PartsShareNoToken) {
   options.split = {3, 1, 0};
   const auto train = openDataset(options);
@@ -163,7 +166,7 @@ TEST_F(CountingText, IdentityDependsOnAllBytesAndNoName) {
   EXPECT_NE(openDataset(options)->identity(), identity);
 }
 
-// Files are read in pieces of 1 MiB; sizes include partial pieces.
+// Files are read 1 MiB at a time. Some of the sizes are no multiple of 1 MiB.
 TEST(Digest, DigestOfAFileIsThatOfItsBytes) {
   const TestFolder folder;
   std::string bytes((3 << 20) + 77, '\0');
@@ -221,8 +224,8 @@ TEST(SplitPoints, AreRoundedHalfToEven) {
   EXPECT_THROW(splitPoints({2, -1, 0}, 7), std::invalid_argument);
 }
 
-// The sequences have lengths 3, 1, 2, 5, 4, and tokens 10 * sequence +
-// position.
+// The sequences have 3, 1, 2, 5 and 4 tokens. Token j of sequence i has the
+// value 10 * i + j. Each sequence is a document.
 class MegatronCorpus : public testing::Test {
 protected:
   MegatronCorpus() {
@@ -248,8 +251,10 @@ protected:
   DataOptions options;
 };
 
-// The documents are in the order 4 0 1 2 3, and the samples from (0,0) (1,0)
-// (3,0) are drawn as 1 2 0. Sample 0 is documents 0 and 1 and a token of 2.
+// The documents have the order 4 0 1 2 3, in which samples begin at documents
+// 4, 0 and 2. Of these samples, the second is drawn first: it has documents 0
+// and 1 and one token of document 2. The third is drawn next, and the first is
+// last.
 TEST_F(MegatronCorpus, SamplesEqualMegatrons) {
   options.samples = 3;
   const auto data = openDataset(options);
@@ -262,8 +267,9 @@ TEST_F(MegatronCorpus, SamplesEqualMegatrons) {
               HasSubstr("sample 3 of 3: the order was made for 3"));
 }
 
-// The documents are in the order 2 2 4 1 0 3 4 0 1 3. The samples drawn first
-// begin at (8, 0) and (5, 4), the last token of document 3.
+// Two epochs have the documents in the order 2 2 4 1 0 3 4 0 1 3. The sample
+// that is drawn first begins at the second document 1. The next sample begins
+// at the last token of the first document 3.
 TEST_F(MegatronCorpus, SamplesBeginWithinDocuments) {
   options.samples = 7;
   const auto data = openDataset(options);
@@ -285,8 +291,8 @@ TEST_F(MegatronCorpus, IsSplitBySequences) {
               HasSubstr("its test part has 0 tokens"));
 }
 
-// The identity depends on the index and on the order, too. Another number of
-// samples has another order if an epoch does not hold them.
+// The identity depends also on the .idx file and on the order of the samples.
+// The number of samples changes the order if they need more than one epoch.
 TEST_F(MegatronCorpus, IdentityDependsOnBothFilesAndTheOrder) {
   options.samples = 2;
   const std::string identity = openDataset(options)->identity();

@@ -49,7 +49,7 @@ TEST(StepSamples, StepNHasSamplesNTimesB) {
   EXPECT_THAT(step.decoderIds, IsEmpty());
 }
 
-// Three steps have 4 samples, and later steps, from sample 12 on, have 3.
+// Steps 0 to 2 have 4 samples each. Later steps, from sample 12 on, have 3.
 TEST(StepSamples, RunMayContinueWithAnotherBatch) {
   const StepReader reader(std::make_shared<Counting>(1), {}, 1, 3);
   const StepSamples fifth = reader.read(4, 12 + 3);

@@ -198,12 +198,12 @@ TEST_F(BrokenMegatron, EachRuleHasItsMessage) {
               HasSubstr("byte 86: the last document ends at sequence 2, there "
                         "are 3"));
   EXPECT_EQ(refusal(kGoldenIdx), "");
-  // Multimodal corpora have one mode per sequence.
+  // The index of a multimodal corpus ends with one mode byte per sequence.
   EXPECT_EQ(refusal(kGoldenIdx + std::string(3, '\0')), "");
 }
 
 TEST_F(BrokenMegatron, DocumentsAreInOrder) {
-  // The boundaries are 0, 2, 1, 3.
+  // The document boundaries are 0, 2, 1 and 3.
   std::string idx =
       kGoldenIdx.substr(0, 86) + bytesOfNumbers<std::int64_t>({1, 3});
   idx[26] = 4;
@@ -212,8 +212,8 @@ TEST_F(BrokenMegatron, DocumentsAreInOrder) {
                         "1, needs from 2 to 3"));
 }
 
-// The type is int8 in place of uint16: three, one and two bytes, the last of
-// them -128.
+// The element type is int8 in place of uint16. The sequences have three, one
+// and two tokens of one byte. The last token is -128.
 TEST_F(BrokenMegatron, NegativeTokensAreOutOfBounds) {
   std::string idx = with(17, 2);
   idx[54] = 3;
@@ -245,7 +245,7 @@ TEST_F(BrokenMegatron, AnyByteChangedIsReadOrRefused) {
         }
         ++read;
       }
-  EXPECT_GT(read, 60); // zero bytes that stay zero
+  EXPECT_GT(read, 60); // e.g. a 0 that becomes 0
 }
 
 } // namespace

@@ -27,8 +27,8 @@ std::string refusal(const std::string &content) {
       [&] { (void)readLlmcHeader(MappedFile(path)); });
 }
 
-// GPT-2 124M has 1024 + 4 * (50304 * 768 + 1024 * 768 + 12 * (12 * 768 * 768 +
-// 13 * 768) + 2 * 768) bytes.
+// The file of GPT-2 124M has 1024 + 4 * (50304 * 768 + 1024 * 768 + 12 * (12 *
+// 768 * 768 + 13 * 768) + 2 * 768) bytes.
 TEST(LlmcFile, HasTheSizesOfGpt2) {
   const LlmcHeader header{ElementType::f32, 1024, 50257, 12, 12, 768, 50304};
   EXPECT_EQ(llmcBytes(header), 497'904'640);

@@ -11,8 +11,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Returns a file in which a text of the header is replaced by one of the same
-/// length.
+/// Returns the bytes of a file, in which `to` replaces the first `from`. Both
+/// texts have the same length.
 std::string changed(const std::string &name, const std::string &from,
                     const std::string &to) {
   std::string file = readFile(parityFiles(name + "/model.safetensors"));
@@ -22,8 +22,8 @@ std::string changed(const std::string &name, const std::string &from,
   return file.replace(at, from.size(), to);
 }
 
-/// Returns a file in which a tensor has another shape of as many elements, or
-/// in which there is one more tensor.
+/// Returns the bytes of a file in which `tensor` has another shape with as many
+/// elements. If `another` is not "", it names an additional tensor.
 std::string reshaped(const std::string &name, const std::string &tensor,
                      const std::vector<std::int64_t> &shape,
                      const std::string &another = "") {

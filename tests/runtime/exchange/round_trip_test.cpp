@@ -82,8 +82,8 @@ TEST_P(LlmcFiles, RoundTripByteByByte) {
 INSTANTIATE_TEST_SUITE_P(All, LlmcFiles, testing::ValuesIn(foldersOf(true)),
                          nameOf);
 
-// Files of save_pretrained have the usual names, order and metadata, and can be
-// written again without knowledge of the originals.
+// Files of save_pretrained have the usual names, order and metadata. They can
+// be written again without knowledge of the original files.
 TEST(Exchange, UsualFilesAreThoseOfSavePretrained) {
   for (const std::string name :
        {"gpt2", "gptj", "llama", "mistral", "qwen2", "bert", "llama-bf16",
@@ -113,7 +113,7 @@ TEST(Exchange, ShardsAreThoseOfSavePretrained) {
 TEST(Exchange, ATensorLargerThanAShardIsAlone) {
   const TestFolder folder;
   ExportOptions options;
-  options.shardBytes = 1000; // an F32[8, 32] has 1024
+  options.shardBytes = 1000; // F32 [8][32] has 1024 bytes
   exportHuggingFace(Anonymous(parityFiles("gpt2")), folder / "out", options);
   const ModelFiles files = ModelFiles::open(folder / "out");
   int alone = 0;

@@ -45,8 +45,8 @@ TEST(WeightPart, HalvesWidenExactly) {
   EXPECT_EQ(wide, (std::vector<double>{1 + 0x1p-10, 0x1p-24, -INFINITY}));
 }
 
-// The tensor is larger than a block of the transposition, and no multiple of
-// it.
+// The tensor is larger than the blocks of the transposition, and its sides are
+// no multiples of theirs.
 TEST(WeightPart, TransposesThereAndBack) {
   constexpr std::int64_t kIn = 40, kOut = 70, kBefore = 5;
   const WeightPart part{{kBefore + kOut, kIn}, {kIn, kOut}, true, 0, kBefore};
@@ -61,7 +61,7 @@ TEST(WeightPart, TransposesThereAndBack) {
                 (kBefore + o) * kIn + i);
   insertPart(part, 4, reinterpret_cast<std::byte *>(own.data()),
              reinterpret_cast<std::byte *>(again.data()));
-  std::fill_n(file.begin(), kBefore * kIn, -1); // of another parameter
+  std::fill_n(file.begin(), kBefore * kIn, -1); // another parameter
   EXPECT_EQ(again, file);
 }
 

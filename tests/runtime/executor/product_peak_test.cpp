@@ -106,7 +106,7 @@ double peakOf(Device &device) {
   return peak;
 }
 
-// A product of 512 would reach only a fortieth of the peak.
+// A product of 512 x 512 matrices would reach only a fortieth of the peak.
 TEST(ProductPeak, FastDeviceIsMeasuredByALargeProduct) {
   Device device;
   EXPECT_NEAR(peakOf(device), device.flops, 0.02 * device.flops);
@@ -121,7 +121,7 @@ TEST(ProductPeak, DelayOfASmallProductIsIgnored) {
   EXPECT_NEAR(peakOf(device), device.flops, 0.02 * device.flops);
 }
 
-// A slow device, such as an emulated one, runs no larger product.
+// A slow device, such as an emulated one, runs no product larger than 512.
 TEST(ProductPeak, SlowDeviceIsMeasuredByASmallProduct) {
   Device device;
   device.flops = 1e9;

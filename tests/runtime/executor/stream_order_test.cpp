@@ -11,7 +11,7 @@ namespace mtplan::runtime {
 namespace {
 
 /// Records its calls: "s1" selects stream 1, "r2" records event 2, and "w2"
-/// waits for it.
+/// waits for event 2.
 class RecordingQueue final : public Queue {
 public:
   void select(int stream) override { note('s', stream); }
@@ -26,8 +26,8 @@ private:
   std::string text;
 };
 
-/// Returns a kernel on stream 0 and a sum on stream 1 that waits for it. Events
-/// 2 and 3 are the ends of the streams.
+/// Returns a program of a kernel on stream 0 and an all-reduce on stream 1,
+/// which waits for the kernel. Events 2 and 3 are the ends of streams 0 and 1.
 Program program(bool overlapped) {
   const Plan plan = twoReplicas();
   Program made{"p", {}};

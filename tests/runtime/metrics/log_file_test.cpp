@@ -67,7 +67,7 @@ private:
   void (*handler)(int) = nullptr;
 };
 
-// The disk is full within the second record, and has space for the third again.
+// The disk is full within the second record. Later there is space again.
 TEST(LogFile, NeverEndsWithAPartialRecord) {
   TestFolder folder;
   LogFile log(folder / "a", LogFile::Mode::replace);

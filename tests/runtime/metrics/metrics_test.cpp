@@ -13,8 +13,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Returns a step of 4 ranks with 8192 tokens and 2 TFLOP in half a second, or
-/// 1 TFLOP/s per rank of a peak of 4.
+/// Returns a step of 4 ranks, which takes half a second for 8192 tokens and 2
+/// TFLOP. A rank thus has 1 TFLOP/s; its peak is 4 TFLOP/s.
 StepRecord example() {
   StepRecord record;
   record.step = 20;
@@ -145,7 +145,7 @@ TEST(EventRecords, GoldenBytes) {
             "150000204087ccc43d");
 }
 
-// 300 = 0b10'0101100: two groups of seven bits, the low one first.
+// 300 is 0b10 0101100. A varint has groups of seven bits, the lowest first.
 TEST(EventRecords, StepsOfManyBitsAreVarints) {
   EXPECT_THAT(hexOf(scalarRecord(1.0, 300, "loss", 2.5F)),
               testing::HasSubstr("f03f10ac022a0d"));

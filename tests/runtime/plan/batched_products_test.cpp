@@ -15,7 +15,7 @@ using testing::ElementsAre, testing::IsEmpty;
 using Numbers = std::vector<std::int64_t>;
 using Found = std::vector<std::string>;
 
-constexpr std::int64_t kUnit = 256; ///< bytes of a tensor, and of a step
+constexpr std::int64_t kUnit = 256; ///< bytes of a tensor
 
 const std::string kHere = "/stages/0/programs/0/batches/0: ";
 const std::string kNotShared =
@@ -34,7 +34,7 @@ std::string late(int instruction) {
          ", which needs what comes after the first";
 }
 
-/// A stage with one program of products, whose tensors have one unit each.
+/// A stage with one program of products. Each tensor has one unit (kUnit).
 struct Products {
   Products() {
     stage.arenas = {{MemoryClass::activations, 1000 * kUnit},
@@ -43,7 +43,7 @@ struct Products {
     stage.programs[0].name = "h.forward";
     stage.schedule = {{.program = 0}};
   }
-  /// \param place  offset in units
+  /// \param place  offset of the tensor in its arena, in units
   Tensor at(std::int64_t place, int arena = 0) {
     stage.buffers.push_back({"x", arena, place * kUnit, kUnit});
     Tensor tensor;
@@ -60,11 +60,11 @@ struct Products {
     instruction.outputs = std::move(outputs);
     return all().emplace_back(instruction);
   }
-  /// Adds a product of activations and a weight, at these offsets.
+  /// Adds a product of activations and a weight. The offsets are in units.
   Instruction &product(std::int64_t x, std::int64_t w, std::int64_t y) {
     return add("einsum", {at(x), at(w)}, {at(y)});
   }
-  /// Adds the gradient of a weight, which is accumulated.
+  /// Adds a product that accumulates the gradient of a weight in `sum`.
   Instruction &gradient(std::int64_t x, std::int64_t above,
                         std::int64_t between, std::int64_t sum) {
     return then(add("einsum", {at(x), at(above)}, {at(between), at(sum)}),
@@ -92,8 +92,8 @@ struct Products {
   Stage stage;
 };
 
-/// Returns queries, keys and values of activations at 0. Their weights are two
-/// units apart, their results one.
+/// Returns the products of queries, keys and values. They share the activations
+/// at offset 0. Their weights are two units apart, their results one unit.
 Products threeOfOne() {
   Products some;
   some.product(0, 10, 20);
@@ -180,7 +180,7 @@ TEST(BatchedProducts, ShareOneOfTwoOperands) {
 }
 
 TEST(BatchedProducts, AscendInMemoryAsInTheProgram) {
-  Products weights; // descend, results ascend
+  Products weights; // offsets of w descend, of y ascend
   weights.product(0, 12, 20);
   weights.product(0, 10, 21);
   EXPECT_THAT(weights.faultsOf({0, 1}), ElementsAre(uneven(1)));
@@ -255,14 +255,14 @@ TEST(BatchedProducts, ConflictsWithInstructionsBetweenAreRejected) {
   EXPECT_THAT(faults(40, 41), IsEmpty());
   EXPECT_THAT(faults(20, 41), IsEmpty()); // reads the result of the first
   EXPECT_THAT(faults(12, 41), IsEmpty()); // reads what the second reads
-  EXPECT_THAT(faults(40, 12), ElementsAre(late(2))); // overwrites its operand
+  EXPECT_THAT(faults(40, 12), ElementsAre(late(2))); // overwrites the weight
   EXPECT_THAT(faults(40, 0), ElementsAre(late(2)));
-  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes the same bytes
-  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads before its write
+  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes y of the second
+  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads y of the second
 }
 
-// An instruction of another stream is before a product only if the product
-// waits for it.
+// An instruction of another stream counts as earlier than a product only if the
+// product waits for the instruction.
 TEST(BatchedProducts, KeepTheOrderOfStreams) {
   Products some;
   some.add("copy", {some.at(40)}, {some.at(12)}).stream = 1;
@@ -278,7 +278,7 @@ TEST(BatchedProducts, KeepTheOrderOfStreams) {
   waits.all()[1].waits = {};
   waits.all()[0].outputs[0] = waits.at(13);
   EXPECT_THAT(waits.faultsOf({1, 2}), IsEmpty());
-  // Another instruction of the stream waits for the copy.
+  // Between the products, their stream waits for the copy.
   Products through = some;
   Instruction between = through.all()[0];
   between.inputs[0] = through.at(41);

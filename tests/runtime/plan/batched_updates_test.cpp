@@ -26,8 +26,8 @@ std::string conflict(int copy = 0) {
          std::to_string(copy);
 }
 
-/// A stage that updates by one program, whose kernels copy two elements within
-/// an arena.
+/// A stage whose update is one program. The kernels of the program copy two
+/// elements each within one arena.
 struct Updates {
   Updates() {
     stage.arenas = {{MemoryClass::parameters, 4096}};

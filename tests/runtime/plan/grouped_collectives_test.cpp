@@ -25,15 +25,15 @@ std::string ungrouped(int instruction) {
          ", which is no collective that can be grouped";
 }
 
-/// Returns the instructions from `first` up to `end`.
+/// Returns the numbers from `first` to `end` - 1.
 std::vector<int> range(int first, int end) {
   std::vector<int> all(static_cast<std::size_t>(end - first));
   std::iota(all.begin(), all.end(), first);
   return all;
 }
 
-/// A stage with one program of collectives, each of which reads two elements of
-/// an arena and writes two.
+/// A stage with one program of collectives. Each collective reads two elements
+/// of an arena and writes two elements.
 struct Calls {
   Calls() {
     stage.arenas = {{MemoryClass::gradients, 4096}};
@@ -191,7 +191,7 @@ TEST(GroupedCollectives, MayBeAnyNumber) {
   EXPECT_THAT(calls.faultsOfBoth(range(0, 64), range(64, 100)), IsEmpty());
 }
 
-// Only the first collective waits, and so the whole group waits with it.
+// Only the first collective waits, so the whole group begins after that wait.
 TEST(GroupedCollectives, OnlyTheFirstMayWait) {
   Calls calls;
   calls.add(0, 2).add(4, 6).add(8, 10);

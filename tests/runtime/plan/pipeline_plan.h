@@ -1,9 +1,9 @@
 //===- pipeline_plan.h - Valid plans of any size ----------------*- C++ -*-===//
 //
-// A plan is a chain of layers with tensor and data parallelism, over the stages
-// of a pipeline, and has every feature that the checks cover. Micro-batches in
-// flight have adjacent slots, programs reuse the workspace, the first weight is
-// tied to the last stage, and `zero` shards the optimizer state.
+// A plan is a chain of layers over the stages of a pipeline, with tensor and
+// data parallelism. Micro-batches in flight have adjacent slots. Programs reuse
+// the workspace. The first stage and the last share a tied weight. If `zero` is
+// set, the data-parallel ranks shard the optimizer state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,10 @@ struct PipelineSize {
   int pp = 1, dp = 1, tp = 1;
   int layers = 1; ///< per stage
   int microBatches = 1;
-  int chain = 1;                                       ///< kernels of a layer
+  int chain = 1;                                       ///< products of a layer
   std::int64_t samples = 1, positions = 2, hidden = 4; ///< samples per rank
   bool zero = false;                                   ///< needs dp > 1
-  bool forwardsFirst = false;                          ///< GPipe; else 1F1B
+  bool forwardsFirst = false;                          ///< GPipe, not 1F1B
   ElementType type = ElementType::f32;
 };
 
@@ -107,7 +107,7 @@ private:
     return static_cast<int>(stage.buffers.size()) - 1;
   }
 
-  // Adds a buffer of the current program; the next program reuses the bytes.
+  // Adds a workspace buffer of the current program. The next reuses its bytes.
   int workspace(std::string name, std::int64_t bytes) {
     Arena &arena =
         stage.arenas[static_cast<std::size_t>(MemoryClass::workspace)];
@@ -142,7 +142,7 @@ private:
   }
 
   struct Weight {
-    Tensor value, sum; ///< the gradient before it is reduced
+    Tensor value, sum; ///< sum: the gradient before its reduction
     std::size_t number;
   };
 
@@ -189,7 +189,7 @@ private:
     return stage.programs.back();
   }
 
-  // Adds an instruction that waits for the previous one.
+  // Adds an instruction that runs after the previous instruction.
   static void add(Program &to, Instruction made, int stream) {
     made.stream = stream;
     if (!to.instructions.empty() && to.instructions.back().stream != stream)
@@ -227,7 +227,8 @@ private:
     add(to, std::move(made), pipeline);
   }
 
-  // Adds one direction of a layer: a chain of products, summed over tp.
+  // Adds one direction of a layer: a chain of products, an all-reduce of the
+  // last product over tp, and the sum with the input `in`.
   void layer(Program &to, const std::string &label, const Tensor &in,
              const Tensor &w, const Tensor &out) {
     Tensor last = in;
@@ -265,7 +266,7 @@ private:
                        size.layers + 1, flight);
     int ids = buffer("ids", MemoryClass::activations,
                      size.samples * size.positions * 4, 1, flight);
-    // Two entries suffice: each copy reads one and writes the other.
+    // Two entries suffice, because each layer reads one and writes the other.
     int back =
         buffer("carry.grad", MemoryClass::workspace, activationBytes(), 2);
     int loss = 0;
@@ -369,7 +370,8 @@ private:
     }
   }
 
-  // Adds the reductions of gradients and the updates of weights, copy by copy.
+  // Adds programs that reduce the gradient and update the value of a parameter,
+  // once for each of its copies (layers). The last stage also reports the loss.
   void makeUpdate(bool isFirst, bool isLast, const Tensor &loss) {
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       const Parameter parameter = stage.parameters[i];
@@ -420,11 +422,11 @@ private:
   PipelineSize size;
   Plan plan;
   Stage stage;
-  std::vector<int> sums; ///< buffers of gradients, by parameter
+  std::vector<int> sums; ///< gradient buffer of each parameter
   const std::vector<Setting> firstOfAll = {{kFirstTerm, std::int64_t{0}}};
   int s = 0;
-  std::int64_t shared = 0, used = 0; ///< workspace bytes: of all, of the
-                                     /// program
+  /// Ends of the workspace, bytes: of all programs, and of the current program.
+  std::int64_t shared = 0, used = 0;
 };
 
 /// Returns a small plan with random features.

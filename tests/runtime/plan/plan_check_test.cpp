@@ -39,8 +39,8 @@ const Plan &wholePlan() {
   return plan;
 }
 
-// A member that is set to `value`, or erased if that is null, and a fault that
-// the check must find then.
+// A change of a plan: the member at `pointer` gets `value`, or is erased if
+// `value` is null. The check must then find `fault`.
 struct Break {
   const char *pointer;
   const char *value;
@@ -143,8 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/buffers/14/entries", "1",
               "/stages/0/programs/4/instructions/3/outputs/0: overlaps input "
               "0; it needs bytes of its own"},
-        // A program's workspace overlaps a value that another program passes
-        // on.
+        // A program's workspace overlaps a value that one program writes and
+        // another reads.
         Break{"/stages/0/buffers/17/offset", "0",
               "/stages/0/programs/4/instructions/3/inputs/0: reads buffer 14 "
               "(\"carry.grad\"), whose place buffer 17 (\"h.*.dx0\") has taken "
@@ -168,12 +168,12 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/programs/4/instructions/3/outputs/0/entry_step", "-1",
               "/stages/0/programs/4/instructions/3/outputs/0/entry_step: "
               "reaches entry -1; entries start at 0"},
-        // Backward accumulates in the first copy alone.
+        // Backward accumulates only the gradient of the first layer.
         Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
               "/stages/0/programs/6/instructions/0/inputs/0: reads buffer 1 "
               "(\"h.*.weight.sum\"), which nothing has written, in "
               "/stages/0/reduce/0 (micro-batch 0, copy 1)"},
-        // All copies begin the same sum.
+        // All layers begin the same accumulator.
         Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
               "/stages/0/programs/4/instructions/5/outputs/0: begins buffer 1 "
               "(\"h.*.weight.sum\") anew, to which was added before"},
@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/parameters/0/unpadded", "[4]",
               "/stages/0/parameters/0/unpadded: has 1 extents, but the value "
               "has 2 dimensions"},
-        // The value is [2, 4] here, and [4, 4] over the ranks that split it.
+        // Each rank has a [4][2] shard of the value, which is [4][4].
         Break{"/stages/0/parameters/0/unpadded", "[3, 5]",
               "/stages/0/parameters/0/unpadded/1: must be from 1 to 4, the "
               "value's extent, got 5"},
@@ -393,8 +393,8 @@ TEST(PlanCheck, ReportsAllFaults) {
   EXPECT_EQ(faults.size(), 3U) << testing::PrintToString(faults);
 }
 
-// A weight is its own master weight if the rank has all elements that it
-// updates.
+// A parameter needs no master weight if the rank's value has all elements that
+// the rank updates.
 TEST(PlanCheck, WeightIsMasterOfItsShards) {
   const char *missing = "/stages/0/parameters/0/master: is missing";
   Plan plan = twoReplicas();
@@ -421,7 +421,7 @@ TEST(PlanCheck, WritersWaitForReaders) {
   // Instruction 1 follows instruction 0 on its stream.
   backward.instructions[2].waits = {1};
   EXPECT_THAT(checkPlan(plan), IsEmpty());
-  // A third stream waits for the second, which waits for the first.
+  // The third stream waits for the second, and the second waits for the first.
   plan.streams.emplace_back("third");
   clear.waits = {2};
   clear.stream = 2;
@@ -474,7 +474,7 @@ TEST(PlanCheck, ReportsSettingsThatNoFileCanHave) {
           "first_term: is set, but the instruction does not accumulate"));
 }
 
-// The reader rejects such numbers in files, but plans in memory may have them.
+// The reader rejects these numbers in files. A plan in memory may have them.
 TEST(PlanCheck, ReportsNumbersOutOfRange) {
   Plan plan = wholePlan();
   plan.version = 1;

@@ -35,7 +35,6 @@ TEST(PlanCorruption, WrittenPlansAreRead) {
   }
 }
 
-// No truncated file is a plan.
 TEST(PlanCorruption, NoTruncatedFileIsAPlan) {
   const std::string text = planText(twoReplicas());
   for (std::size_t length = 0; length + 1 < text.size(); ++length)
@@ -76,7 +75,7 @@ TEST(PlanCorruption, RandomBytesAreRejectedOrRead) {
       refused += firstFault(text).empty() ? 0 : 1;
     }
   }
-  // Some changes touch a name, or the size of something that is large enough.
+  // Some changes alter only a name, or a size that is still large enough.
   EXPECT_GT(refused, tries * 9 / 10);
 }
 
@@ -85,12 +84,13 @@ TEST(PlanCorruption, RandomBytesAreRejectedOrRead) {
 const std::set<std::string> &freeNumbers() {
   static const std::set<std::string> kFree = {
       "/sequence", "/layers",
-      // These members describe memory, some of which nothing needs.
+      // These members describe memory, and some of the memory is not needed.
       "/stages/#/arenas/#/size", "/stages/#/buffers/#/arena",
       "/stages/#/buffers/#/offset", "/stages/#/buffers/#/size",
       "/stages/#/buffers/#/entries", "/stages/#/buffers/#/entry_stride",
       "/stages/#/buffers/#/slots", "/stages/#/buffers/#/slot_stride",
-      // These members choose one of several similar values, and its use.
+      // These members refer to one of several tensors, groups or streams.
+      // Another one may be valid, too.
       "/stages/#/programs/#/instructions/#/inputs/#/buffer",
       "/stages/#/programs/#/instructions/#/inputs/#/entry",
       "/stages/#/programs/#/instructions/#/inputs/#/entry_step",

@@ -31,7 +31,8 @@ Plan plain(int pp) {
       .make();
 }
 
-// A program at the end of a stage's reduction, whose calls use one number.
+// Adds a program at the end of a stage's reduction. All its calls access the
+// same number.
 class Ending {
 public:
   Ending(Plan &plan, std::size_t number) : stage(plan.stages[number]) {
@@ -135,7 +136,8 @@ TEST(PlanDeadlock, TwoGroupsInTwoOrders) {
   EXPECT_THAT(checkPlan(plan), ElementsAre(HasSubstr("wait for each other")));
 }
 
-// A stage receives a message before a sum, but the other sends it after.
+// One stage receives a message before an all-reduce. The other stage sends that
+// message after the all-reduce.
 TEST(PlanDeadlock, MessageAfterACollective) {
   Plan plan = plain(2);
   Ending(plan, 0).receive(1).join(2);

@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 namespace {
 
-// Returns the first block of JSON in the format's page.
+// Returns the first block of JSON in docs/executable-plan.md.
 std::string exampleInDocs() {
   std::ifstream file(MTPLAN_SOURCE_DIR "/docs/executable-plan.md");
   std::stringstream text;
@@ -43,7 +43,7 @@ std::string faultOf(const std::string &text) {
   return "no fault";
 }
 
-// Returns `text` with the first `from` replaced.
+// Returns `text` with the first `from` replaced by `to`.
 std::string with(std::string text, const std::string &from,
                  const std::string &to) {
   std::size_t at = text.find(from);
@@ -52,7 +52,7 @@ std::string with(std::string text, const std::string &from,
 }
 
 // Returns a plan in which every member of every kind has a value of its own.
-// The plan is not valid, which the reader does not check.
+// The plan is not valid, but the reader does not check that.
 Plan everyMember() {
   Tensor tensor{.buffer = 11,
                 .entry = 12,
@@ -205,8 +205,8 @@ TEST(PlanJson, EveryMemberIsWritten) {
   EXPECT_EQ(planText(everyMember()), kEveryMember);
 }
 
-// This test and the one above show that each member is read from where it is
-// written.
+// This test and the test before it show that each member is read from the same
+// position to which it is written.
 TEST(PlanJson, EveryMemberIsRead) {
   EXPECT_EQ(planText(parsePlan(kEveryMember)), kEveryMember);
 }
@@ -269,8 +269,8 @@ TEST(PlanJson, RejectsNumbersThatJsonCannotHold) {
               StartsWith(where + "s: must be UTF-8"));
 }
 
-// A replaced text, and the message: the pointer, the value, and the valid
-// values.
+// A change of the text, and the message that follows. The message has the
+// pointer, the value, and the valid values.
 struct Fault {
   std::string from, to, said;
 };

@@ -21,8 +21,8 @@ enum { kForward, kBackward, kReduce, kApply };
 
 constexpr const char *kThere = "/stages/0/programs/1/instructions/2/overlapped";
 
-/// Returns twoReplicas() with the gradient's all-reduce overlapped, after its
-/// last term in the backward program instead of in /reduce.
+/// Returns twoReplicas() with an overlapped all-reduce of the gradient. It is
+/// at the end of the backward program instead of in /reduce.
 Plan overlapped() {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
@@ -46,7 +46,7 @@ TEST(PlanOverlap, RunsWithTheLastMicroBatchAlone) {
   // An unmarked all-reduce would run after each micro-batch, and the second
   // micro-batch would add to a reduced gradient.
   sumOf(plan).overlapped = false;
-  EXPECT_THAT(checkPlan(plan), IsEmpty()); // only the numbers would show it
+  EXPECT_THAT(checkPlan(plan), IsEmpty()); // only the results are wrong
   EXPECT_TRUE(runsFor(1, overlapped().stages[0].programs[1].instructions[2],
                       plan.microBatches));
   EXPECT_FALSE(runsFor(0, overlapped().stages[0].programs[1].instructions[2],

@@ -21,8 +21,8 @@ using testing::StartsWith;
 constexpr std::size_t kForward = 0, kReduce = 2, kApply = 3; // programs
 constexpr int kArrived = 7, kMaster = 8;                     // buffers
 
-// Returns two_replicas.h with the moments in the host's memory, a master
-// weight, and a buffer in which the gradient arrives.
+// Returns twoReplicas() with the optimizer in the host's memory: the moments, a
+// master weight, and a buffer that receives the gradient.
 Plan offloaded() {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];

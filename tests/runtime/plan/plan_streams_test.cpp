@@ -12,8 +12,8 @@ using testing::StartsWith;
 
 namespace {
 
-// Slots alternate: accesses to different bytes in the first micro-batch may
-// overlap in a later one.
+// Micro-batches use slots in turn. Accesses to different bytes in the first
+// micro-batch may therefore overlap in a later one.
 TEST(PlanStreams, AreCheckedInEveryMicroBatch) {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];

@@ -8,8 +8,8 @@ using namespace mtplan::runtime;
 
 namespace {
 
-// Returns a plan of two ranks, each with half of the rows of a 4x6 weight: y =
-// x w is a sum of two terms, reduced on a second stream.
+// Returns a plan of two ranks, each with two rows of a [4][6] weight w. The
+// product y = x w is a sum over both ranks, reduced on a second stream.
 Plan rowSplitProduct() {
   Plan plan;
   plan.model = "row split";

@@ -1,8 +1,8 @@
 //===- two_replicas.h - A small plan, and faults of batches -----*- C++ -*-===//
 //
-// The plan trains a weight to make y = x w small (its gradient is the outer
-// product of x and y), on two replicas of two samples each. It is the example
-// of docs/executable-plan.md.
+// The plan trains a weight w so that y = x w becomes small. The gradient of w
+// is the outer product of x and y. Each of two replicas has two samples.
+// docs/executable-plan.md describes this plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace mtplan::runtime {
 
-/// Returns a tensor over all of entry 0 of a buffer.
+/// Returns a tensor that is stored in entry 0 of a buffer.
 inline Tensor tensorAt(int buffer, std::vector<std::int64_t> shape,
                        ElementType type = ElementType::f32,
                        std::vector<std::vector<int>> split = {}) {
@@ -135,15 +135,15 @@ inline Plan twoReplicas() {
 
 /// Returns the faults that checkBatches() finds.
 ///
-/// \param plan  a plan with valid indices, except those of batches
+/// \param plan  its indices must be valid, except those in batches
 inline std::vector<std::string> batchFaultsOf(const Plan &plan) {
   Faults faults;
   checkBatches(plan, faults);
   return faults.take();
 }
 
-/// Returns the faults of `batches` in the first program of `stage`, as the only
-/// stage of a plan with two streams.
+/// Puts `batches` into the first program of `stage`, makes `stage` the only
+/// stage of `plan`, with two streams, and returns the faults of the batches.
 inline std::vector<std::string> faultsOfBatches(Plan plan, Stage stage,
                                                 std::vector<Batch> batches) {
   plan.streams = {"compute", "beside"};

@@ -81,8 +81,8 @@ TEST(Draws, TargetsStayBelowTheLimitAndOneInEightIsAbsent) {
 }
 
 // An independent program in Python, with its own Philox, SplitMix64 and FNV-1a,
-// computed these values: the words of two draws, and the elements from there on
-// that a rate of 0.3 keeps.
+// computed these values: the words of two draws, and which of the next elements
+// are kept at rate 0.3.
 TEST(Masks, EqualKnownMasks) {
   const Stream stream =
       Stream::ofMask({(std::uint64_t{9} << 40) + 7, 3, 2, 5}, "h.*.attn.drop");
@@ -106,8 +106,9 @@ TEST(Masks, EqualKnownMasks) {
             "0101100001011011101111101110001010110111");
 }
 
-// The kept share is within four standard errors in each position of a draw, and
-// adjacent elements, also of the next draw or group, are uncorrelated.
+// At each position of a draw, the fraction of kept elements is within four
+// standard errors. Adjacent elements are uncorrelated, also across draws and
+// groups.
 TEST(Masks, KeepTheirRateInEveryPlaceAndAreIndependent) {
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
   constexpr int kElements = 1 << 16;
@@ -134,8 +135,8 @@ TEST(Masks, KeepTheirRateInEveryPlaceAndAreIndependent) {
   }
 }
 
-// Heads, samples and copies have other indices or streams: for any two, as many
-// elements are kept in both as by chance.
+// Other heads, samples, layers and steps use other indices or streams. Any two
+// of these masks have as many kept elements in common as independent masks.
 TEST(Masks, OfOtherRowsCopiesAndStepsAreUncorrelated) {
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
   const auto both = [&](const Stream &other, std::int64_t apart) {
@@ -184,7 +185,8 @@ TEST(Masks, GroupsOfScoresHaveAPlaceForEach) {
   EXPECT_EQ(scorePitch(64), 64);
 }
 
-// One micro-batch of eight samples and eight of one drop the same elements.
+// One micro-batch of eight samples and eight micro-batches of one sample drop
+// the same elements.
 TEST(Draws, MasksContinueAcrossMicroBatches) {
   const Moment first{1, 5, 0, 2}, fourth{1, 5, 3, 2};
   for (int i = 0; i < 10; ++i) {

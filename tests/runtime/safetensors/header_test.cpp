@@ -31,8 +31,7 @@ TEST(SafetensorsHeader, Golden) {
   EXPECT_EQ(header.find("b"), &header.tensors[1]);
   EXPECT_EQ(header.find("c"), nullptr);
   EXPECT_EQ(file.read<float>(header.dataStart + 12), 4.0F);
-  EXPECT_EQ(file.read<std::uint16_t>(header.dataStart + 20), 0x4040); // 3 in
-                                                                      // bf16
+  EXPECT_EQ(file.read<std::uint16_t>(header.dataStart + 20), 0x4040); // bf16 3
 }
 
 // The following headers must be accepted.
@@ -51,8 +50,8 @@ TEST(SafetensorsHeader, ScalarHasNoDimension) {
 }
 
 TEST(SafetensorsHeader, TensorsOfNoElements) {
-  // Empty tensors are at the start, in between and at the end. Equal offsets
-  // keep the order of the file.
+  // Empty tensors are at the start of the data, between other tensors, and at
+  // the end. Tensors with equal offsets keep the order of the file.
   const auto header = headerOf(safetensorsFile(
       R"({"last":{"dtype":"F32","shape":[0],"data_offsets":[2,2]},)"
       R"("n":{"dtype":"I64","shape":[4,0],"data_offsets":[0,0]},)"
@@ -195,7 +194,8 @@ TEST(SafetensorsHeader, SizesThatOverflow) {
       errorOf(oneTensor("U8", "[" + side + "," + side + "]", "[0,0]")),
       HasSubstr("tensor 'a': U8 [4294967296, 4294967296] takes more bits than "
                 "64 bits count"));
-  // The reference multiplies from the left, and reaches 2^64 before the 0.
+  // The reference implementation multiplies from the left. Its product reaches
+  // 2^64 before the factor 0.
   EXPECT_THAT(
       errorOf(oneTensor("U8", "[" + side + "," + side + ",0]", "[0,0]")),
       HasSubstr("more bits"));

@@ -12,14 +12,14 @@
 
 namespace mtplan::runtime {
 
-/// Returns a file of a length, JSON and `dataBytes` bytes of data.
+/// Returns a file: the length of `json`, then `json`, then `dataBytes` bytes.
 inline std::string safetensorsFile(const std::string &json,
                                    std::size_t dataBytes = 0) {
   return bytesOfNumbers<std::uint64_t>({json.size()}) + json +
          std::string(dataBytes, 'x');
 }
 
-/// Returns the JSON {"a": {...}} of one tensor.
+/// Returns the JSON of a header that has one tensor, "a".
 inline std::string oneTensor(const std::string &type, const std::string &shape,
                              const std::string &offsets) {
   return R"({"a":{"dtype":")" + type + R"(","shape":)" + shape +
@@ -31,13 +31,13 @@ inline SafetensorsHeader headerOf(const std::string &bytes) {
                      static_cast<std::int64_t>(bytes.size()));
 }
 
-/// Returns the error of a file; "" if there is none.
+/// Returns the error of reading a header; "" if there is none.
 inline std::string errorOfHeader(const std::string &bytes) {
   return messageOf<DataError>([&] { headerOf(bytes); });
 }
 
-/// The reference wrote this file of a: F32 [[1, 2], [3, 4]] and b: BF16 [1, 2,
-/// 3].
+/// A file that the reference implementation of safetensors wrote. It has the
+/// tensors a, F32 [[1, 2], [3, 4]], and b, BF16 [1, 2, 3].
 inline const std::string kGoldenSafetensors = bytesOfHex(
     "90000000000000007b225f5f6d657461646174615f5f223a7b22666f726d6174223a2270"
     "74227d2c2261223a7b226474797065223a22463332222c227368617065223a5b322c325d"

@@ -40,7 +40,7 @@ TEST(LayOut, PlacesFollowTheOrderGiven) {
   EXPECT_EQ(header, headerOf(bytes + std::string(10, 'x')));
 }
 
-// Release 0.8.0 of the reference writes these headers.
+// Release 0.8.0 of the reference implementation writes these headers.
 TEST(LayOut, OfNothing) {
   SafetensorsHeader header;
   EXPECT_EQ(layOut(header), safetensorsFile("{}      "));
@@ -73,8 +73,9 @@ TEST(LayOut, EscapesAsTheReference) {
 }
 
 TEST(SortAsReference, TypesAsItsWriterHasThem) {
-  // The reference wrote a file with one tensor of each type that PyTorch has in
-  // this order; types of 6 bits are in the order of its list.
+  // The reference implementation wrote a file of all types that PyTorch has,
+  // one tensor each, in this order. Its list of types gives the order of 6-bit
+  // types.
   const std::vector<std::string> order = {
       "U64",         "I64",     "F64",     "C64",     "F32", "U32",
       "I32",         "BF16",    "F16",     "U16",     "I16", "F8_E5M2FNUZ",

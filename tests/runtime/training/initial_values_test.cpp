@@ -50,8 +50,9 @@ TEST(InitialValues, HaveTheirDeviations) {
   EXPECT_NEAR(momentsOf(filled("normal", matrix, how)).deviation, 0.02, 0.0002);
 }
 
-// A standard normal has 68.27 % within one deviation and 4.55 % beyond two, in
-// each of the four positions that share a draw; neighbours are uncorrelated.
+// A normal distribution has 68.27 % within one deviation and 4.55 % beyond two.
+// Values at each of the four positions of a draw do, too. Neighbours are
+// uncorrelated.
 TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   const std::vector<double> values = filled("normal", whole(400, 400));
   for (std::size_t place = 0; place < 4; ++place) {
@@ -71,7 +72,7 @@ TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   }
 }
 
-// A second implementation, in Python, made these values, which may not change.
+// A second implementation, in Python, made these values. They may not change.
 TEST(InitialValues, GoldenValues) {
   const TensorView vector{ElementType::f64, {1002}, {{0, 1002}}};
   const auto values =
@@ -92,7 +93,7 @@ TEST(InitialValues, OnesAndZeros) {
   EXPECT_THROW(filled("xavier", whole(3, 5)), std::invalid_argument);
 }
 
-// Pieces of any layout have the bits of the whole tensor.
+// Shards of any layout have the bits of the whole tensor.
 TEST(InitialValues, PiecesAreThoseOfTheWhole) {
   const std::int64_t shape[3] = {4, 6, 10};
   const TensorView all{ElementType::f64, {4, 6, 10}, {{0, 4}, {0, 6}, {0, 10}}};

@@ -20,7 +20,8 @@ std::size_t sizeOf(const TensorView &piece, ElementType type) {
   return static_cast<std::size_t>(piece.elements() * bytesOf(type));
 }
 
-/// A weight, its master and a third copy, which is in the host's memory.
+/// The bytes of a weight (bf16), its master (f32), and a third copy (f64) in
+/// the host's memory.
 struct Three {
   Bytes bf16, f32, f64;
   std::int64_t drawn = 0;
@@ -61,8 +62,8 @@ Three filled(const TensorView &piece, int threads, Memory &memory,
   return all;
 }
 
-// The pieces have several batches; rows longer than a part, in two dimensions
-// and in three; many short rows; less than a part; and one number.
+// The first shard needs several uploads. The others have rows longer than a
+// part (DrawPart), many short rows, less than one part, or one element.
 const TensorView kPieces[] = {
     {{}, {1100, 4000}, {{2200, 3300}, {0, 8000}}},
     {{}, {2, 70'001}, {{3, 5}, {7, 80'000}}},

@@ -11,7 +11,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// Returns the names of GPT-2's tensors without its buffers, by hand.
+// Returns the names of GPT-2's parameters, which are written out by hand.
 Strings gpt2(const std::string &prefix, int layers) {
   Strings names = {prefix + "wte.weight", prefix + "wpe.weight",
                    prefix + "ln_f.weight", prefix + "ln_f.bias"};

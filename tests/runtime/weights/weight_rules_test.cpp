@@ -48,7 +48,7 @@ WeightRule turned(const std::string &name, const std::string &label) {
   return {name, "", {label}, true, 0};
 }
 
-// Returns weight and bias of each module.
+// Returns the names of the weight and the bias of each module.
 Strings both(const Strings &modules) {
   Strings made;
   for (const std::string &module : modules) {
@@ -219,8 +219,8 @@ TEST(WeightRules, BertNamesItsNormsAfterTheOutput) {
   EXPECT_EQ(older[h + "output.LayerNorm.bias"], h + "output.LayerNorm.beta");
 }
 
-// The table skips tensors that are no parameters, and has the parameter that a
-// skipped tensor is a copy of.
+// The table skips tensors that are no parameters. If a skipped tensor is a copy
+// of a parameter, the table names that parameter.
 TEST(WeightRules, SkipWhatIsNoParameter) {
   auto skipped = [](const std::string &family, const Strings &labels,
                     const std::string &name) -> std::string {
@@ -309,8 +309,8 @@ TEST(WeightRules, ShapesOfAFileCombineThoseOfParameters) {
             "\"b\" is [4], but \"a\" has it turned over, as a matrix");
 }
 
-// The order is that of ParameterTensors in train_gpt2.cu of karpathy/llm.c, for
-// two layers.
+// For two layers, the tensors have the order of ParameterTensors in
+// train_gpt2.cu of karpathy/llm.c.
 TEST(WeightRules, LlmcStacksLayers) {
   Strings names;
   for (const WeightRule &rule : llmcRules(2))

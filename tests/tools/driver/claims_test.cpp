@@ -81,8 +81,9 @@ TEST(Claims, APinnedSplitIsUsed) {
   EXPECT_THAT(outcome.problem->notes,
               testing::Each(testing::Not(testing::HasSubstr("with tp 1"))));
   request.gpus = 1;
-  EXPECT_THAT(plan(request).problem->notes,
-              testing::Contains(testing::HasSubstr("with tp 1 nothing")));
+  EXPECT_THAT(
+      plan(request).problem->notes,
+      testing::Contains(testing::HasSubstr("with tp 1 no tensor is split")));
 }
 
 // The report names the pin without which a plan exists.
@@ -96,8 +97,8 @@ TEST(Claims, ErrorsNameImpossiblePins) {
               testing::HasSubstr("without --pin 'h.*.attn.core=batch' fits"));
 }
 
-// A tied table is looked up unsharded without column splits, but the head uses
-// it by rows; the error names the conflict and a remedy.
+// Without column splits, the embedding needs the tied table unsharded, but the
+// head shards its rows. The error names the conflict and a remedy.
 TEST(Claims, ErrorsNameSplitsWithoutALegalPlan) {
   Ran ran = runExample("tiny-gpt2",
                        {"--gpus", "2", "--tp", "2", "--splits", "row,head"});

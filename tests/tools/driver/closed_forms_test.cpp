@@ -23,10 +23,10 @@ using planner::PlannedCandidate;
 using planner::Recompute;
 using planner::StepKind;
 
-// GPT-2 1.2B: 40 layers of width 1536, 51200 rows, 1024 positions.
+// GPT-2 1.2B has 40 layers of width 1536, 51200 tokens and 1024 positions.
 constexpr double kLayers = 40, kHidden = 1536, kRows = 51200;
 constexpr double kWeights = 1'213'479'936;
-// The parameters of a layer, 12 h^2 + 13 h.
+// A layer of width h has 12 h^2 + 13 h parameters.
 constexpr double kOfLayer = 28'331'520;
 
 PlanRequest replicated(int replicas, int zero) {
@@ -36,8 +36,8 @@ PlanRequest replicated(int replicas, int zero) {
   return request;
 }
 
-// Returns the bytes of the whole tensors that `kind` moves between replicas in
-// `phase`, counted each time; without the loss of 4 bytes.
+// Returns the bytes that collectives of `kind` over dp have in `phase`: the
+// size of the unsharded tensor for each call. The loss of 4 bytes is left out.
 double moved(const PlanOutcome &outcome, StepKind kind, LedgerPhase phase,
              const std::string &segment = "") {
   double bytes = 0.0;
@@ -52,7 +52,7 @@ double moved(const PlanOutcome &outcome, StepKind kind, LedgerPhase phase,
   return bytes;
 }
 
-// F1: every gradient is reduced once per step, not once per micro-batch.
+// Feature F1: each gradient is reduced once per step, not per micro-batch.
 TEST(Volumes, DataParallelReducesEveryGradientOnce) {
   for (std::int64_t batch : {8, 64}) {
     PlanRequest request = replicated(8, 0);
@@ -67,9 +67,9 @@ TEST(Volumes, DataParallelReducesEveryGradientOnce) {
   }
 }
 
-// G1, and Alpa's count: a step has one reduce-scatter of all gradients, in
-// fp32, and one all-gather of all parameters. Together they would be an
-// all-reduce if gradients had 16 bits.
+// Feature G1, and Alpa's count: a step has one reduce-scatter of all gradients,
+// in fp32, and one all-gather of all parameters. If gradients had 16 bits, both
+// together would be as large as one all-reduce.
 TEST(Volumes, ZeroOneScattersAndGathersOnce) {
   PlanOutcome outcome = planned(replicated(8, 1));
   EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::update),
@@ -79,8 +79,8 @@ TEST(Volumes, ZeroOneScattersAndGathersOnce) {
   EXPECT_EQ(moved(outcome, StepKind::allReduce, LedgerPhase::update), 0);
 }
 
-// G2: gradients are scattered in each micro-batch, and parameters are gathered
-// at the end.
+// Feature G2: gradients are reduce-scattered in each micro-batch, and
+// parameters are all-gathered at the end of the step.
 TEST(Volumes, ZeroTwoScattersEveryMicroBatch) {
   PlanOutcome outcome = planned(replicated(8, 2));
   EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::backward) +
@@ -92,13 +92,13 @@ TEST(Volumes, ZeroTwoScattersEveryMicroBatch) {
             2 * kWeights);
 }
 
-// G3: each layer and micro-batch has an all-gather in forward, one in backward
-// of the six matrices and the norms' gains, but not of biases, and a
-// reduce-scatter.
+// Feature G3: a layer has three collectives per micro-batch: an all-gather in
+// forward; one in backward, of the six matrices and the norms' gains, but not
+// of the biases; and a reduce-scatter.
 TEST(Volumes, ZeroThreeGathersTwiceAndScattersOnce) {
   PlanOutcome outcome = planned(replicated(8, 3));
   double biases =
-      11 * kHidden; // q, k, v, proj, fc1 (4 wide), fc2 and two norms
+      11 * kHidden; // fc1 has 4; q, k, v, proj, fc2 and 2 norms have 1
   EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::forward, "h"),
             kLayers * 2 * kOfLayer);
   EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::backward, "h"),
@@ -107,8 +107,8 @@ TEST(Volumes, ZeroThreeGathersTwiceAndScattersOnce) {
             kLayers * 2 * kOfLayer);
 }
 
-// F6: with the same batch, four replicas hold a quarter of the activations
-// each.
+// Feature F6: with the same batch, each of four replicas holds a quarter of the
+// activations.
 TEST(Volumes, ActivationsAreDividedByReplicas) {
   PlanRequest one = replicated(1, 0), four = replicated(4, 0);
   one.microBatch = 8;
@@ -117,7 +117,7 @@ TEST(Volumes, ActivationsAreDividedByReplicas) {
             4 * planned(four).best()->memory.activations.value);
 }
 
-// G7: a recomputed layer keeps its input, s b h values of 2 bytes.
+// Feature G7: a recomputed layer keeps its input: s b h values of 2 bytes.
 TEST(Volumes, RecomputedLayersKeepTheirInput) {
   auto kept = [](std::int64_t layers) {
     PlanRequest request = exampleRequest("gpt2-1.2b", 1);
@@ -129,7 +129,7 @@ TEST(Volumes, RecomputedLayersKeepTheirInput) {
   EXPECT_EQ(kept(40) - kept(10), 30 * 4 * 1024 * kHidden * 2);
 }
 
-// 1Y: the traffic of sequence parallelism, by segment and phase.
+// Counts the all-gathers and reduce-scatters of activations (feature 1Y).
 struct Expected {
   std::int64_t gathers, scatters;
 };
@@ -189,8 +189,8 @@ TEST(Volumes, SequenceParallelGathersSixAndScattersFourALayer) {
   }
 }
 
-// A7: full recomputation repeats the two all-reduces of a layer, or one if it
-// stops at the last value that backward reads.
+// Feature A7: full recomputation repeats the two all-reduces of a layer, or one
+// if it stops at the last value that backward reads.
 TEST(Volumes, RecomputationRepeatsAllReduces) {
   auto backward = [](bool early) {
     PlanRequest request = exampleRequest("gpt2-1.2b", 8);
@@ -207,9 +207,9 @@ TEST(Volumes, RecomputationRepeatsAllReduces) {
   EXPECT_EQ(backward(true), (2 + 1) * 40 + 1);
 }
 
-// H7, H8: the tied table is summed between the first and the last stage once
-// per step, V h / t values. Stages send b s h values, all of them to each
-// tensor rank.
+// Features H7, H8: the gradient of the tied table, V h / t values, is summed
+// between the first and the last stage once per step. Stages send b s h values;
+// each tensor rank receives all of them.
 TEST(Volumes, StagesSendActivationsAndSumTheTiedTable) {
   for (int ranks : {1, 2, 4}) {
     PlanRequest request = exampleRequest("gpt2-1.2b", ranks);
@@ -240,7 +240,7 @@ TEST(Volumes, StagesSendActivationsAndSumTheTiedTable) {
     }
     planner::StepProblem step = planner::stepProblemOf(
         graph, parts, setting, best.config, problem.options.overlaps);
-    Bytes table{4 * kRows * kHidden / ranks}; // the gradient's, in fp32
+    Bytes table{4 * kRows * kHidden / ranks}; // gradient, in fp32
     EXPECT_EQ(step.tied,
               planner::collectiveTime(StepKind::allReduce, table,
                                       {2, ranks, 2 * ranks}, problem.machine));
@@ -263,8 +263,9 @@ PlanOutcome onOne(const char *model, double gib, int tp, Recompute recompute) {
   return plan(request);
 }
 
-// E13: on GPUs of 32 GB, of which 31.74 GiB are usable, 1.2 B needs 18.08 GiB
-// plus activations. 8.3 B needs 124 GiB, hence eight GPUs and recomputation.
+// Feature E13: on GPUs of 32 GB, of which 31.74 GiB are usable, 1.2 B weights
+// need 18.08 GiB plus activations. 8.3 B need 124 GiB: eight GPUs and
+// recomputation.
 TEST(Memory, MegatronModelsFitOneAndEightV100s) {
   EXPECT_NE(onOne("gpt2-1.2b", 31.74, 1, Recompute::none).best(), nullptr);
   for (int tp : {1, 2, 4})
@@ -280,9 +281,9 @@ TEST(Memory, MegatronModelsFitOneAndEightV100s) {
   EXPECT_NEAR(state / 1024 / 1024 / 1024, 15.55, 0.05);
 }
 
-// J6: 336 M weights of 18 bytes have 5.63 GiB of state, or 1.88 GiB with the
-// optimizer on the host. The tied table has a second gradient of 0.12 GiB.
-// With 11 GB and samples of 512 tokens, 8 samples fit only with recomputation,
+// Feature J6: 336 M weights of 18 bytes have 5.63 GiB of state, or 1.88 GiB
+// with the optimizer on the host. The tied table has a second gradient of 0.12
+// GiB. On a GPU of 11 GB, 8 samples of 512 tokens fit only with recomputation,
 // 12 fit with offload, and 24 fit only with both.
 TEST(Memory, BertOnElevenGigabytes) {
   using planner::Offload;
@@ -316,8 +317,8 @@ TEST(Memory, BertOnElevenGigabytes) {
   EXPECT_NE(of(24, Recompute::full, Offload::optimizer).best(), nullptr);
 }
 
-// H2: four GPUs together hold what one large GPU holds. Each stage's memory is
-// known, and the stage with the most is named.
+// Feature H2: four GPUs together hold what one large GPU holds. The memory of
+// each stage is known; the plan names the stage that needs most.
 TEST(Memory, OfStagesAddsUp) {
   auto need = [](int stages) {
     PlanRequest request = exampleRequest("gpt2-2.5b", 1);
@@ -328,12 +329,12 @@ TEST(Memory, OfStagesAddsUp) {
   PlannedCandidate one = need(1), four = need(4);
   double apart = (one.memory.total() - one.memory.reserved).value;
   double together = (four.memory.total() - four.memory.reserved).value;
-  // The first stage holds the embedding and four micro-batches of a quarter of
-  // the layers.
+  // The first stage holds the embedding, and the activations of four
+  // micro-batches for a quarter of the layers.
   EXPECT_EQ(four.fullestStage, 0);
   EXPECT_GT(4 * together, apart);
   EXPECT_LT(4 * together, 1.35 * apart);
-  // 40 GB of state do not fit in 40 GB; they fit on four such GPUs.
+  // 40 GB of state do not fit one GPU of 40 GB; four such GPUs hold them.
   auto fits = [](int stages) {
     PlanRequest request = exampleRequest("gpt2-2.5b", 1);
     request.hardware = "dgx-a100-40g";
@@ -346,8 +347,8 @@ TEST(Memory, OfStagesAddsUp) {
   EXPECT_TRUE(fits(4));
 }
 
-// B5: Megatron-LM pads GPT-2's 50,257 and BERT's 30,522 tokens by the number of
-// tensor ranks; mtplan always pads as for one rank.
+// Feature B5: Megatron-LM pads the 50,257 tokens of GPT-2 and 30,522 of BERT by
+// the number of tensor ranks; mtplan always pads as for one rank.
 TEST(Vocabulary, IsPaddedAsMegatronSaysAndHereOnce) {
   const std::pair<int, std::int64_t> kGpt2[] = {
       {1, 50304}, {2, 50432}, {4, 50688}, {8, 51200}, {16, 51200}};

@@ -27,8 +27,11 @@ struct Case {
 };
 void PrintTo(const Case &one, std::ostream *out) { *out << one.name; }
 
-// Returns a plan layer by layer, because pins that cut a segment change its
-// names and runs.
+// Returns a plan with a key per layer of each operator and parameter, because
+// pins that split a segment change the names and runs of segments. Constraints
+// do not fix which gradients are reduced once per step. Parameters of one shape
+// and layout may exchange this choice at the same price, so only its number is
+// compared.
 std::map<std::string, Json> byCopy(const Json &plan) {
   std::map<std::string, Json> all;
   for (const auto &[key, value] : plan.items()) {
@@ -41,6 +44,14 @@ std::map<std::string, Json> byCopy(const Json &plan) {
         Json copy = one;
         for (const char *run : {"segment", "first", "copies"})
           copy.erase(run);
+        if (const auto once = copy.find("reduce_once_per_step");
+            once != copy.end()) {
+          Json &count = all["reduced once " + copy["local_shape"].dump() +
+                            copy["layout"].dump()];
+          count = (count.is_null() ? 0 : count.get<int>()) +
+                  (once->get<bool>() ? 1 : 0);
+          copy.erase(once);
+        }
         all[key + ' ' + one["label"].get<std::string>() + ' ' +
             std::to_string(one["first"].get<int>() + i)] = copy;
       }
@@ -72,13 +83,11 @@ INSTANTIATE_TEST_SUITE_P(
     TenPlans, Constraints,
     testing::Values(
         Case{"free", "gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h"}},
-        // This software has 16-bit gradients, so that no two plans are equally
-        // fast: constraints do not fix how often a gradient is reduced.
-        Case{"runs", "llama-3-8b", {"--software", "megatron-2020"}},
+        Case{"runs", "llama-3-8b", {}},
         Case{"pins",
              "gpt2-1.2b",
              {"--tp", "4", "--pin", "h.3.mlp.fc1=column", "--pin",
-              "wte.weight=[tp,-]", "--software", "megatron-2020"}},
+              "wte.weight=[tp,-]"}},
         Case{"pipeline",
              "gpt2-8.3b",
              {"--gpus", "8", "--hardware", "dgx-2h", "--micro-batch", "1",

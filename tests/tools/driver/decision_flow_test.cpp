@@ -1,9 +1,9 @@
 //===- decision_flow_test.cpp - Hugging Face's advice as tests ------------===//
 //
 // "Efficient training on multiple GPUs" (Hugging Face, v4.40) advises what to
-// try in which situation; features K1 to K13 number its rules. The planner,
-// with everything open, must choose the same. Tensor parallelism is
-// Megatron-LM's, as on that page.
+// try in which situation. docs/closed-forms.md numbers its rules K1 to K13. The
+// planner, with everything open, must choose the same. As on that page, tensor
+// parallelism is Megatron-LM's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ std::string modelFile(const std::string &name, int layers, int hidden,
   return path;
 }
 
-// K1: on one GPU where the model fits, nothing is needed.
+// Rule K1: on one GPU where the model fits, nothing is needed.
 TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
   PlanOutcome outcome = planned(openRequest("bert-336m", 1, "dgx-a100-80g"));
   const PlannedCandidate &best = *outcome.best();
@@ -64,10 +64,10 @@ TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
   EXPECT_TRUE(ledger(outcome).empty());
 }
 
-// K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, even with
-// recomputation. The optimizer on the host leaves 4 bytes each, but stays on
-// the GPU if it fits. Weights are not offloaded: the report says that more than
-// 4 bytes do not fit.
+// Rule K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, even
+// with recomputation. With the optimizer on the host, 4 bytes per weight
+// remain; if the optimizer fits, it stays on the GPU. Weights are not
+// offloaded: the report says that more than 4 bytes do not fit.
 TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   PlanRequest request = openRequest("gpt2-8.3b", 1, "dgx-a100-80g");
   request.software = "megatron-2020"; // gradients of 2 bytes
@@ -106,8 +106,8 @@ PlanRequest wideLayer(std::int64_t gpus) {
   return request;
 }
 
-// K3: on one GPU where even the largest weight does not fit, the plan offloads
-// the optimizer and tiles that weight by name.
+// Rule K3: on one GPU where even the largest weight does not fit, the plan
+// offloads the optimizer and tiles that weight by name.
 TEST(DecisionFlow, OneGpuThatALayerDoesNotFitTilesIt) {
   PlanRequest request = wideLayer(1);
   request.software = "megatron-2020"; // gradients of 2 bytes
@@ -126,9 +126,9 @@ TEST(DecisionFlow, OneGpuThatALayerDoesNotFitTilesIt) {
               testing::HasSubstr("in tiles: h.*.mlp.fc1.weight in "));
 }
 
-// K4: on one node where a replica fits, data parallelism is best, with or
-// without ZeRO. Both are within 5 % of the best; tensor and pipeline ranks are
-// not needed.
+// Rule K4: on one node where a replica fits, data parallelism is best. Every
+// ZeRO stage is within 5 % of the best plan; tensor and pipeline ranks are not
+// needed.
 TEST(DecisionFlow, OneNodeThatFitsIsDataParallel) {
   PlanRequest request = openRequest("bert-336m", 8, "dgx-a100-80g");
   PlanOutcome outcome = planned(request);
@@ -142,14 +142,13 @@ TEST(DecisionFlow, OneNodeThatFitsIsDataParallel) {
   }
 }
 
-// K5: on one node where a replica does not fit, pipeline, ZeRO and tensor ranks
-// are within 25 % of each other with NVLink. Over PCIe the pipeline is faster
-// than tensor ranks.
+// Rule K5: on one node where a replica does not fit, pipeline, ZeRO and tensor
+// ranks are within 25 % of each other with NVLink. Over PCIe, the pipeline is
+// faster than tensor ranks.
 TEST(DecisionFlow, OneNodeThatDoesNotFitDependsOnItsLinks) {
   auto alone = [](const char *hardware, int tp, int pp, int zero) {
     PlanRequest request = openRequest("gpt2-8.3b", 8, hardware);
-    request.splits =
-        defaultSplits(); // today's default has sequence parallelism
+    request.splits = defaultSplits(); // these include sequence parallelism
     request.tp = tp;
     request.pp = {{pp}};
     request.dp = 8 / tp / pp;
@@ -169,14 +168,14 @@ TEST(DecisionFlow, OneNodeThatDoesNotFitDependsOnItsLinks) {
   EXPECT_LE(std::max({pipeline, zero, tensor}),
             1.25 * std::min({pipeline, zero, tensor}));
   EXPECT_LT(alone("pcie-a100-80g", 1, 8, 0), alone("pcie-a100-80g", 8, 1, 0));
-  // Most of the loss of tensor ranks there is Megatron-LM's traffic.
+  // Over PCIe, Megatron-LM's splits take over 1.5 times the pipeline's time.
   PlanRequest megatron = openRequest("gpt2-8.3b", 8, "pcie-a100-80g");
   megatron.tp = 8;
   EXPECT_GT(stepOf(megatron), 1.5 * alone("pcie-a100-80g", 1, 8, 0));
 }
 
-// K6: there are no more tensor ranks than GPUs per node: doubling them costs
-// more than any step within the node.
+// Rule K6: there are no more tensor ranks than GPUs per node: doubling them
+// beyond a node costs more than doubling them within the node.
 TEST(DecisionFlow, TensorRanksStayInANode) {
   auto step = [](int tp) {
     PlanRequest request = openRequest("gpt2-8.3b", 16, "dgx-a100-80g");
@@ -191,9 +190,9 @@ TEST(DecisionFlow, TensorRanksStayInANode) {
   EXPECT_LE(planned(open).best()->config.tp, 8);
 }
 
-// K7: on one node where one layer of 7.2 billion weights does not fit a GPU,
-// each plan splits layers over tensor ranks or by ZeRO 3; ZeRO 1 and 2 alone,
-// and a pipeline, do not fit.
+// Rule K7: a GPU of one node cannot hold one layer of 7.2 billion weights. Each
+// plan then splits layers over tensor ranks or by ZeRO 3; neither ZeRO 1 or 2
+// nor a pipeline is enough.
 TEST(DecisionFlow, ALayerThatDoesNotFitIsSplit) {
   std::string fat = modelFile("fat", 4, 24576, 192, 1024);
   PlanRequest request = openRequest(fat, 8, "dgx-a100-80g");
@@ -207,9 +206,9 @@ TEST(DecisionFlow, ALayerThatDoesNotFitIsSplit) {
   EXPECT_EQ(plan(request).best(), nullptr);
 }
 
-// K7 with tiles: ZeRO 3 alone does not fit, because a weight and its gradient
-// take 4.8 GB each when gathered. In tiles it fits, and takes longer. Each plan
-// has tensor ranks or tiles.
+// Rule K7, tiles: ZeRO 3 alone does not fit, because a gathered weight and its
+// gradient have 4.8 GB each. With tiles it fits, and is slower. Each plan has
+// tensor ranks or tiles.
 TEST(DecisionFlow, AWeightThatDoesNotFitIsTiled) {
   PlanRequest request = wideLayer(8);
   const planner::MemoryUse whole = planned(request).best()->memory;
@@ -236,8 +235,8 @@ TEST(DecisionFlow, AWeightThatDoesNotFitIsTiled) {
   EXPECT_EQ(planned(request).best()->config.tiles, 1);
 }
 
-// K8: on several nodes with a fast network, ZeRO and three-dimensional
-// parallelism are both close to the best.
+// Rule K8: on several nodes with a fast network, ZeRO is within 5 % and
+// three-dimensional parallelism within 20 % of the best.
 TEST(DecisionFlow, FastNodesTakeZeroOrThreeDimensions) {
   PlanRequest request = openRequest("gpt-neox-20b", 32, "dgx-h100");
   double best = stepOf(request);
@@ -254,9 +253,9 @@ TEST(DecisionFlow, FastNodesTakeZeroOrThreeDimensions) {
   EXPECT_LE(stepOf(three), 1.2 * best);
 }
 
-// K9: on several nodes with a slow network and little memory, all four are
-// used, with tensor ranks inside a node and the pipeline or the replicas across
-// nodes.
+// Rule K9: on several nodes with a slow network and little memory, data, tensor
+// and pipeline parallelism and ZeRO are all used. Tensor ranks are in one node,
+// and the pipeline or the replicas across nodes.
 TEST(DecisionFlow, SlowNodesShortOfMemoryTakeAllFour) {
   PlanRequest request = openRequest("gpt3-175b", 128, "p4d");
   request.software = "megatron-2020"; // gradients of 2 bytes
@@ -271,7 +270,7 @@ TEST(DecisionFlow, SlowNodesShortOfMemoryTakeAllFour) {
   EXPECT_EQ(8 % config.tp, 0);
 }
 
-// K10: the alternatives are listed in order of time.
+// Rule K10: the alternatives are listed in order of time.
 TEST(DecisionFlow, FiveToTry) {
   PlanRequest request = openRequest("gpt2-1.2b", 8, "dgx-a100-80g");
   request.top = 5;
@@ -285,7 +284,7 @@ TEST(DecisionFlow, FiveToTry) {
   }
 }
 
-// K11: two dimensions need four GPUs, and three need eight.
+// Rule K11: two dimensions need four GPUs, and three need eight.
 TEST(DecisionFlow, DimensionsNeedGpus) {
   for (auto [gpus, dp, tp, pp] :
        {std::tuple("3", "2", "1", "2"), std::tuple("4", "2", "2", "2")}) {
@@ -296,8 +295,8 @@ TEST(DecisionFlow, DimensionsNeedGpus) {
   }
 }
 
-// K13: a model that is too wide needs tensor ranks; one that is too deep needs
-// a pipeline or recomputation, and no tensor ranks.
+// Rule K13: a model that is too wide needs tensor ranks. A model that is too
+// deep needs a pipeline or recomputation, and no tensor ranks.
 TEST(DecisionFlow, WidthTakesTensorRanksAndDepthAPipeline) {
   PlanRequest wide =
       openRequest(modelFile("wide", 4, 65536, 512, 2048), 64, "dgx-a100-80g");

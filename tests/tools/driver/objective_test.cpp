@@ -123,8 +123,8 @@ TEST(MaxStepTime, WithoutAPlanIsReportedAsTooSlow) {
   EXPECT_THAT(ran.out, testing::Not(testing::HasSubstr("Nearest: ")));
 }
 
-// A search that is stopped at any point has a plan of the space, and the
-// optimum is between its bound and the plan.
+// A search that is stopped at any point returns a legal plan and a bound; the
+// optimum is between the bound and the plan.
 TEST(Budget, BoundsTheOptimum) {
   PlanRequest request;
   request.model = examplePath("gpt2-1.2b");

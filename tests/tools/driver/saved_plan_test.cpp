@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, SavedPlans,
     testing::Values(
         Case{"free", "gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h"}},
-        // The plan has different layers, and its memory is compared to the
-        // byte.
+        // Layers of this plan have different layouts, and its memory must be
+        // equal to the byte.
         Case{"runs", "llama-3-8b", {}},
         Case{"pins",
              "gpt2-1.2b",

@@ -65,8 +65,8 @@ TEST(OpenSpace, IsTheBestOfItsParts) {
   }
 }
 
-// A pipeline of equal stages idles (p - 1) / m of the ideal time (Narayanan et
-// al. 2021, 2.2.1), so twice the micro-batches halve it.
+// With p equal stages and m micro-batches, a pipeline idles (p - 1) / m of the
+// ideal time (Narayanan et al. 2021, 2.2.1). Twice the micro-batches halve it.
 TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
   auto waiting = [](const char *batch) {
     Json report =
@@ -82,8 +82,9 @@ TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
   EXPECT_LT(few, 0.25);
 }
 
-// Korthikanti et al. 2022, section 4: attention keeps 5 a s^2 b bytes of
-// scores, probabilities and mask per layer; recomputing its core keeps none.
+// Korthikanti et al. 2022, section 4: for a heads, s positions and b samples, a
+// layer keeps 5 a s^2 b bytes of scores, probabilities and mask. It keeps none
+// if the core of attention is recomputed.
 TEST(OpenSpace, SelectiveRecomputationKeepsNoScores) {
   auto planOf = [](const char *recompute, const char *software) {
     Json report =

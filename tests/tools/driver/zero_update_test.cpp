@@ -26,8 +26,8 @@ Sent ledgerOfUpdate(const PlanOutcome &outcome) {
   for (const planner::LedgerEntry &entry : ledger(outcome)) {
     if (entry.phase != planner::LedgerPhase::update)
       continue;
-    // Reported numbers have four bytes, gathered weights two, and gradients
-    // their own type.
+    // Losses have four bytes per element, all-gathered weights two, and
+    // gradients the bytes that the software file states.
     bool isReported = entry.cause == "loss" || entry.cause.ends_with("balance");
     double width = isReported ? 4
                    : entry.kind == planner::StepKind::allGather
@@ -83,7 +83,7 @@ TEST_P(UpdateTraffic, EqualsTheLedger) {
   request.gpus = 8;
   request.globalBatch = 16;
   request.zeroStage.only = {zero};
-  // Gradients have 2 bytes, as weights have: both are gathered.
+  // With this software, gradients have 2 bytes per element, like weights.
   request.software = "megatron-2020";
   PlanOutcome outcome = planned(request);
   ASSERT_EQ(outcome.best()->config.zeroStage, zero);

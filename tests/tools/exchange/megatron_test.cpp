@@ -213,8 +213,8 @@ TEST(ExchangeMegatron, CountsEmbeddingAndLossAsLayers) {
 }
 
 TEST(ExchangeMegatron, ReadsALayout) {
-  // Each stage has two virtual stages: 3 layers, then 29 times 2, and an empty
-  // end.
+  // Each stage has two virtual stages. Of these 32, the first has 3 layers, 29
+  // have 2 layers, and the last two have none.
   TrainerConfig config = readMegatron(
       "--num-layers 61 --pipeline-model-parallel-size 16 --micro-batch-size 1 "
       "--global-batch-size 64 --pipeline-model-parallel-layout "

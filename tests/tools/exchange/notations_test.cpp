@@ -81,7 +81,7 @@ TEST(Shardings, AreThePlansLayouts) {
   }
 }
 
-// Between column and row splits, the product is a sum over tp.
+// The weight of mlp.down is split by rows: its result is a partial sum over tp.
 TEST(Shardings, MarkPartialValues) {
   Ran jax = exported("tiny-llama", "jax");
   EXPECT_THAT(jax.out, HasSubstr("'h.0..1.mlp.gate': P('dp', None, 'tp'),\n"));

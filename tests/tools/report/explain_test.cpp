@@ -71,7 +71,7 @@ TEST(Explain, NamesTrueReasons) {
                             report["search"]["rejections"].size());
   EXPECT_THAT(why[0].get<std::string>(),
               testing::StartsWith("chosen: dp 1 x tp 8, micro-batch 8 x 64: "));
-  // The mesh takes the stated time if memory is not limited.
+  // Without a memory limit, the chosen configuration takes the stated time.
   std::smatch parts;
   std::string chosen = why[0];
   ASSERT_TRUE(std::regex_search(
@@ -81,8 +81,8 @@ TEST(Explain, NamesTrueReasons) {
                             "--micro-batch", "8", "--memory-gib", "1000"});
   EXPECT_THAT(endless.out, HasSubstr("Step  " + parts[2].str() + ":"));
   EXPECT_THAT(endless.out, HasSubstr("Memory  " + parts[1].str() + " of "));
-  // The report lists the memory of a mesh's smallest plan if the mesh does not
-  // fit.
+  // If a mesh does not fit, its line has the memory that the smallest plan of
+  // the named candidate needs.
   int meshes = 0;
   for (const Json &one : why) {
     std::string line = one;
@@ -165,8 +165,8 @@ TEST(Unvalidated, TilesAndHostTimeAreSubtracted) {
   EXPECT_EQ(both["unvalidated"]["terms"][0]["term"], "offload to the host");
   double host = both["breakdown_s"]["host"];
   EXPECT_GT(host, 0.0);
-  // The device still squares its gradients of 4 bytes, of the 34 that an update
-  // reads and writes.
+  // The device still squares gradients for their norm. This reads 4 bytes per
+  // weight of the 34 that an update reads and writes.
   const double norm = both["breakdown_s"]["update"],
                update = usual["breakdown_s"]["update"];
   EXPECT_NEAR(norm, update * 4 / 34, 1e-9);

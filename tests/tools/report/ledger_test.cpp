@@ -37,14 +37,14 @@ std::string wordOf(const PlanOutcome &outcome, const std::string &label) {
   return "no operator " + label;
 }
 
-// There are 4L + 2 all-reduces of b s h and 3 of b s. Half of the large ones
-// are forward (two per layer and the embedding), half backward (two per layer
-// and the logits).
+// A sample has 4 L + 2 all-reduces of [positions][width] elements, for L
+// layers, and 3 of [positions]. Half of the large ones are forward (two per
+// layer and the embedding), half backward (two per layer and the logits).
 TEST(Ledger, MegatronsPartitioningIsFoundForGpt2) {
   for (const Gpt2 &model : kGpt2)
     for (int tp : {2, 4, 8}) {
       if (model.heads % tp != 0)
-        continue; // rejected; see the tests of the command
+        continue; // rejected: tp does not divide the heads
       SCOPED_TRACE(std::string(model.name) + " tp " + std::to_string(tp));
       PlanRequest request = exampleRequest(model.name, tp);
       request.splits = megatronSplits();
@@ -78,7 +78,7 @@ TEST(Ledger, MegatronsPartitioningDependsOnNoMachineOrMicroBatch) {
         request.hardware = hardware;
         request.splits = megatronSplits();
         request.globalBatch = 512;
-        request.microBatch = microBatch; // open: as much as fits
+        request.microBatch = microBatch; // empty: searched
         PlanOutcome outcome = planned(request);
         double b = static_cast<double>(outcome.best()->config.microBatch);
         double large = b * 1024 * 1536 * 2;
@@ -113,8 +113,8 @@ TEST(Ledger, AParallelBlockNeedsOneAllReduceEachWay) {
   }
 }
 
-// Returns the traffic of activations in both directions, in all-reduces; a
-// reduce-scatter or an all-gather counts as half.
+// Returns the traffic of activations in both directions, as a number of
+// all-reduces; a reduce-scatter or an all-gather counts as half.
 double allReducesWorth(const PlanOutcome &outcome) {
   double worth = 0.0;
   for (LedgerPhase phase : {LedgerPhase::forward, LedgerPhase::backward})
@@ -187,7 +187,7 @@ TEST(Ledger, SequenceParallelismOrSomethingCheaperIsFound) {
                   theirs * 1e3,
                   count(censusOf(pinned, LedgerPhase::forward)).c_str(),
                   count(censusOf(pinned, LedgerPhase::backward)).c_str());
-      // Every layer gathers and scatters around both of its halves.
+      // Every layer gathers and scatters around attention and around the MLP.
       Census forward = censusOf(pinned, LedgerPhase::forward);
       double large = kSequence * static_cast<double>(model.hidden) * 2;
       EXPECT_EQ((forward[{"reduce_scatter", large}]), 2 * model.layers + 1);

@@ -83,8 +83,8 @@ TEST(Json, HasTheDocumentedKeys) {
   EXPECT_EQ(report["plan"]["dp"], 2);
 }
 
-// Finds keys of the report that docs/json-output.md does not have as `key` or
-// `of.key`, with or without [].
+// Adds the keys of `value` to `keys` that `text`, docs/json-output.md, does not
+// have as "`key`" or "`parent.key`", with or without "[]".
 void findUndocumented(const Json &value, const std::string &text,
                       std::set<std::string> &keys) {
   if (value.is_object())

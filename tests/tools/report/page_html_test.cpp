@@ -178,8 +178,8 @@ TEST(PageHtml, MarksTheChosenPlanAndWhatIsOverTheLimit) {
   EXPECT_THAT(html, Not(HasSubstr(">33.3 GiB over<")));
 }
 
-// Bars end 2 % before the plot, which is 740 wide from 150: 7.5 s of 10.2 s are
-// 544.1.
+// The plot is 740 units wide from x = 150, and ends at 1.02 times the longest
+// bar (10 s): 7.5 s are 7.5 / 10.2 * 740 = 544.1 units.
 TEST(PageHtml, BarsAreAsLongAsTheirParts) {
   std::string html = htmlOf(fullPage());
   EXPECT_THAT(html, HasSubstr("<rect class=\"c0\" x=\"150\" y=\"11.6\" "
@@ -189,9 +189,9 @@ TEST(PageHtml, BarsAreAsLongAsTheirParts) {
                               "width=\"181.4\""));
 }
 
-// The axes cover 10 s to 11.2 s and 60.6 to 80 GiB (the limit), with a margin
-// of 8 %: 10 s is 0.096 / 1.392 of 860 to the right of 110, and 60.6 GiB is
-// 1.552 / 22.504 of 314 above 330.
+// The axes have a margin of 8 %. They cover 10 s to 11.2 s, and 60.6 GiB to the
+// limit of 80 GiB. The point is at x = 110 + 860 * 0.096 / 1.392 = 169.3 and at
+// y = 330 - 314 * 1.552 / 22.504 = 308.3.
 TEST(PageHtml, PlansAreWhereTheirNumbersAre) {
   EXPECT_THAT(htmlOf(fullPage()),
               HasSubstr("<path class=\"chosen\" "
@@ -257,7 +257,7 @@ TEST(PageHtml, ConstantsDoNotEndTheirElement) {
   EXPECT_THAT(kPageScript, Not(HasSubstr("</")));
   EXPECT_THAT(kPageScript, Not(HasSubstr("<!--")));
   EXPECT_THAT(kPageStyle, Not(HasSubstr("<")));
-  // The script writes text only as text.
+  // The script inserts text only as text nodes.
   for (const char *way : {"innerHTML", "outerHTML", "document.write", "eval",
                           "insertAdjacent", "Function("})
     EXPECT_THAT(kPageScript, Not(HasSubstr(way)));

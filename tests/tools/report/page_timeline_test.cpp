@@ -171,7 +171,7 @@ TEST(PageTimelines, MergedBoxesKeepTheTime) {
   EXPECT_LE(countOf(boxes), 6000U);
   expectTrue(timeline, boxes);
   // The bubble between the last warm-up forward and the first backward stays
-  // empty: stage 0 runs nothing while its first micro-batch is away.
+  // empty. Meanwhile, the later stages run the first micro-batch.
   const std::vector<PageTask> &tasks = timeline.streams[0].tasks;
   std::size_t away = 1;
   while (tasks[away].start - tasks[away - 1].finish < 0.1)

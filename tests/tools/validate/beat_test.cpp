@@ -82,8 +82,8 @@ RunRow rowOf(const std::string &id, std::int64_t microBatch) {
   return row;
 }
 
-// 256 samples of 2,048 tokens keep about 24 x 16 x 2,048 values per token, 800
-// GB. Such a run is impossible, and a plan need not be faster.
+// 256 samples of 2,048 tokens keep about 16 x 2,048 values per token and layer,
+// 800 GB for 24 layers. The run is impossible; a plan need not be faster.
 TEST(Beat, SeparatesConfigurationsThatDoNotFit) {
   std::vector<PlanComparison> all =
       beat({rowOf("fits", 4), rowOf("large", 256)}, {}, tellNobody);

@@ -205,8 +205,8 @@ TEST(Validate, GivesTheReasonOfARowWithoutPrice) {
   EXPECT_GT(rows[5]["predicted_s"], 0.0);
 }
 
-// Half of the layers recompute, or the share that the MFU and HFU imply:
-// 3 (0.6 / 0.5 - 1).
+// "selective" recomputes half of the layers, or the share that MFU 0.5 and HFU
+// 0.6 imply: 3 (0.6 / 0.5 - 1).
 TEST(Validate, SomeLayersRecompute) {
   auto row = [](const char *recompute, const char *notes) {
     return std::vector<std::pair<std::string, std::string>>{
@@ -262,7 +262,7 @@ TEST(Validate, ASlowerNetworkTakesLonger) {
   EXPECT_GT(rows[1]["predicted_s"], rows[0]["predicted_s"]);
 }
 
-// The devices of a node share its network; 93 % of the ports are reached.
+// The devices of a node share its network, which reaches 93 % of the port rate.
 TEST(Validate, ADeviceHasItsShareOfTheNodesNetwork) {
   std::vector<std::string> errors;
   const std::vector<RunRow> rows =

@@ -1,7 +1,7 @@
 //===- html.h - Text, numbers, tables and axes in HTML ----------*- C++ -*-===//
 //
-// All text from files is escaped here before it enters the page. No such text
-// enters a script or a style: those are constants, and the script reads
+// All text from files is escaped here before it enters the page. Such text
+// never enters a script or a style, which are constants; the script reads
 // attributes of elements.
 //
 //===----------------------------------------------------------------------===//
@@ -75,10 +75,10 @@ struct AxisUnit {
 extern const AxisUnit kSecondsUnit, kBytesUnit;
 
 /// Returns about seven round numbers from `low` to `high`; none unless low <
-/// high. Both ends are finite.
+/// high. Both limits must be finite.
 std::vector<double> ticksOf(double low, double high, const AxisUnit &unit);
 
-/// Returns `count` indices below `all`, evenly spaced, with both ends.
+/// Returns `count` evenly spaced indices from 0 to all - 1, including both.
 std::vector<int> evenly(int all, int count);
 
 } // namespace mtplan::tools

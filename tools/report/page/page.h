@@ -32,7 +32,7 @@ struct PageFigure {
 struct PagePart {
   std::string name;
   std::string meaning = {}; ///< a sentence for the table; may be empty
-  int colour = -1;          ///< 0 .. kPageColours - 1; -1: the next one
+  int colour = -1;          ///< 0 .. kPageColours - 1; -1: by index
 };
 
 struct PageBar {

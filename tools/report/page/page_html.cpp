@@ -77,7 +77,8 @@ std::string timeSection(const Page &page) {
   return section("time", "Where the time goes", body);
 }
 
-// Returns a bar per axis and phase and a part per kind, in order of appearance.
+// Returns bars of `amount`: a bar per axis and phase, a part per collective
+// kind.
 PageBars barsOf(const std::vector<PageTraffic> &traffic,
                 double PageTraffic::*amount) {
   PageBars bars;

@@ -152,8 +152,8 @@ private:
     return text;
   }
 
-  // Returns the part of the step in which the pipeline fills, in the plot's
-  // units: the end of the single tasks in the stage that starts last.
+  // Returns the latest end of the single tasks at the start of a compute lane,
+  // in the plot's units: until then, the pipeline fills.
   int nearby() const {
     double last = 0;
     for (const TimelineLane &lane : drawn.lanes)

@@ -2,9 +2,9 @@
 //
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
-// drawn one by one. The tasks between are drawn as groups of consecutive tasks,
-// with heights by their shares of the group's time. If there are many stages,
-// only some are drawn, and only some of these with all streams.
+// drawn one by one. The tasks between are drawn in groups of consecutive tasks;
+// in a group, the height of each kind is its share of the time. If there are
+// many stages, only some are drawn, and only some of these with all streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ namespace mtplan::tools {
 /// complete without the script, which adds zooming and tool tips.
 std::string timelineFigure(const PageTimeline &timeline);
 
-/// Returns tables of time by stage and kind; also of each task if there are
-/// few.
+/// Returns tables of time by stage and kind. If there are few tasks, another
+/// table lists each.
 std::string timelineTables(const PageTimeline &timeline);
 
 /// Describes a task, or all tasks of one kind in a group.
@@ -43,7 +43,7 @@ struct TimelineLane {
 };
 
 struct TimelineBoxes {
-  std::vector<TimelineLane> lanes; ///< pointers into the timeline
+  std::vector<TimelineLane> lanes; ///< valid while the timeline is
   int stages = 0;                  ///< number of drawn stages
   int detailed = 0;                ///< drawn stages with all streams
   int edge = 0;                    ///< single tasks at either end

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBoxes = 6000;
 constexpr int kMostStages = 64;   // limit of drawn stages
-constexpr int kMostDetailed = 16; // limit of stages that all have all streams
+constexpr int kMostDetailed = 16; // most stages drawn with all streams each
 constexpr int kSomeDetailed = 4;  // stages with all streams, above the limit
 constexpr std::size_t kMostLanes = 128;
 constexpr std::size_t kEdge = 12; // single tasks at either end

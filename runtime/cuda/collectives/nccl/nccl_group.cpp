@@ -29,8 +29,8 @@ std::size_t countOf(Pieces pieces) {
   return static_cast<std::size_t>(pieces.outer * pieces.inner);
 }
 
-/// Returns the bytes for transposing a tensor with the pieces of all ranks, or
-/// 0 if it has a single row and need not be transposed.
+/// Returns the scratch memory in bytes for transposing the data of all ranks,
+/// or 0 if the data have a single row and need not be transposed.
 std::size_t roomToRearrange(const Pieces &pieces, int places) {
   return pieces.outer > 1
              ? roundedUp(countOf(pieces) * static_cast<std::size_t>(places) *

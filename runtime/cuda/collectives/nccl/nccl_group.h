@@ -1,9 +1,9 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
-// NCCL's collectives have no rows. Data with several rows are transposed before
-// or after the call through scratch memory, which grows with the largest call.
-// Grouped calls are one NCCL launch: all operands are transposed before it, and
-// all results after it.
+// NCCL's collectives take one contiguous row of data. Several rows are
+// transposed before or after the call through scratch memory, which grows with
+// the largest call. Grouped calls are one NCCL launch: all operands are
+// transposed before it, and all results after it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -17,8 +17,8 @@ namespace {
 
 /// Returns whether an event in a graph has happened since `launch`, an event
 /// before the graph's launch, which must have happened. Until the graph reaches
-/// the event, its time is that of an earlier launch, or undefined. Returns none
-/// if the device does not report the event.
+/// `event`, the time of `event` is that of an earlier launch, or undefined.
+/// Returns none if the device does not report the event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;

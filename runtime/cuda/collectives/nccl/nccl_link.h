@@ -9,8 +9,8 @@
 // call labelled like its device call. Ranks that wait in the same device call
 // make equal host calls, while ranks whose devices have not reached the call
 // make none. The error message is therefore that of a host transport: it names
-// the missing ranks, the call and the group, the ranks for which those wait, or
-// two mismatched calls.
+// the call, its group and the missing ranks, and which rank waits for which; or
+// it names two mismatched calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,9 +42,9 @@ struct GraphLaunch {
 /// An NCCL call in flight.
 ///
 /// Recorded calls have events that every launch of their graph records again.
-/// Their times are compared with an event before the launch, to ignore those of
-/// an earlier launch. If a device does not report events of graphs, a call
-/// counts as begun and ended with its graph.
+/// The time of such an event is compared with that of an event before the
+/// launch, to ignore the records of earlier launches. If a device does not
+/// report events of graphs, a call counts as begun and ended with its graph.
 struct CallInFlight {
   /// The events before and after the call.
   struct Marks {

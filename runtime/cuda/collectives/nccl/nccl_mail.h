@@ -12,8 +12,8 @@
 //     communicator, so that messages of other lines can overtake it. Messages
 //     within a line are in order.
 //   * A line is created at its first message. The sender does not wait for
-//     that: messages wait in the line until both ends are connected, and the
-//     watchdog then sends them.
+//     the creation: messages wait in the line until both ends are connected,
+//     and the watchdog then sends them.
 //
 // The memory of a line has kPieces pieces, one per message. A piece is empty
 // again when its message has been received. If no piece is empty, the host

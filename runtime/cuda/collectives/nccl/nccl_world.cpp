@@ -74,7 +74,7 @@ private:
   const std::shared_ptr<GraphLaunch> launch;
   std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<CallInFlight>>>
       calls;
-  std::vector<std::shared_ptr<OutgoingLine>> lines; ///< those with captured
+  std::vector<std::shared_ptr<OutgoingLine>> lines; ///< lines with captured
                                                     ///< sends
 };
 

@@ -30,9 +30,10 @@ public:
   Registering() : ScopedVariable("MTPLAN_NCCL_REGISTER", "1") {}
 };
 
-/// Returns the expected use of registered memory. The gradient norm's sum is in
-/// no arena. Groups across stages use arenas that they do not register, and
-/// all-to-alls, which are messages, use no arenas.
+/// Returns the expected use of registered memory. The gradient norm's
+/// all-reduce uses no arena. Groups across stages use arenas that are not
+/// registered with them. All-to-alls, which are sends and receives, use no
+/// arenas.
 emulator::NcclUse useOf(const Plan &plan) {
   emulator::NcclUse use;
   use.plain = plan.ranks;
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EmulatedRegistration,
                                                          "tiny-gptj", "tiny-t5",
                                                          "tiny-vit"})));
 
-// The memory that this costs is reported once.
+// Rank 0 reports once how much memory the registration takes.
 TEST(EmulatedMemory, IsRegisteredIfRequested) {
   const TestFolder folder;
   const std::string plan = compileTwoReplicas(folder, {"--precision", "fp32"});
@@ -103,7 +104,7 @@ TEST(EmulatedMemory, IsRegisteredIfRequested) {
   // Ranks that wait for each other load kernels eagerly.
   EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");
   unsetenv("CUDA_MODULE_LOADING");
-  // 2 MiB for gradients and 2 MiB for buffers in transit.
+  // The gradients and the buffers in transit take 2 MiB each.
   const std::string said =
       "\nrank 0: memory for NCCL to register takes 4.00 MiB of the GPU for ";
   EXPECT_THAT(ran.out, HasSubstr(said));

@@ -1,7 +1,8 @@
 //===- grouped_collectives_test.cpp - Plans with grouped collectives ------===//
 //
-// Runs plans on ranks with a device each, connected by NCCL, with the plan's
-// grouped collectives and with one launch per collective.
+// Runs plans on ranks with a device each, connected by NCCL. Runs with the
+// plan's grouped collectives are compared with runs that launch each collective
+// alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +50,7 @@ Ran ranOf(const Plan &plan, const ir::RunOptions &options) {
   return ran;
 }
 
-/// Returns the collectives of a program minus its launches of them.
+/// Returns the number of launches that a program saves by grouping collectives.
 int savedBy(const runtime::Program &program) {
   int saved = 0;
   for (const runtime::Batch &batch : program.batches)
@@ -59,7 +60,8 @@ int savedBy(const runtime::Program &program) {
   return saved;
 }
 
-/// Returns how many launches grouping saves in two steps, over all ranks.
+/// Returns the number of launches that grouping saves in two steps, over all
+/// ranks.
 int savedBy(const Plan &plan) {
   int saved = 0;
   for (const runtime::Stage &stage : plan.stages)
@@ -148,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
         Replicas{{"--zero", "2"}, StreamOrder::last, 2},
         Replicas{{"--zero", "3"}, StreamOrder::asked, 1}));
 
-// An evaluation reduces only the loss, one of the calls of a group.
+// An evaluation all-reduces only the loss, although the plan groups this call
+// with others.
 TEST(EmulatedEvaluation, MakesNoCallsButItsOwn) {
   const Plan plan = twoReplicas({"--zero", "1"});
   const auto evaluated = [&](bool isTrained) {
@@ -187,7 +190,8 @@ TEST(EmulatedEvaluation, MakesNoCallsButItsOwn) {
   }
 }
 
-// The first call of a group is timed as the whole group, the others as 0.
+// The trace gives the first call of a group the time of the group, and the
+// other calls 0 s.
 TEST(EmulatedTrace, HasAllCallsOfAGroup) {
   const Plan plan = twoReplicas({"--zero", "1"});
   const runtime::Stage &stage = plan.stages.front();

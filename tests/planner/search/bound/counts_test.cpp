@@ -14,7 +14,7 @@ namespace mtplan::planner {
 namespace {
 
 // Solved, pruned, refused and unreached configurations add up to the space. A
-// rejection that counts several configurations names one of them.
+// rejection may count several configurations; it names one of them.
 TEST(Counts, AddUpToTheSpace) {
   std::int64_t pruned = 0, solved = 0, refused = 0, unreached = 0, families = 0;
   for (unsigned seed = 0; seed < 36; ++seed) {

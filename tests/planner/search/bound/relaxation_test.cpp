@@ -15,8 +15,8 @@
 namespace mtplan::planner {
 namespace {
 
-// Compares every bound of every configuration with the step of the plan that is
-// found for it. Returns the number of comparisons.
+// Compares every lower bound of every configuration with the step time of the
+// plan found for the configuration. Returns the number of comparisons.
 int compare(const Case &drawn) {
   int compared = 0;
   Bounds bounds(drawn.model, drawn.machine, drawn.options);
@@ -155,7 +155,8 @@ TEST(Relaxation, BoundsEveryPlanWithOffload) {
 }
 
 // Chunks are reduced, transferred down, updated and transferred up in a
-// pipeline. Each of these takes 2 ns per weight, and their sum twice the step.
+// pipeline. Each of these phases takes 2 ns per weight. The sum of the phases
+// is twice the step time.
 TEST(Relaxation, BoundsPipelinedOffload) {
   for (unsigned seed : {0U, 2U, 4U, 6U}) {
     Case drawn = drawCase(seed);

@@ -19,8 +19,8 @@
 namespace mtplan::planner {
 namespace {
 
-// L1 to L3: 2 n^3 flops over 6 n^2 bytes for n = 3072, and their parts on one
-// of p ranks that share the columns.
+// L1 to L3: a product has 2 n^3 flops and 6 n^2 bytes for n = 3072. If p ranks
+// share the columns, a rank has a part of both.
 TEST(GemmIntensity, FallsAsColumnsAreShared) {
   constexpr double kCube = 2.0 * 3072 * 3072 * 3072;
   constexpr double kSquares = 6.0 * 3072 * 3072;
@@ -52,6 +52,7 @@ TEST(GemmIntensity, FallsAsColumnsAreShared) {
 // operators on different devices, exists only as pipeline stages.)
 TEST(Soap, ShapesOfTheThreeSplits) {
   OpCase layer = product(10, 512, 512);
+  layer.op.linearGroups.clear(); // no strategies with partial operands
   auto pieces = [&](int ranks, Split split, int use) {
     Mesh mesh{{{"tp", ranks}}};
     std::vector<Strategy> found = strategiesOf(layer.op, mesh, {{{split}}});
@@ -71,7 +72,7 @@ TEST(Soap, ShapesOfTheThreeSplits) {
   // replicated.
   EXPECT_EQ(pieces(2, Split::column, 1), (Shape{512, 256}));
   EXPECT_EQ(pieces(2, Split::column, 0), (Shape{10, 512}));
-  // The other dimension of the parameter splits the input instead.
+  // A split of the weight's rows splits the columns of the input.
   EXPECT_EQ(pieces(2, Split::row, 1), (Shape{256, 512}));
   EXPECT_EQ(pieces(2, Split::row, 0), (Shape{10, 256}));
   // Two axes give 5 x 2 ranks 2 x 256.
@@ -103,7 +104,8 @@ double bytesPerWeight(int stage, int ranks, const Software &software,
   return parameterCost(weight, state, setting).memory / (4096.0 * 4096.0);
 }
 
-// G4: the table for Adam in mixed precision has 2 + 2 + 12 bytes.
+// G4: in the paper's table, Adam in mixed precision has 2 + 2 + 12 bytes per
+// weight.
 TEST(ZeroBytes, EqualTheTable) {
   struct Row {
     int ranks;
@@ -119,8 +121,9 @@ TEST(ZeroBytes, EqualTheTable) {
   }
 }
 
-// Y: Megatron's distributed optimizer turns 18 bytes with fp32 gradients into 6
-// + 12 / d, and 16 bytes, all in fp32, into 8 + 8 / d.
+// Y: with d replicas, Megatron's distributed optimizer reduces 18 bytes per
+// weight (16-bit weights, fp32 gradients) to 6 + 12 / d, and 16 bytes per
+// weight (all in fp32) to 8 + 8 / d.
 TEST(ZeroBytes, EqualMegatronsDistributedOptimizer) {
   Software wide = defaultSoftware();
   wide.parameters.gradient = 4;

@@ -163,9 +163,9 @@ TEST_F(LedgerTest, MergesRunsWithEqualCollectives) {
   EXPECT_EQ(ledger[2].perStep, 2);
 }
 
-// A gradient that is summed over the tensor axis once per step has 256 B
-// before, and a reduce-scatter leaves the stored 128 B, which are summed over
-// the data axis.
+// A gradient that is summed over the tensor axis once per step has 256 B before
+// the reduction. A reduce-scatter leaves 128 B, the shard that is stored, and
+// an all-reduce sums these over the data axis.
 TEST_F(LedgerTest, ReducesOncePerStepIfTheStateSaysSo) {
   plan.parameters[0]->reduceOncePerStep = true;
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
@@ -225,9 +225,9 @@ TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
 
 // Six times, a product computes 256 flops (its bytes, 192, are fewer), the
 // activation moves 32 + 32 B and the loss 32 + 4 B, the sum of y sends 32 B,
-// and the slice of z moves 16 + 16 B. Twice, 128 + 4 B are sent over data, 64
-// weights of 28 B are updated, their gradients of 2 B are read for the norm,
-// and the second and third micro-batch read back 128 B of gradient.
+// and the slice of z moves 16 + 16 B. Twice, 128 + 4 B are sent over the data
+// axis, 64 weights of 28 B are updated, their gradients of 2 B are read for the
+// norm, and the second and third micro-batch read back 128 B of gradient.
 TEST_F(LedgerTest, TimeAddsUp) {
   StepTime time = stepTimeOf(model, {plan}, setting);
   EXPECT_DOUBLE_EQ(time.compute.value,
@@ -267,10 +267,10 @@ TEST_F(LedgerTest, MemoryByClass) {
 
 // The operators run in the order loss, activation, product. z is live during
 // the first two, y (as made and summed) during the last two, 32 B each, which
-// is 96 B at the activation. The input x, 32 B, is live throughout. If x is a
-// value of the segment, only the product reads it, which is 96 B, too; if x
-// comes from a neighbour, it is live from the start. If z is sent to the next
-// segment, it is still live at the product.
+// is 96 B at the activation. The input x, 32 B, is live throughout. If x is an
+// activation of the segment, it is live only at the product, where 96 B are
+// live, too; if x comes from a neighbour, it is live from the start. If z is
+// sent to the next segment, it is still live at the product.
 TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();

@@ -66,8 +66,8 @@ TEST_F(SoftwarePrices, TheFirstMeasuredGradientIsStored) {
 }
 
 // A rank owns 32 of its 64 weights. The update includes the squares of their
-// gradients, at the rate of passes, 1 GB/s, or at the measured rate of mtplan's
-// kernels, 4 GB/s.
+// gradients, at 1 GB/s, the rate of memory-bound kernels, or at 4 GB/s, the
+// measured rate of mtplan's kernels.
 TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
   EXPECT_EQ(squaresTime(parameter, split, setting).value, 0);
   split.optimizer = withPlacement(split.stored, kDataAxis, 1);
@@ -85,9 +85,9 @@ TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
                    32 * 4 / 4.0 * kNano);
 }
 
-// If the messages of a segment are grouped, a parameter with a quarter of its
-// weights takes a quarter of the time of all. A separate message takes longer,
-// because it has its own latency.
+// If the messages of a segment are grouped, a parameter with a quarter of the
+// segment's weights takes a quarter of the messages' time. A separate message
+// takes longer, because it has its own latency.
 TEST_F(SoftwarePrices, MessagesOfASegmentAreGrouped) {
   machine = roundMachine(8e-6);
   machine.device.name = "one";
@@ -118,7 +118,8 @@ TEST_F(SoftwarePrices, SplitWeightsAreCopiedEachMicroBatch) {
                    3 * 64 * 14 * kNano);
 }
 
-// A rank stores 64 weights and owns 32 of them.
+// A rank stores 64 weights and owns the optimizer state of 32. The update moves
+// 50 bytes per owned weight and 6 bytes per stored weight.
 TEST_F(SoftwarePrices, TheUpdateTouchesOwnedStateAndSweepsTheRest) {
   software.parameters.optimizer = 50;
   software.parameters.sweep = 6;
@@ -159,8 +160,8 @@ TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
   Layout partial = withPlacement(replicated, kTensorAxis, kPartial);
   EXPECT_DOUBLE_EQ(exposed(partial, replicated, Phase::forward), 768 * 0.75);
   EXPECT_DOUBLE_EQ(exposed(partial, shard, Phase::forward), 640 * 0.75);
-  // A slice is no collective, and the data axis has other traffic figures than
-  // the tensor axis.
+  // A slice is no collective, so it is neither copied nor hidden. The figures
+  // of tensor collectives do not apply to the data axis.
   EXPECT_DOUBLE_EQ(exposed(replicated, shard, Phase::forward), 256);
   EXPECT_DOUBLE_EQ(exposed(withPlacement(replicated, kDataAxis, 1), replicated,
                            Phase::forward),

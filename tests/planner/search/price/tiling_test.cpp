@@ -119,7 +119,7 @@ TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   EXPECT_EQ(tiled.activations, untiled.activations);
 }
 
-// The largest of three tiles of 16 rows has six rows.
+// If 16 rows are divided into three tiles, the largest tile has six rows.
 TEST_F(Tiling, HoldsTheLargestTile) {
   hidesNothing();
   setting.tiles = 3;

@@ -132,8 +132,9 @@ TEST_F(RecomputeTest, BackwardIncludesTheRecomputation) {
   EXPECT_DOUBLE_EQ(backward(Recompute::full), alone + secondsOf(0));
 }
 
-// A repeat saves x and y of 8 x 16 in 2 bytes, 256 B each, and scores of 4 x 8
-// x 8 in 5 bytes, 1280 B. Two repeats have three micro-batches in flight.
+// A repeat saves x and y, 8 x 16 elements of 2 bytes or 256 B each, and 4 x 8 x
+// 8 scores of 5 bytes, or 1280 B. Two repeats have three micro-batches in
+// flight.
 TEST_F(RecomputeTest, ScoresAreSavedUnlessRecomputed) {
   setting.inFlight = 3;
   auto use = [&](Recompute recompute) {
@@ -152,7 +153,7 @@ TEST_F(RecomputeTest, ScoresAreSavedUnlessRecomputed) {
   EXPECT_EQ(use(Recompute::none).activations.value, 6 * 512);
 }
 
-// The solver's tables have the same times and bytes.
+// The solver's tables have the times and bytes of the priced plan.
 TEST_F(RecomputeTest, ChoiceProblemHasTheSameCosts) {
   setting.inFlight = 3;
   setting.microBatches = 5;

@@ -74,7 +74,8 @@ void expectNear(double actual, double expected) {
 }
 
 // Returns whether repeats of a segment save or carry a value in more than one
-// layout. The tables then take a mean, which is below the true memory.
+// layout. In this case, the solver's tables hold a mean, which is below the
+// true memory.
 bool keepApart(const ModelGraph &model, const std::vector<SegmentPlan> &plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const SegmentGraph &segment =
@@ -171,8 +172,8 @@ TEST(SegmentProblem, AssignmentsReadBackKeepTheirCost) {
   }
 }
 
-// Lets the second of three segments carry a second value, which the gradient of
-// its weight reads: all of its repeats save it once.
+// Lets the second of three segments carry a second value through its repeats.
+// The weight's gradient reads the value, and the repeats together save it once.
 void carrySecondValue(ModelGraph &model) {
   auto add = [](SegmentGraph &segment, Phase phase) {
     Tensor tensor = segment.tensors[1]; // a carried value

@@ -21,9 +21,10 @@
 
 namespace mtplan::planner {
 
-/// Returns the lowest price of all `wanted` layouts (bits) from the layouts in
-/// `have`, by trying every order and every parent. Intermediate layouts may be
-/// any that have a row in `price`.
+/// Returns the lowest price of making all layouts in the bit mask `wanted` from
+/// those in the bit mask `have`. Tries every order of conversions and every
+/// source of each. Any layout with a row in `price` may be an intermediate
+/// layout.
 inline double cheapestTree(const std::vector<std::vector<double>> &price,
                            unsigned have, unsigned wanted) {
   if ((wanted & ~have) == 0)
@@ -70,7 +71,7 @@ public:
             auto [in, out, state] = key;
             if (state >= 0 && state != shared)
               continue;
-            // The states at the ends of the chain are free.
+            // The chain may begin and end in any state.
             bool first = s == 0 && copy == 0;
             double before = kNever;
             for (const auto &[at, spent] : reached)
@@ -93,7 +94,8 @@ private:
 
   struct Choice {
     int count = 1;
-    // `layouts` and `cost` (seconds) have an element for each value.
+    // `layouts` and `cost` (seconds) have an element for each value of the
+    // choice.
     struct Port {
       int tensor = 0;
       bool makes = false;
@@ -149,7 +151,8 @@ private:
         double rank = 64.0 / (d >= 0 ? tp() : 1);
         choice.cost.push_back(pays
                                   ? price(summed, stored, parameter.shape) +
-                                        // and 2 bytes for the norm
+                                        // Per weight, the update moves 28
+                                        // bytes; the norm reads 2 bytes.
                                         (28 + 2) * rank / device.bandwidth.value
                                   : 0.0);
       }
@@ -189,7 +192,8 @@ private:
       rules[1].allowReplicated = op.opClass == OpClass::memory;
       Choice choice;
       std::vector<Strategy> all = strategiesOf(op, setting.mesh, rules);
-      // The two axes may divide a batch separately but not together.
+      // The two axes may divide a batch separately but not together. If no
+      // strategy is left, the rules that the setting allows apply.
       if (all.empty())
         all = strategiesOf(op, setting.mesh, setting.rules);
       choice.count = static_cast<int>(all.size());
@@ -280,7 +284,8 @@ private:
         for (const Layout &to : layouts[t]) {
           int placed = placementOf(from, 1);
           bool stays = inPlace && placed >= 0 && placed != placementOf(to, 1);
-          // All values have 16 bits, and none of them becomes partial.
+          // A 16-bit value that is no weight or weight gradient does not become
+          // partial.
           bool becomesPartial =
               !ofWeight && std::ranges::any_of(to.partial, [&](int axis) {
                 return placementOf(from, axis) != kPartial;
@@ -322,8 +327,9 @@ private:
     return best;
   }
 
-  // Returns the bytes that fusion saves: a fused consumer does not read its
-  // producer's result, which is not written if no other operator reads it.
+  // Returns the seconds that fusion saves: one launch, and the time to read the
+  // producer's result. If only the fused consumer reads the result, the time to
+  // write it is saved, too.
   double savedBy(const SegmentGraph &segment, std::size_t o, std::size_t v,
                  const std::vector<int> &made) const {
     const Op &op = segment.ops[o];

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kSide = 1024;
 constexpr double kWeights = double(kSide) * kSide;
 
-// A model with one weight, in the first of the states that it may have.
+// A model with one weight, in the first of the weight's possible states.
 struct OneWeight {
   ModelGraph model;
   Machine machine = roundMachine();
@@ -132,8 +132,9 @@ TEST(Offload, ReplacesTheDevicesUpdate) {
       EXPECT_NEAR(off.time.step.value,
                   (none.time.step - none.time.update + off.time.host).value,
                   1e-9 * off.time.step.value);
-      // Per weight, 2 bytes go down and 2 up at 1 GB/s, and 28 are updated at
-      // half of it. A parameter has two latencies per copy.
+      // Per weight, 2 bytes are copied down and 2 up at 1 GB/s, and the update
+      // moves 28 bytes at 0.5 GB/s. Each repeat of a parameter adds the latency
+      // of two transfers.
       double weights = none.memory.optimizer.value / 12;
       double copies = 0;
       for (const Parameter &parameter : drawn.model.parameters)
@@ -143,8 +144,9 @@ TEST(Offload, ReplacesTheDevicesUpdate) {
   }
 }
 
-// The host's work adds up for one chunk and overlaps for several, so a cached
-// solution of one must not be used for the other.
+// The times of the host's work add up in a stage of one chunk and overlap in a
+// stage of several, so a cached solution of one case must not be used for the
+// other.
 TEST(Offload, CachedSolutionsChangeNothing) {
   int compared = 0;
   for (unsigned seed : {3U, 4U, 8U, 9U}) {

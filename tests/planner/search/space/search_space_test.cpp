@@ -98,8 +98,8 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
     Case drawn = drawCase(seed);
     if (everything)
       openEverything(drawn, seed % 4 == 3 ? 128.0 : 16.0);
-    // Pure data parallelism leaves the group that shares state as the only
-    // choice.
+    // With data parallelism alone, the only choice is the group that shares
+    // state.
     if (everything && seed % 2 == 1) {
       drawn.options.devices = drawn.options.globalBatch = 8;
       drawn.options.tp = 1;
@@ -170,7 +170,7 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
       const PlannedCandidate &found = result.plans[0];
       EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
       // The search must find the best that solving each configuration finds. If
-      // segments are large, it may miss that, but then does not claim the
+      // segments are large, it may miss that plan, but then does not claim the
       // optimum.
       if (found.optimal || !drawn.fuses) {
         EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
@@ -279,8 +279,8 @@ TEST(Zero, PaddedShards) {
             (std::vector<std::int64_t>{43, 8}));
 }
 
-// Half of the replicas share one copy of the state, which takes twice the
-// bytes.
+// Half of the replicas share one copy of the state, so a rank holds twice the
+// bytes of full sharding.
 TEST(Zero, HybridSharding) {
   Parallelism config;
   config.dp = 8;

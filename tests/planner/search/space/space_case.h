@@ -21,8 +21,8 @@ inline SearchOptions openOptions(int devices) {
   return options;
 }
 
-/// Returns every configuration, also uneven stages and recomputation counts
-/// that enumerateSpace() represents by another configuration.
+/// Returns every configuration, including uneven stages and recomputation
+/// counts, which enumerateSpace() represents by another configuration.
 inline std::vector<Parallelism> wholeSpace(const ModelGraph &model,
                                            const Machine &machine,
                                            const SearchOptions &options) {
@@ -62,14 +62,14 @@ inline void addExperts(ModelGraph &model) {
         }
 }
 
-/// A random search with ample memory. Every other pair of seeds overlaps
-/// communication; two of five may offload, another has large weights and may
-/// tile them; one of seven fuses consumers into products.
+/// A random search with ample memory. Two of four seeds overlap communication;
+/// two of five may offload; one of five has large weights and may tile them;
+/// one of seven has larger segments with fused consumers.
 struct Case {
   ModelGraph model;
   Machine machine;
   SearchOptions options;
-  bool fuses = false; ///< in larger segments
+  bool fuses = false; ///< fuses consumers, in larger segments
 };
 
 inline Case drawCase(unsigned seed) {
@@ -104,7 +104,7 @@ inline Case drawCase(unsigned seed) {
     }
   }
   if (seed % 5 > 2) {
-    // The host updates at half the rate that copies reach.
+    // Updates reach half of the host's 1 GB/s, and copies reach 1 GB/s.
     drawn.machine.host = Host{Bytes{1e6}, BytesPerSec{1e9}, 0.5,
                               BytesPerSec{1e9}, Seconds{1e-7}};
     drawn.options.offload = {};
@@ -113,7 +113,7 @@ inline Case drawCase(unsigned seed) {
 }
 
 /// Also opens the options that are off by default, on nodes of two devices with
-/// a network that is `slower` times slower than the links inside.
+/// a network that is `slower` times slower than the links inside a node.
 inline void openEverything(Case &drawn, double slower) {
   addExperts(drawn.model);
   drawn.options.ep = drawn.options.recomputeLayers =

@@ -68,7 +68,8 @@ private:
   const DeviceRank rank;
 };
 
-/// Returns, by rank, the digest of the results of cases.h in several groups.
+/// Runs the cases of cases.h in several groups. Returns the digest of the
+/// results of each rank.
 std::vector<std::uint64_t> digestsOn(Devices devices, int ranks, int count) {
   std::vector<std::uint64_t> digests(ranks);
   onDevices(devices, ranks, patient(), [&](DeviceRank &rank) {
@@ -124,8 +125,8 @@ TEST_P(Carriers, HaveTheBitsOfHostTransports) {
         << ranks;
 }
 
-// A call includes what its stream wrote before and excludes what the stream
-// writes later, without waits of the host in between.
+// A call reads what its stream has written before, and nothing that the stream
+// writes later. The host does not wait in between.
 TEST_P(Carriers, CallsAreInStreamOrder) {
   constexpr int kRanks = 3, kCalls = 6;
   constexpr std::int64_t kCount = 2500;
@@ -184,9 +185,9 @@ TEST_P(Carriers, FollowTheSelectedStream) {
   });
 }
 
-// All ranks send before they receive: more messages than a line has pieces
-// (nccl_mail.h), in both directions, on several channels that are received in
-// another order.
+// Both ranks send all messages before they receive any. Each line (nccl_mail.h)
+// has more messages than pieces of memory, and the channels are received in
+// another order than they are sent.
 TEST_P(Carriers, SendsAreBuffered) {
   constexpr int kMessages = 20;
   for (const StreamOrder pace :
@@ -217,8 +218,8 @@ TEST_P(Carriers, SendsAreBuffered) {
   }
 }
 
-// The copy of a message is overwritten only after the receiver's device has
-// read it, although the receiver's host called long before.
+// A line (nccl_mail.h) overwrites its copy of a message only after the
+// receiver's device has read it. The receiver's host calls much earlier.
 TEST_P(Carriers, MessagesInTransitAreNotOverwritten) {
   emulator::setStreamOrder(StreamOrder::asked);
   onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
@@ -289,8 +290,8 @@ TEST_P(Carriers, ManyGroupsShareRanks) {
   });
 }
 
-/// Returns the error of makeCarrier() for ranks on these devices, of which
-/// `registering` register memory and `calling` do not group calls.
+/// Returns the error of makeCarrier(). Rank r uses device devices[r]. The ranks
+/// in `registering` register memory, and those in `calling` do not group calls.
 std::string errorOf(const std::vector<int> &devices,
                     const std::set<int> &registering = {},
                     const std::set<int> &calling = {}) {

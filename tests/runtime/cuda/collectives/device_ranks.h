@@ -15,15 +15,16 @@
 
 namespace mtplan::runtime::testing {
 
-/// Whether ranks share a device or have one each, which NCCL connects.
+/// Whether all ranks share one device, or each rank has its own device. NCCL
+/// connects the ranks only if each has its own.
 enum class Devices { one, oneEach };
 
 inline void PrintTo(Devices devices, std::ostream *out) {
   *out << (devices == Devices::one ? "one" : "one each");
 }
 
-/// A rank in its host world and in its device world. The emulated device memory
-/// is host memory.
+/// A rank with its two worlds: `host` connects the hosts of the ranks, and
+/// `world` their devices. The emulated device memory is host memory.
 struct DeviceRank {
   World &host;
   World &world;

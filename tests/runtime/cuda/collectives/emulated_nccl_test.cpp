@@ -60,7 +60,7 @@ TEST(EmulatedNccl, Adds) {
   });
 }
 
-// Each rank sends before it receives, so only a group completes.
+// Each rank sends before it receives. Without a group, the sends would hang.
 TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
   onRanks(2, [](Rank &rank) {
     const std::array<float, 2> in{static_cast<float>(rank.number), 7.0F};
@@ -74,7 +74,7 @@ TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
   });
 }
 
-// Calls of a group are one launch, in which there is no order.
+// The calls of a group are one launch, which may run them in any order.
 TEST(EmulatedNccl, CallsOfAGroupMayNotTouchWhatAnotherWrites) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
@@ -153,7 +153,7 @@ TEST(EmulatedNccl, MismatchedCallsHangUntilAborted) {
   });
 }
 
-// ncclCommFinalize() before the destruction of graphs hangs.
+// ncclCommFinalize() does not complete before all graphs are destroyed.
 TEST(EmulatedNccl, ACommunicatorDoesNotEndBeforeItsGraphs) {
   onRanks(1, [](Rank &rank) {
     float one = 1.0F;
@@ -185,7 +185,8 @@ TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
                            rank.comm, rank.stream);
     };
     EXPECT_EQ(add(), ncclSuccess);
-    // The device may now wait for the other rank.
+    // The device may now wait for the other rank, so allocations are not
+    // allowed.
     EXPECT_EQ(add(), ncclSuccess);
     const float in = 1;
     std::array<float, 2> out{};
@@ -204,7 +205,7 @@ TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
                                                         "on device 0, while")));
 }
 
-// NCCL rejects such uses of memory, on all systems or on some.
+// NCCL rejects these uses of memory. Some of them fail only on some systems.
 TEST(EmulatedNccl, RecordsMisusesOfMemory) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;

@@ -1,5 +1,4 @@
-//===- grouped_calls_test.cpp - NCCL calls that are grouped in one launch
-//--===//
+//===- grouped_calls_test.cpp - NCCL calls grouped in one launch ----------===//
 
 #include <algorithm>
 #include <chrono>
@@ -24,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kRanks = 3;
-constexpr int kSum = 50; ///< elements
+constexpr int kSum = 50; ///< elements of the all-reduce
 
 /// A rank's operands, and the results of its calls.
 struct Values {
@@ -39,8 +38,8 @@ struct Values {
       std::ranges::fill(*one, 0.0F);
     std::copy_n(in.begin(), kSum, sum.begin());
   }
-  /// Makes one call of each kind, also of several rows, none of which accesses
-  /// the result of another.
+  /// Makes one all-reduce, three reduce-scatters and three all-gathers, of one
+  /// row or of four. No call accesses the result of another.
   void call(Communicator &group) {
     constexpr Pieces kRows = {ElementType::f32, 4, 5},
                      kRow = {ElementType::f32, 1, 20};
@@ -84,7 +83,7 @@ using Outputs = std::vector<std::vector<std::vector<float>>>; ///< by rank
 
 /// Returns the values of all ranks after `calls`.
 ///
-/// \param launches  number of launches of all ranks
+/// \param launches  receives the number of NCCL launches of all ranks
 Outputs outputsOf(
     const std::function<void(DeviceRank &, Communicator &, Values &)> &calls,
     int &launches) {
@@ -134,7 +133,8 @@ TEST_P(GroupedCalls, GroupedCallsAreOneLaunchAndKeepBits) {
   EXPECT_EQ(launches, kRanks);
 }
 
-// Two calls of rows fit in the buffer; calls without a buffer join them.
+// Only calls of several rows need the buffer for transpositions. It has space
+// for two such calls, or, in the second run, for none.
 TEST_P(GroupedCalls, LargeGroupsAreSeveralLaunches) {
   int launches = 0;
   const Outputs outputs = outputsOf(
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(StreamOrders, GroupedCalls,
                                            StreamOrder::last,
                                            StreamOrder::asked));
 
-// Earlier calls of the group are not launched either, and the group is closed.
+// The calls before the error are not launched either, and the group is closed.
 TEST(GroupedCallsTest, ThrowingGroupLaunchesNothing) {
   onRanks([](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1, 2});
@@ -265,7 +265,7 @@ TEST(GroupedCallsTest, EmptyCallsAreIgnored) {
   });
 }
 
-// The error has the first call, as if alone, and the number of the others.
+// The error names the first call of the group, and the number of further calls.
 TEST(GroupedCallsTest, GroupIsNamedByItsFirstCall) {
   WorldOptions options;
   options.patience = std::chrono::milliseconds(900);

@@ -78,7 +78,7 @@ TEST_P(Recordings, ReplayedCollectivesReadCurrentData) {
   onOneEach(3, [](DeviceRank &rank) {
     const auto group = rank.world.group("tp", {0, 1, 2});
     const int place = group->place();
-    // The pieces are two rows of one element from every place.
+    // Each rank contributes two rows of one element.
     constexpr Pieces kRows = {ElementType::f32, 2, 1};
     std::vector<float> in(2), gathered(6), twice(6);
     Repeated forward(rank, [&] {
@@ -120,8 +120,8 @@ TEST_P(Recordings, ReplayedCollectivesReadCurrentData) {
   });
 }
 
-// Each direction has more messages than its line has pieces (nccl_mail.h), of
-// two sizes, and some are not recorded.
+// In each direction, a line (nccl_mail.h) has more messages than pieces of
+// memory. The messages have two sizes, and some are not recorded.
 TEST_P(Recordings, ReplayedMessagesReadCurrentData) {
   constexpr int kMessages = 21;
   onOneEach(2, [](DeviceRank &rank) {
@@ -178,8 +178,9 @@ std::string thrownBy(const std::function<void(DeviceRank &)> &body) {
   return thrown;
 }
 
-/// Runs ranks that reduce in every step, by graphs from the second step on,
-/// after the work that `before` queues. Returns the error of the run.
+/// Runs two ranks for kSteps steps. In each step, `before` queues work, and two
+/// all-reduces follow, by a graph from the second step on. Returns the error of
+/// the run.
 std::string
 whatFails(const std::function<void(DeviceRank &, int step)> &before) {
   return thrownBy([&](DeviceRank &rank) {
@@ -200,8 +201,8 @@ whatFails(const std::function<void(DeviceRank &, int step)> &before) {
   });
 }
 
-/// Queues work that holds the rank's stream until the run fails, or for
-/// `atMost`.
+/// Queues work that blocks the rank's stream until the run fails, or until
+/// `atMost` has passed.
 void hold(const DeviceRank &rank, milliseconds atMost) {
   const auto end = std::chrono::steady_clock::now() + atMost;
   emulator::enqueuePolled(rank.stream(), [&rank, end] {
@@ -238,8 +239,9 @@ TEST(RecordedWatchdogTest, HangingDeviceIsNamed) {
                             HasSubstr("within 900 ms")));
 }
 
-// Runs two graphs per step, of which the host waits only for the first, like a
-// training step. Calls `hang` before the second. Returns the error of the run.
+// Runs two graphs per step. Like in a training step, the host waits only for
+// the first. Calls `hang` before the second graph. Returns the error of the
+// run.
 std::string
 whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
   return thrownBy([&](DeviceRank &rank) {
@@ -281,8 +283,8 @@ TEST(RecordedWatchdogTest, HangingDeviceIsNamedWithoutAHostWait) {
                             HasSubstr("within 900 ms")));
 }
 
-// Both communicators have a graph that does not end before the second
-// communicator is aborted. The first is not aborted before its graph has ended.
+// The graphs of both communicators end only when the second communicator is
+// aborted. The first communicator is aborted after its graph has ended.
 TEST(RecordedWatchdogTest, HangingCallIsNamedWithoutAHostWait) {
   emulator::NcclFaults faults;
   const std::string thrown = whatFailsBehind([&](DeviceRank &rank, int step) {
@@ -298,7 +300,8 @@ TEST(RecordedWatchdogTest, HangingCallIsNamedWithoutAHostWait) {
                                       "not ended within 900 ms")));
 }
 
-// All ranks reached the call in the previous launch.
+// The previous launch's records show that all ranks reached the call. They must
+// not count for this launch.
 TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNoFault) {
   EXPECT_EQ(whatFails([](DeviceRank &rank, int step) {
               if (step == 4)
@@ -307,7 +310,7 @@ TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNoFault) {
             "");
 }
 
-/// Emulates devices without the times of events that graphs record.
+/// Emulates devices that have no times for events in graphs.
 class MissingTimesTest : public ::testing::Test {
 protected:
   MissingTimesTest() { emulator::setTimesInGraphs(false); }

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kRanks = 3;
-constexpr std::size_t kRoom = 1 << 12; ///< bytes
+constexpr std::size_t kRoom = 1 << 12; ///< bytes of an arena
 constexpr std::int64_t kGranule = 2 << 20;
 
 /// A rank's memory for operands and for results. It is allocated before the
@@ -105,7 +105,7 @@ std::vector<float> callsOf(const RankWithArenas &rank, std::int64_t outer) {
 
 // The growing buffer for transpositions is registered, too.
 TEST(RegistrationTest, RegisteredMemoryKeepsBits) {
-  constexpr int kMessages = 2 * kRanks * kRanks; // of an all-to-all
+  constexpr int kMessages = 2 * kRanks * kRanks; // all-to-all: sends, receives
   for (const std::int64_t outer : {1, 4}) {
     std::array<std::vector<float>, kRanks> plain, registered;
     for (const bool registers : {false, true}) {
@@ -188,8 +188,8 @@ TEST(RegistrationTest, FailedRegistrationIsAnError) {
             "error) (MTPLAN_NCCL_REGISTER=0 does without registered memory)");
 }
 
-// A failed registration leaves nothing that makes the end of the communicator
-// fail.
+// After a failed registration, the communicator can still be destroyed without
+// an error.
 TEST(RegistrationTest, RankMayContinueWithoutRegistration) {
   emulator::NcclFaults faults;
   for (int rank = 0; rank < kRanks; ++rank)

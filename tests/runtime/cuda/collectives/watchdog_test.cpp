@@ -1,7 +1,7 @@
 //===- watchdog_test.cpp - Devices that hang or are late ------------------===//
 //
-// Every case ends because the watchdog finds the fault; a hang is a timeout of
-// the test.
+// Every case ends because the watchdog finds the fault. If the watchdog does
+// not find it, the case hangs until the test times out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +50,8 @@ failing(int ranks, const std::function<void(DeviceRank &)> &body,
   return outcome;
 }
 
-/// Queues an all-reduce, waits for the device, and throws the fault that the
-/// watchdog has found meanwhile.
+/// Queues an all-reduce, waits for the device, and throws the fault if the
+/// watchdog has found one.
 void sum(DeviceRank &rank, Communicator &group, const std::string &label) {
   float value = 1.0F;
   group.allReduce(label, &value, &value, kOne, Reduction::sum);
@@ -187,7 +187,7 @@ TEST(WatchdogTest, GroupThatCannotBeMadeIsNamed) {
                             "within 200 ms");
 }
 
-// NCCL would hang or corrupt memory.
+// With mismatched calls, NCCL itself would hang or corrupt memory.
 TEST(WatchdogTest, MismatchedCallsAreReportedWithBothSides) {
   const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1});
@@ -208,8 +208,8 @@ TEST(WatchdogTest, MismatchedCallsAreReportedWithBothSides) {
                       "\"b\"")));
 }
 
-// The first message of each line, which connects it, differs in both
-// directions.
+// In both directions, the sender and the receiver disagree on the first message
+// of a line (nccl_mail.h), at which the line is connected.
 TEST(WatchdogTest, MismatchedMessagesAreReportedWithBothSides) {
   const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const int other = 1 - rank.host.rank();
@@ -221,7 +221,7 @@ TEST(WatchdogTest, MismatchedMessagesAreReportedWithBothSides) {
               AllOf(HasSubstr("\"h.0\""), HasSubstr("\"h.1\"")));
 }
 
-// The missing message is the first of a line, or a later one.
+// The missing message is the first of its line (nccl_mail.h), or a later one.
 TEST(WatchdogTest, UnsentMessageIsNamed) {
   for (const bool first : {true, false}) {
     std::array<float, 2> values{}; // by rank; devices may write late
@@ -264,7 +264,7 @@ TEST(WatchdogTest, UnreceivedMessageIsNamed) {
             "rank 0 on channel 3 within 900 ms");
 }
 
-// The version is checked before a missing symbol fails.
+// Old versions lack symbols, so the version is checked first.
 TEST(WatchdogTest, OldLibraryIsRejected) {
   emulator::NcclFaults faults;
   faults.setVersion(22105);

@@ -19,8 +19,8 @@ void PrintTo(const Model &model, std::ostream *to) { *to << model.name; }
 
 constexpr ElementType kBf16 = ElementType::bf16;
 
-/// The shapes are batch, queries, heads, keys, keyRows, keyHeads, width,
-/// causal, scale and type.
+/// The numbers of a model are batch, queries, heads, keys, keyRows, keyHeads,
+/// width, causal, scale and type.
 const std::vector<Model> &models() {
   static const std::vector<Model> kModels = {
       {"gpt2_1_2b", {8, 1024, 24, 1024, 1024, 24, 64, true, 0.125, kBf16}},
@@ -41,8 +41,8 @@ const std::vector<Model> &models() {
   return kModels;
 }
 
-/// Returns the properties of a device as cuDNN serialises them, with plausible
-/// values of members that do not depend on its capability.
+/// Returns the properties of a device as cuDNN serialises them. Members that do
+/// not depend on the arguments have plausible values.
 std::shared_ptr<fe::DeviceProperties> described(int capability, int processors,
                                                 int sharedMemory) {
   std::string text = R"({"deviceName": "", "cudaDeviceId": 0,
@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(OfModels, Attention,
                                   "_" + std::get<1>(of.param).name;
                          });
 
-// 8 samples of 2048 positions store 2 GiB of scores. 4 samples store as much as
-// the limit, and other scratch exceeds it.
+// 8 samples of 2048 positions store 2 GiB of scores. 4 samples store 1 GiB,
+// which is the limit, so that their other scratch memory exceeds it.
 TEST(AttentionGraph, SplitsBatchesThatAreTooLarge) {
   const AttentionShape llama = models()[4].shape;
   const auto takes = [](const AttentionShape &shape) {

@@ -44,7 +44,7 @@ TEST(AttentionGraphs, OwnKernelsReplaceMissingGraphs) {
   EXPECT_EQ(graphs.find(kShape, false).graph, nullptr);
   EXPECT_EQ(graphs.find(kShape, false).graph, nullptr);
   EXPECT_EQ(GetCapturedStderr(), "");
-  EXPECT_EQ(asked, 4); // of 8, 4, 2 and 1 samples
+  EXPECT_EQ(asked, 4); // graphs of 8, 4, 2 and 1 samples
 }
 
 TEST(AttentionGraphs, GraphsHaveAsManySamplesAsCudnnSupports) {
@@ -57,9 +57,9 @@ TEST(AttentionGraphs, GraphsHaveAsManySamplesAsCudnnSupports) {
   EXPECT_EQ(graphs.find(kShape, true).graph, built.graph);
 }
 
-// The case runs in a process that sees no device, so machines with a GPU check
-// it, too. A skipped case would count as failed in GPU acceptance
-// (docs/gpu-acceptance.md).
+// The code runs in a process that sees no device, so that machines with a GPU
+// test it, too. GPU acceptance (docs/gpu-acceptance.md) would count a skipped
+// test as failed.
 TEST(AttentionGraphs, OwnKernelsRunIfCudnnDoesNotStart) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [] {
