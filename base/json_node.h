@@ -62,8 +62,8 @@ public:
 private:
   const Json *json;
   const JsonNode *parent = nullptr; ///< null for the root
-  std::string_view key;             ///< its name, if it is a member
-  std::size_t index = 0;            ///< its index, if it is an element
+  std::string_view key;             ///< name of the value in an object
+  std::size_t index = 0;            ///< index of the value in an array
 };
 
 /// The members of an object that allows only the given names.

@@ -36,8 +36,7 @@ public:
   /// if `op` has no stream or no PlaceAttr, or cannot be translated.
   mlir::LogicalResult write(mlir::Operation *op, std::vector<Written> &program);
 
-  /// Returns the mtp.parameter that reads the memory which `op` updates, or
-  /// null.
+  /// Returns the mtp.parameter that reads the memory updated by `op`, or null.
   ir::ParameterOp readOf(ir::AdamwOp op) const;
 
 private:

@@ -18,7 +18,8 @@ public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
   /// Returns the number of the process group of ranks that differ only along
-  /// `axis`. Unless `among` is empty, its members have only these coordinates.
+  /// `axis`. Unless `among` is empty, only ranks with these coordinates on the
+  /// axis are members.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
   /// Returns the number of the channel for messages with this label.
   int channelOf(llvm::StringRef label);

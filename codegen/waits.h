@@ -1,4 +1,4 @@
-//===- waits.h - Waits between instructions ------------------- -*- C++ -*-===//
+//===- waits.h - Waits between instructions ---------------------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_WAITS_H
 #define MTPLAN_CODEGEN_WAITS_H

@@ -74,7 +74,7 @@ struct FactorRule {
 
   llvm::SmallVector<Factor, 6> factors;
   Tensors operands, results;
-  llvm::SmallVector<int, 2> addends; ///< operands that are added
+  llvm::SmallVector<int, 2> addends; ///< operands that the operator adds
   /// Operands that are lookup tables: the operator reads only as many of their
   /// elements as its first result has.
   llvm::SmallVector<int, 1> lookedUp;

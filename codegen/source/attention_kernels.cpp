@@ -21,8 +21,7 @@ std::string ofWidths(const KernelWriter &to, const char *function) {
          ">";
 }
 
-/// Returns the width of a head: the constant D if D has this value, else
-/// digits.
+/// Returns a head's width: the constant D if it has this value, else digits.
 std::string widthText(const KernelWriter &to, std::int64_t width) {
   return to.names.isConstant("D", width) ? "D" : to.count(width);
 }

@@ -1,4 +1,4 @@
-//===- kernel_writer.h - Expressions of a kernel's call ------- -*- C++ -*-===//
+//===- kernel_writer.h - Expressions of a kernel's call ---------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H
 #define MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H

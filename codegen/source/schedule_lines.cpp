@@ -39,9 +39,9 @@ struct BatchNumbers {
   const runtime::Plan &plan;
   int inFlight = 0;
 
-  /// Returns the first or the last bound of a loop. A bound that is closer to
-  /// the last micro-batch than to the first is a difference: "microBatches -
-  /// 1". \param isWarmUp  whether the loop is the first of the schedule
+  /// Returns the lower or the upper bound of a loop. A bound that is closer to
+  /// the last micro-batch than to the first is "microBatches" minus a number.
+  /// \param isWarmUp  whether the loop is the first of the schedule
   std::string of(int number, bool isWarmUp) const {
     const int left = plan.microBatches - number;
     if (number == 0)

@@ -11,16 +11,16 @@
 
 namespace mtplan::codegen {
 
-/// Returns a number of layers as text: "L" for all layers of the model, "L /
-/// pp" if it is the number per stage of equal stages, else digits.
+/// Returns a number of layers as text. All layers of the model are "L", the
+/// layers of one of `pp` equal stages are "L / pp", and others are digits.
 std::string layersText(const runtime::Plan &plan, int layers);
 
 /// Writes a schedule as calls of the programs' functions, with loops over
 /// layers and micro-batches. Entries that repeat, each time for the next
-/// micro-batch, become one loop. \param functions  names of the functions, by
-/// program \param inFlight   the number that the program calls inFlight:
-/// micro-batches
-///                   that run forward before the first backward; 0 for none
+/// micro-batch, become one loop.
+/// \param functions  names of the functions, by program
+/// \param inFlight   micro-batches that run forward before the first backward,
+///                   which the program calls inFlight; 0 for no such name
 void writeSchedule(const runtime::Plan &plan,
                    const std::vector<runtime::ScheduleEntry> &schedule,
                    const std::vector<std::string> &functions, Text &text,

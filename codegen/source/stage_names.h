@@ -1,4 +1,4 @@
-//===- stage_names.h - A stage's tensors as expressions -------------------===//
+//===- stage_names.h - A stage's tensors as expressions ---------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
 #define MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H

@@ -1,4 +1,4 @@
-//===- stream_lines.h - Waits between streams, as lines ------- -*- C++ -*-===//
+//===- stream_lines.h - Waits between streams, as lines ---------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H

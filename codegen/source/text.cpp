@@ -40,7 +40,7 @@ namespace {
 
 /// Returns the position of the last space that is at most `width` and outside
 /// of shapes ("f32 [B, T]"). Without one, returns the first such space after
-/// it.
+/// `width`.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
   std::size_t last = std::string_view::npos;
   int depth = 0;

@@ -32,8 +32,8 @@ std::vector<BatchRow> batchRows(mlir::Block &block);
 /// Removes products from their batch if the batch is `rejected` or if their
 /// tensors are not at equal distances, ascending in the order of the block.
 /// Consecutive products at equal distances remain a batch. Complexity: linear
-/// in the operations of the block. \param placeOf  returns the PlaceAttr of a
-/// value
+/// in the operations of the block.
+/// \param placeOf  returns the PlaceAttr of a value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);
 

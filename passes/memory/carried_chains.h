@@ -22,8 +22,7 @@ namespace mtplan::passes {
 /// The arrays through which a chunk carries values in one direction.
 class CarriedChains {
 public:
-  /// The chain of a value, and the value's entry: `entry + c * step` in layer
-  /// c.
+  /// A value's chain, and its entry there: `entry + c * step` in layer c.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;

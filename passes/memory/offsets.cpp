@@ -54,8 +54,7 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
 
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment) {
-  // Each row is merged into one lifetime, which has the bytes of all its
-  // values.
+  // Each row is merged into one lifetime, which has the bytes of its values.
   constexpr std::size_t kNone = SIZE_MAX;
   std::vector<std::size_t> rowOf(lifetimes.size(), kNone);
   for (std::size_t r = 0; r < rows.size(); ++r)

@@ -15,8 +15,8 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the number of slots for the activations of `chunk`: the maximum, over
-// time, of the range from the oldest to the newest micro-batch in flight.
+// Returns the number of slots for the activations of `chunk`: the maximum
+// number of micro-batches from the oldest to the newest one in flight.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;

@@ -66,7 +66,7 @@ private:
   };
   /// A range of bytes that carried values occupy in the workspace.
   struct Carried {
-    mlir::Value value; ///< alive as long as the bytes; null: always
+    mlir::Value value; ///< null: the bytes are alive all the time
     std::int64_t offset = 0, bytes = 0;
   };
 

@@ -33,8 +33,7 @@ public:
     ir::SegmentOp last = lastSegmentOf(terms);
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
-    // Without a `*`, all repeated layers add to one accumulator, in several
-    // runs.
+    // Without a `*`, several runs may add to one accumulator: one per layer.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
     markOverlapped(sum, last.getSymNameAttr(), isOfOneRun);

@@ -18,10 +18,11 @@ namespace mtplan::passes {
 /// be planned, and is not partitioned. Recomputed operators have the suffix
 /// ".again" in their labels and use the same dropout masks. Reshards of
 /// recomputed values are repeated, too. Only values that backward needs are
-/// recomputed. \param what  `selective` recomputes the cores of attention from
-/// the queries, keys and values that their gradients read (Korthikanti et al.
-/// 2022, section 5); `full` recomputes everything that backward reads from the
-/// arguments of the segment (Chen et al. 2016)
+/// recomputed.
+/// \param what  `selective` recomputes the cores of attention from the queries,
+/// keys and values that their gradients read (Korthikanti et al. 2022, section
+/// 5); `full` recomputes everything that backward reads from the arguments of
+/// the segment (Chen et al. 2016)
 void recompute(ir::SegmentOp segment, planner::Recompute what);
 
 /// Returns the values of the forward half that the backward half of `segment`

@@ -239,8 +239,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   // Checks that the sums do not deadlock. Each stage executes its sums in
-  // order, and waits at a sum until all stages of the sum's group have reached
-  // it.
+  // order, and waits at a sum for all other stages of the sum's group.
   LogicalResult verifyNoDeadlock() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {
