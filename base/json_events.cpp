@@ -54,7 +54,8 @@ bool isNoFiniteNumber(std::string_view word) {
   return word == "NaN" || word == "Infinity" || word == "nan" || word == "inf";
 }
 
-// Returns the offset of the first bracket that exceeds `mostDepth` levels.
+// Returns the offset of the first bracket that opens a level beyond
+// `mostDepth`.
 std::size_t offsetOfDepth(std::string_view text, std::size_t mostDepth) {
   std::size_t depth = 0;
   bool isInString = false;

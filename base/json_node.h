@@ -46,7 +46,7 @@ public:
   std::size_t oneOf(std::span<const std::string_view> words) const;
   /// Returns the number of elements of an array.
   std::size_t size() const;
-  /// Returns an element of an array; `place` is below size().
+  /// Returns element number `place` of an array; `place` must be below size().
   JsonNode at(std::size_t place) const;
 
   /// Applies `read` to every element and returns the results.
@@ -76,8 +76,9 @@ public:
   std::optional<JsonNode> find(std::string_view name) const;
   JsonNode need(std::string_view name) const;
 
-  /// Returns an index (at least 0) or a count (1 to `most`). A missing member
-  /// yields `otherwise`.
+  /// These methods return an index, at least 0, or a count from 1 to `most`.
+  /// For a missing member they return `otherwise`, or throw JsonError without
+  /// it.
   int index(std::string_view name) const;
   int index(std::string_view name, int otherwise) const;
   int count(std::string_view name, std::int64_t most) const;

@@ -30,7 +30,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("MTPLAN_BIN", f"{ROOT}/build/release/bin")
 SAVED = re.compile(
     r"checkpoint of step (\d+): ([\d.]+) GiB in ([\d.]+) s, training waited ([\d.]+) s")
-SETTLES = 4.0  # seconds
+SETTLES = 4.0  # seconds before each dd
 STATE = 1424 << 20
 LAYOUTS = {1: [], 2: ["--tp", "2"], 4: ["--dp", "2", "--tp", "2", "--zero", "1"]}
 

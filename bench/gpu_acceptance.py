@@ -105,7 +105,7 @@ def main():
         device = device_facts(flags.torch_python)
         for part in PARTS if "all" in flags.part else flags.part:
             run_part(part, flags, device, start)
-            start = time.monotonic()  # only the first part includes device_facts
+            start = time.monotonic()  # only the first part's time includes device_facts
     if flags.report:
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
         print(lines.report(date, PARTS, flags.results), end="")

@@ -96,7 +96,7 @@ struct Sizes {
   std::int64_t in, out;
 };
 
-/// Returns a tensor with a row of `width` for each token.
+/// Returns a tensor with a row of `width` elements for each token.
 TensorView rows(ElementType type, std::int64_t width) {
   return of(type, {kBatch, kSequence, width});
 }

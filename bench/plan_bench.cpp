@@ -61,7 +61,8 @@ BENCHMARK_CAPTURE(planWhole, llama_3_70b_on_64, "llama-3-70b.json", "dgx-h100",
                   64)
     ->Unit(benchmark::kMillisecond);
 
-// Leaves every choice open and overlaps communication with compute.
+// Measures planning that leaves every choice open and overlaps communication
+// with compute.
 void planOpen(benchmark::State &state, const char *model, const char *hardware,
               int gpus, int batch) {
   tools::PlanRequest request = requestOf(model, hardware, gpus);
@@ -80,7 +81,7 @@ void planOpen(benchmark::State &state, const char *model, const char *hardware,
     gap = outcome.best()->time.step / outcome.result.lowerBound - 1;
   }
   state.counters["candidates"] = candidates;
-  state.counters["gap"] = gap; ///< plan over lower bound, minus 1
+  state.counters["gap"] = gap; ///< step time / lower bound - 1
 }
 
 BENCHMARK_CAPTURE(planOpen, gpt2_8_3b_on_8, "gpt2-8.3b.json", "dgx-2h", 8, 512)
@@ -103,7 +104,8 @@ BENCHMARK_CAPTURE(planOpen, llama_3_405b_on_16384, "llama-3-405b.json",
 // The event simulator and the step
 //===----------------------------------------------------------------------===//
 
-/// Returns n tasks on 64 streams; each depends on two earlier tasks.
+/// Returns n tasks on 64 streams; each depends on two earlier tasks. If `links`
+/// is not 0, every second task uses one of `links` shared links.
 planner::TaskGraph randomTasks(int n, int links) {
   std::mt19937_64 random(4);
   planner::TaskGraph graph;

@@ -256,7 +256,7 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     if (failed(piece))
       return failure();
     value = tensors.tensorAt(*piece, type, label, owned);
-    if (state.size() == 3) { // a shard of the weight is the master
+    if (state.size() == 3) { // the weight is its own master
       Instruction take;
       take.label = label;
       take.what = KernelCall{"piece", {}};
@@ -363,7 +363,9 @@ Program programOf(const std::string &name, std::vector<Written> written,
   Program program;
   program.name = name;
   // The key includes the kernel, because one operation may become several
-  // kernels, and `overlapped`, because the update numbers its launches itself.
+  // kernels, and `overlapped`, because a backward program also contains the
+  // overlapped reductions of the update, whose launches are numbered
+  // separately.
   std::map<std::tuple<int64_t, std::string, bool>, std::vector<int>> launches;
   for (Written &one : written) {
     if (one.batch >= 0) {

@@ -12,7 +12,8 @@
 
 namespace mtplan::codegen {
 
-/// An instruction, and the number of its launch (`mtp.batch`) or -1.
+/// An instruction, and the launch number of its operation (`mtp.batch`), or -1
+/// if the operation has none.
 struct Written {
   runtime::Instruction instruction;
   std::int64_t batch = -1;
@@ -60,8 +61,8 @@ private:
 
 /// Returns a program of these instructions. Several instructions of one launch
 /// and kernel become a batch.
-/// \param copies  number of layers that a program of the update covers, or 1
-/// for any other program
+/// \param copies  number of layers that a program of the update covers if it
+/// updates weights, or 1 for any other program
 runtime::Program programOf(const std::string &name,
                            std::vector<Written> written, int copies = 1);
 

@@ -51,7 +51,8 @@ int PlanNames::streamOf(StringRef name) {
 }
 
 void PlanNames::writeStreams() {
-  std::array<bool, ir::kStreams.size()> isUsed{true}; // true for "compute"
+  // The stream "compute" counts as used in every plan.
+  std::array<bool, ir::kStreams.size()> isUsed{true};
   const auto forEach = [&](auto act) {
     for (runtime::Stage &stage : plan.stages)
       for (runtime::Program &program : stage.programs)

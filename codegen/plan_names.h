@@ -17,13 +17,13 @@ class PlanNames {
 public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
-  /// Returns the number of the process group of ranks that differ only along
-  /// `axis`. Unless `among` is empty, only ranks with these coordinates on the
-  /// axis are members.
+  /// Returns the index, in Plan::groups, of the process group whose ranks
+  /// differ only along `axis`. Unless `among` is empty, only ranks with these
+  /// coordinates on the axis are members.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
   /// Returns the number of the channel for messages with this label.
   int channelOf(llvm::StringRef label);
-  /// Returns the number of a stream among ir::kStreams.
+  /// Returns the index of a stream in ir::kStreams.
   int streamOf(llvm::StringRef name);
   /// Writes the streams that are used to Plan::streams, and renumbers the
   /// streams of all instructions accordingly.

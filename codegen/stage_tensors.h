@@ -26,7 +26,8 @@ public:
   StageTensors(const ir::MeshView &theMesh, runtime::Stage &theStage)
       : mesh(theMesh), stage(theStage) {}
 
-  /// Returns a tensor of `type` at `place`. A new buffer is called `name`.
+  /// Returns a tensor of `type` in the memory that `place` describes. Adds a
+  /// buffer called `name` if the stage has none for that memory.
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
                            const std::string &name, Split split = {});
   /// Appends the tensors of `values`. Fails, with a diagnostic, if a value has

@@ -59,7 +59,8 @@ private:
   InstructionWriter instructions;
   /// Instructions, by segment name.
   std::map<std::string, Directions> directions;
-  /// Indices of the forward and the backward program, or -1, by segment name.
+  /// By segment name, the indices in Stage::programs of the forward and the
+  /// backward program; -1 for a program without instructions.
   std::map<std::string, std::pair<int, int>> programs;
 };
 

@@ -80,8 +80,8 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
   return false;
 }
 
-/// By stream, the last instruction that has ended when a given instruction
-/// begins, or -1.
+/// By stream, the index of the last instruction that has ended when a given
+/// instruction begins; -1 if none has.
 using Ended = std::vector<int>;
 
 /// Returns instruction `i` and, if it begins a launch, the others of the
@@ -109,7 +109,7 @@ std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
 
 void writeWaits(Program &program, std::size_t streams,
                 const MemoryOverlaps &overlaps) {
-  std::vector<Ended> before; // by instruction
+  std::vector<Ended> before; // indexed by the instruction that begins
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];

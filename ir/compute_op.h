@@ -3,9 +3,9 @@
 // The types that the interface ComputeOp uses: FactorRule says how an operator
 // may be sharded, CostClass how it is priced; GradientBuilder builds gradients.
 //
-// An operator is described once, by its factors: the index names of an einsum.
-// A strategy assigns mesh axes to factors. The layouts of operands and results,
-// partial sums included, follow from three rules:
+// An operator is described once, by its factors, which correspond to the index
+// names of an einsum. A strategy assigns mesh axes to factors. The layouts of
+// operands and results, partial sums included, follow from three rules:
 //
 //   a result that lacks a sharded factor is partial over the axis;
 //   an operand that lacks a sharded factor is replicated over the axis;
@@ -86,7 +86,7 @@ struct FactorRule {
     factors.push_back({name.str(), size, role});
     return static_cast<int>(factors.size()) - 1;
   }
-  /// Returns the index of the factor called `name`, or -1.
+  /// Returns the index in `factors` of the factor called `name`, or -1 if none.
   int find(llvm::StringRef name) const {
     for (std::size_t i = 0; i < factors.size(); ++i)
       if (factors[i].name == name)

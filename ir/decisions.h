@@ -59,7 +59,7 @@ inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 /// collectives, or a multi-tensor update.
 inline constexpr llvm::StringLiteral kBatchAttrName = "mtp.batch";
 
-/// Returns the number of the launch that `op` belongs to, or -1.
+/// Returns the launch number of `op`, or -1 if it has none.
 inline std::int64_t batchOf(mlir::Operation *op) {
   auto batch = op->getAttrOfType<mlir::IntegerAttr>(kBatchAttrName);
   return batch ? batch.getInt() : -1;

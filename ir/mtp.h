@@ -24,8 +24,9 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// The attributes with a module's mesh and with an operator's strategy.
+/// The attribute of a module with its mesh, a MeshAttr.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
+/// The attribute of an operator with its strategy, a StrategyAttr.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
 /// A unit attribute that is set once shapes are those of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
@@ -46,15 +47,17 @@ inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
 /// an operation, the arguments of a segment or a backward half, the accumulator
 /// of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
-/// An array of PlaceAttr on mtp.adamw: the parameter, both moments and, if
-/// there are any, the master weights.
+/// An array of PlaceAttr. On mtp.adamw: the parameter, both moments and, if
+/// they are stored separately, the master weights; if the host updates them,
+/// then its buffers for the gradient and, if needed, the weight. On
+/// mtp.accumulated: the other accumulators of the gradient.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
 /// The layers that an operation of the update covers, two numbers: the first
 /// layer, relative to the first layer of the segment, and the number of layers.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 /// The number of the update program that contains an operation, counted
-/// separately before and after the gradient norm. A program updates the same
-/// layers of all its parameters, and its tensors are adjacent in memory.
+/// separately before and after the gradient norm. A program covers the same
+/// layers of all its parameters.
 inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
     "mtp.update_program";
 

@@ -21,7 +21,8 @@ struct PlacementOptions {
 };
 
 /// Appends the passes of fuse/, the remaining passes of schedule/, and memory/,
-/// with their verification passes. The module is partitioned and has tasks.
+/// with their verification passes. The module must be partitioned and have
+/// tasks.
 void buildPlacement(mlir::OpPassManager &manager,
                     const PlacementOptions &options);
 

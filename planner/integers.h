@@ -53,7 +53,7 @@ std::string listText(const std::vector<Number> &numbers, const char *last) {
 
 /// Returns the nearest numbers of `allowed` (ascending) below and above each
 /// `wanted` number, as text: "4 and 8", or "none" if `allowed` is empty. No
-/// `wanted` number is in `allowed`.
+/// `wanted` number may be in `allowed`.
 inline std::string nearestOf(const std::vector<std::int64_t> &allowed,
                              const std::vector<std::int64_t> &wanted) {
   std::set<std::int64_t> nearest;

@@ -19,7 +19,7 @@ from .machine import NoTime
 class Line:
     name: str
     bound: float
-    least: bool = False  # the bound is a lower bound
+    least: bool = False  # True: the bound is a lower bound
     unit: str = ""
 
     def holds(self, measured):

@@ -14,7 +14,7 @@ GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # BERT's learning rate. AdamW makes a step of this size even if a gradient is
 # only rounding error.
 RATE = 1e-4
-LEAST = 1e-3  # lower bound of a tensor's gradients, as a fraction of the largest
+LEAST = 1e-3  # least divisor of a difference, as a fraction of the largest moment
 # Races and barriers are checked in our own kernels only. initcheck must see
 # every write, and memcheck also checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")

@@ -49,7 +49,7 @@ private:
   const MeshAttr meshAttr;
   const MeshView mesh;
   bool staged = false, differentiated = false;
-  std::vector<StageProgram> programs; ///< by stage
+  std::vector<StageProgram> programs; ///< index: stage
 };
 
 LogicalResult Machine::checkModule() {

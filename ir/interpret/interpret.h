@@ -57,9 +57,9 @@ struct AdamOptions {
   double decay = 0.01;
 };
 
-/// Is called after a collective with the inputs and the results of all ranks.
-/// The hook may change the results, so that tests can inject faults that no
-/// operator expresses.
+/// A function that is called after a collective with the inputs and the results
+/// of all ranks. The function may change the results, so that tests can inject
+/// faults that no operator expresses.
 using CollectiveHook =
     std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
                        std::vector<HostTensor> &received)>;

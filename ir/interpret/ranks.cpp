@@ -191,7 +191,8 @@ HostTensor runOnRank(Operation *op, const CollectiveRank &self) {
       });
 }
 
-/// The dimensions along which a collective slices and concatenates, or -1.
+/// The dimensions along which a collective slices and concatenates; -1 if it
+/// does not.
 struct Dims {
   std::int64_t cut = -1, joined = -1;
 };

@@ -61,7 +61,7 @@ public:
   MeshView without(llvm::StringRef axis) const;
 
   std::int64_t ranks() const { return rankCount; }
-  /// Returns the index of the axis, or -1.
+  /// Returns the index of the axis, or -1 if the mesh lacks it.
   int axis(llvm::StringRef name) const;
   std::int64_t sizeOf(int axisNumber) const { return sizes[axisNumber]; }
   std::int64_t coordinate(std::int64_t rank, int axisNumber) const {

@@ -30,7 +30,7 @@ namespace mtplan::ir {
 struct Message {
   SendOp op;
   std::int64_t microBatch = 0;
-  RankValues values; ///< by rank within the sender's stage
+  RankValues values; ///< one per rank of the sender's stage
 };
 
 /// One all-reduce over a group of stages, with the values contributed so far.
@@ -46,9 +46,9 @@ public:
   explicit StageMessages(std::int64_t stageCount) : stages(stageCount) {}
 
   void send(Phase phase, std::int64_t from, Message message);
-  /// Removes and returns the oldest message of the channel, or nothing if the
-  /// channel is empty. Fails, with a diagnostic, if the message has another
-  /// label or micro-batch than `op` expects.
+  /// Removes and returns the oldest message of `phase` from the sender of `op`
+  /// to stage `to`, or nothing if there is none. Fails, with a diagnostic, if
+  /// the message has another label or micro-batch than `op` expects.
   mlir::FailureOr<std::optional<Message>>
   receive(Phase phase, ReceiveOp op, std::int64_t to, std::int64_t microBatch);
 
@@ -107,8 +107,9 @@ public:
   /// Runs until the stage is done or has to wait. Returns whether anything ran.
   mlir::FailureOr<bool> run();
   bool isDone() const { return task == program.tasks.size() && !op; }
-  /// After run(), the operator that waits or null, and the reason as text.
+  /// Returns the operator at which run() has stopped to wait, or null.
   mlir::Operation *waitingAt() const { return waiting; }
+  /// Describes for a message what the stage waits for, or that it has ended.
   std::string waitText() const;
 
   StepState state;
@@ -164,7 +165,8 @@ private:
   std::map<std::int64_t, std::vector<Visit>> chunks;
   llvm::DenseMap<mlir::Operation *, Placement> placements;
 
-  // Indices of the current task and of its current layer.
+  // The index of the current task in program.tasks, and the index of its
+  // current layer in visits(), counted from the end in backward.
   std::size_t task = 0, visit = 0;
   /// Next operator, or null before the first operator of the current layer.
   mlir::Operation *op = nullptr;

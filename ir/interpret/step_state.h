@@ -67,7 +67,8 @@ private:
   bool perturbed = false;
   double targetCount = 0.0; ///< 0 if the module has no targets
   TensorTable parameters, accumulators, gradients, results;
-  std::map<std::string, std::string, std::less<>> inits; ///< by label
+  /// Kinds of initial values (ParameterOp::getInit), by label.
+  std::map<std::string, std::string, std::less<>> inits;
 };
 
 } // namespace mtplan::ir

@@ -82,11 +82,13 @@ public:
   Value scale(StringRef label, Value input, double factor);
   /// Replaces the first position of `input` by the vector `label`.weight.
   Value putFirst(StringRef label, Value input);
-  /// Returns `input` itself if `cap` is 0.
+  /// Bounds the input smoothly to cap * tanh(input / cap). Returns `input`
+  /// itself if `cap` is 0.
   Value softcap(StringRef label, Value input, double cap);
   /// Returns the first position: [batch, features].
   Value takeFirst(StringRef label, Value input);
-  /// Returns `input` itself if `rate` is 0.
+  /// Applies dropout, with a mask called `label`. Returns `input` itself if
+  /// `rate` is 0.
   Value dropout(StringRef label, Value input, double rate);
   Value rope(StringRef label, Value input, std::int64_t headDim,
              std::int64_t rotaryDim, double theta, bool interleaved);

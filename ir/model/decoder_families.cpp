@@ -143,7 +143,8 @@ void readQwen2(HfConfig &config) {
 
 namespace {
 
-// Returns 0 for null, by which Hugging Face disables a cap.
+// Reads the cap under `key`. Returns 0, which means no cap, if the value is
+// null.
 double readCap(Fields &fields, const char *key, double fallback) {
   return fields.isNull(key) ? 0.0 : fields.number(key, fallback, 0.0, 1.0e6);
 }
@@ -178,9 +179,9 @@ void readGemma2(HfConfig &config) {
 // Mixtral, Qwen2-MoE
 //
 // Experts replace the MLP in every layer of Mistral's and Qwen2's blocks.
-// Published models drop no tokens. Here the capacity of an expert is
-// capacity_factor times an even share of a sample's tokens, because shapes are
-// static.
+// Published models drop no tokens. Here shapes are static, so the capacity of
+// an expert is limited to capacity_factor times the tokens that it would
+// receive from a sample if tokens were distributed evenly.
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -52,7 +52,8 @@ public:
   void readClasses();
   /// Reads the number of learned positions, which limits the sequence length.
   void readLearnedPositions(const char *key, const char *olderKey = "");
-  /// Reads rotary positions.
+  /// Sets the sequence length of a model with rotary positions, for which `key`
+  /// has the maximum length, and the number of rotated features.
   /// \param dim  rotated features per head, by default all
   /// \param windowKey  key of the window of sliding-window attention, or empty
   void readRotaryPositions(const char *key, std::optional<std::int64_t> dim,

@@ -33,7 +33,7 @@ struct ShapeOverrides {
 /// A module, and facts about it for reports.
 struct LoadedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string name;        ///< for reports; never empty
+  std::string name;        ///< shown in reports; never empty
   std::string family;      ///< model_type, "native" or "mlir"
   std::string elementType; ///< type of parameters: bf16, f16 or f32
   std::int64_t sequence = 1;
@@ -60,9 +60,9 @@ struct Findings;
 /// Version of mtplan's own JSON format.
 inline constexpr std::int64_t kNativeVersion = 1;
 
-/// Builds the model of a parsed file of that format. Adds to `findings`, which
-/// refer to dimensions by the names that the file gives them; on errors the
-/// module of the result is null.
+/// Builds the model of a parsed file in mtplan's own JSON format. Adds to
+/// `findings`, which refer to dimensions by the names that the file gives them;
+/// on errors the module of the result is null.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 

@@ -60,7 +60,7 @@ public:
 
   std::int64_t sequence = 1;
   std::optional<std::int64_t> globalBatch;
-  std::deque<Declaration> declarations; ///< in the file's order
+  std::deque<Declaration> declarations; ///< kept in file order
 
 private:
   Findings &findings;

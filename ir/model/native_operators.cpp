@@ -72,18 +72,21 @@ std::string bind(const OperandRule &rule, const NamedValue &operand,
   return "";
 }
 
-// Reads and checks one operator's attributes, in the order of its rule.
+// Reads and checks one operator's attributes, in the order in which its
+// OperatorRule lists them.
 class AttributeReader {
 public:
   AttributeReader(ModelBuilder &modelBuilder, const NativeOperator &nativeOp,
                   Fields &attributeFields)
       : builder(modelBuilder), op(nativeOp), fields(attributeFields) {}
 
-  /// Attributes of the operator, including its label.
+  /// The attributes that have been read, and the label.
   SmallVector<NamedAttribute, 8> attributes;
-  /// Dimensions that attributes name, by attribute name.
+  /// By name of an AttributeKind::dimension attribute, the dimension that the
+  /// attribute selects.
   Bindings named;
-  /// Number of trailing dimensions to keep, or -1.
+  /// The value of an AttributeKind::keep attribute: the number of trailing
+  /// dimensions that the result keeps. -1 if there is no such attribute.
   std::int64_t keep = -1;
 
   void read(const OperatorRule &rule) {

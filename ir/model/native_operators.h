@@ -78,7 +78,8 @@ struct NativeOperator {
 NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
                         const NativeOperator &op, Fields &attributes);
 
-/// Creates an einsum with `equation` in the same way.
+/// Checks the operands, creates an einsum with `equation` and returns its
+/// result, or a null value after an error.
 NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                       const std::string &equation, Findings &findings);
 

@@ -82,7 +82,7 @@ struct Transformer {
   Activation activation = Activation::GeluTanh;
   bool queryBias = true, projBias = true, mlpBias = true;
 
-  bool maskedHead = false; ///< BERT's transform before the logits
+  bool maskedHead = false; ///< BERT's transform precedes the logits
   bool tied = true, headBias = false;
 
   double embedScale = 1.0; ///< factor of the embeddings

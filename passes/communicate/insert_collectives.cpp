@@ -48,7 +48,8 @@ Value emitStep(OpBuilder &builder, Location loc, Value input,
 }
 
 // Replaces a reshard by collectives and local steps. The operand of the reshard
-// already has the shape of one rank, and `global` is its type before.
+// must already have the shape of one rank.
+// \param global  type of the reshard before partitioning
 void lower(ir::ReshardOp reshard, RankedTensorType global,
            const planner::Mesh &mesh) {
   OpBuilder builder(reshard);

@@ -31,7 +31,8 @@ bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
 }
 
 // Marks `first` and all later products that can form a batch with it, and
-// returns whether there are any. The products share operand `shared`, 0 or 1.
+// returns whether there are any. The products share the operand with
+// index `shared`, 0 or 1.
 bool batch(ir::EinsumOp first, unsigned shared, int64_t number) {
   SmallVector<ir::EinsumOp> members{first};
   for (Operation *op = first->getNextNode(); op; op = op->getNextNode())

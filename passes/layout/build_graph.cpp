@@ -186,8 +186,9 @@ private:
     segment->ops.push_back(std::move(plain));
   }
 
-  // Returns the operand whose producer `op` can be fused into, or -1. If there
-  // are two, the earlier producer is chosen, as in passes/fuse.
+  // Returns the index of the operand whose producer `op` can be fused into, or
+  // -1 if there is none. If there are two, the earlier producer is chosen, as
+  // in passes/fuse.
   int fusedOperandOf(ir::ComputeOp op) {
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
@@ -222,7 +223,8 @@ private:
 
   // Adds the operations that MFU counts, whatever a kernel skips or repeats:
   // those of matrix products, and those of attention over all pairs of
-  // positions, which counts twice as many operations in backward as in forward.
+  // positions. The backward of attention counts twice as many operations as its
+  // forward, so that the forward operator stands for three times its own.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

@@ -117,7 +117,8 @@ void CarriedChains::linkLayersOfLast(ir::YieldOp yield,
 // The last layer runs first in backward, so entries ascend while the numbers of
 // layers descend.
 LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
-  std::vector<Link> before; // links for the layer that runs first
+  // The links of the arguments of `previous`, for its layer that runs first.
+  std::vector<Link> before;
   ir::SegmentOp previous;
   for (ir::SegmentOp segment : llvm::reverse(chunk)) {
     ir::BackwardOp backward = segment.getBackward();

@@ -39,7 +39,8 @@ public:
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 
   std::vector<Chain> chains;
-  llvm::DenseMap<mlir::Value, Link> links; ///< by argument or yielded value
+  /// The links of arguments and of yielded values.
+  llvm::DenseMap<mlir::Value, Link> links;
 
 private:
   Link linkTo(mlir::Value yielded, std::size_t position,

@@ -12,11 +12,11 @@ namespace mtplan::passes {
 struct Lifetime {
   std::int64_t first = 0, last = 0;
   std::int64_t bytes = 0;    ///< > 0
-  std::int64_t fixedAt = -1; ///< offset that is already assigned, or -1
+  std::int64_t fixedAt = -1; ///< offset that is already assigned; -1: none
 };
 
 struct Offsets {
-  std::vector<std::int64_t> at; ///< by lifetime, multiples of the alignment
+  std::vector<std::int64_t> at; ///< offset of each lifetime, aligned
   std::int64_t total = 0;
 };
 
@@ -26,7 +26,8 @@ struct Offsets {
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 
-/// Indices of lifetimes of equal bytes, none of which has an offset.
+/// Indices of lifetimes whose values are to have adjacent offsets. The values
+/// must have equal bytes, and none may have a fixed offset.
 using Row = std::vector<std::size_t>;
 
 /// Assigns offsets so that the values of a row are adjacent, in row order. A

@@ -115,12 +115,15 @@ static bool isGrouped(Operation *op) {
 
 // Returns the live ranges of the values that still have no memory, counted in
 // instructions of one program. Fused operators and grouped collectives are one
-// instruction. Batched products request rows of adjacent offsets. An all-reduce
-// works in place if nothing else reads its operand.
+// instruction. An all-reduce works in place if nothing else reads its operand.
+// Also returns the rows, sets of values that must have adjacent offsets because
+// batched products read or write them, and the batches for which no row is
+// possible.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
-  int64_t launch = -1; // launch of the previous collective
+  // Launch number of the previous instruction if that is a grouped collective.
+  int64_t launch = -1;
   for (Operation &op : block) {
     if (!isInstruction(&op)) {
       position[&op] = instructions;
@@ -211,8 +214,9 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   return within;
 }
 
-// Assigns offsets with as many rows as fit into `limit` bytes, and rejects the
-// batches of the other rows.
+// Assigns offsets so that the values of a row of `within` are adjacent. If the
+// total would then exceed `limit` bytes, the row is dropped and its batch
+// rejected.
 Offsets StagePlaces::withRows(Within &within, int64_t limit) {
   std::vector<Row> rows;
   Offsets best = assignOffsets(within.lives, kAlignment);

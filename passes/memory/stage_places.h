@@ -57,12 +57,14 @@ private:
   /// Values that live within one program only.
   struct Within {
     std::vector<mlir::Value> roots; ///< values with their own offset
-    std::vector<Lifetime> lives;    ///< of roots, then of carried values
+    /// Live ranges of the roots, and then of carried values.
+    std::vector<Lifetime> lives;
     /// Values that share the memory of a root, with their roots.
     std::vector<std::pair<mlir::Value, mlir::Value>> sharing;
-    std::vector<Row> rows;                   ///< roots that must be adjacent
-    std::vector<std::int64_t> batchesOfRows; ///< batch of each row
-    std::set<std::int64_t> rejected;         ///< batches without a row
+    /// By row, the indices in `roots` of values that must be adjacent.
+    std::vector<Row> rows;
+    std::vector<std::int64_t> batchesOfRows; ///< batch number of each row
+    std::set<std::int64_t> rejected; ///< numbers of the dissolved batches
   };
   /// A range of bytes that carried values occupy in the workspace.
   struct Carried {

@@ -162,9 +162,9 @@ int64_t UpdatePlaces::madeOf(ir::AdamwOp op) const {
 }
 
 // Divides the update into programs, each for the same layers of all its
-// parameters. A program's temporaries fit into the workspace of forward and
-// backward; a parameter that does not fit begins the next program. Operations
-// on an updated parameter are in the program of its mtp.adamw.
+// parameters. A parameter begins the next program if its temporaries and those
+// of the current program exceed the workspace of forward and backward.
+// Operations on an updated parameter are in the program of its mtp.adamw.
 LogicalResult UpdatePlaces::divideIntoPrograms() {
   struct Program {
     int64_t number = -1, first = 0, count = 0, taken = 0;
@@ -200,7 +200,8 @@ LogicalResult UpdatePlaces::divideIntoPrograms() {
 LogicalResult UpdatePlaces::place() {
   if (failed(divideIntoPrograms()))
     return failure();
-  std::map<int64_t, int64_t> workspaceEnds; // by program after the norm
+  // The end of the workspace, in bytes, by number of the update program.
+  std::map<int64_t, int64_t> workspaceEnds;
   ir::UpdateOp update = contents.update;
   for (Operation &op : update.getBody().front()) {
     FailureOr<UpdatedCopies> meant = updatedCopies(contents, &op);

@@ -23,7 +23,8 @@ namespace {
 
 /// The runs of an adding operation in a step.
 struct AdderRuns {
-  /// Micro-batch and layer of the runs that add the first term of a piece.
+  /// Micro-batch and layer of the runs that add the first term of a piece
+  /// (SumAccess::piece).
   std::set<std::pair<int, int>> first;
   std::set<int> later; ///< micro-batches of the other runs
 

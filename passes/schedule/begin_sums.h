@@ -15,7 +15,8 @@ struct SumAccess {
   int piece = 0;
   int microBatch = 0;
   int copy = 0; ///< number of the layer in the model
-  /// The operation that adds to the piece, or none if the piece is read.
+  /// The number of the operation that adds to the piece, or none if the access
+  /// reads the piece.
   std::optional<int> adder;
 };
 
@@ -28,11 +29,12 @@ struct FirstTerm {
   bool operator==(const FirstTerm &) const = default;
 };
 
-/// Returns the first term of each adding operation, from the number of pieces
-/// of an accumulator and its accesses in a step, in order. Returns nothing if a
-/// piece is read before it has a term or never gets one, or if the runs in
-/// which an operation adds first terms are neither one run nor all runs of a
-/// single micro-batch.
+/// Returns the first terms by number of the adding operation, from the number
+/// of pieces of an accumulator and its accesses in a step, in order. An
+/// operation that adds no first term is absent. Returns nothing if a piece is
+/// read before it has a term or never gets one, or if the runs in which an
+/// operation adds first terms are neither one run nor all runs of a single
+/// micro-batch.
 std::optional<std::map<int, FirstTerm>>
 firstTermsOf(int pieces, const std::vector<SumAccess> &accesses);
 

@@ -25,8 +25,8 @@ bool mayBeGrouped(Operation *op) {
 Attribute streamOf(Operation *op) { return op->getAttr(ir::kStreamAttrName); }
 
 // Returns whether the operand of `op` is ready when the operand of `first` is,
-// so that grouping delays neither. `first` is an earlier collective of one
-// stream.
+// so that grouping delays neither. `first` must be an earlier collective on the
+// stream of `op`.
 bool isReadyWith(Operation *first, Operation *op) {
   Operation *maker = op->getOperand(0).getDefiningOp();
   if (!maker || maker->getBlock() != op->getBlock() ||

@@ -34,8 +34,8 @@ int hopOf(Operation *op) {
 }
 
 // Returns the kernel that completes the gradient of an overlapped reduction:
-// the last one that adds to the gradient in the backward program beside the
-// reduction. Returns null if there is none.
+// the last one that adds to the gradient in the backward program that the
+// reduction overlaps with. Returns null if there is none.
 Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(reduction));
   auto beside = reduction->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);

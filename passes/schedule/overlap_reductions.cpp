@@ -77,7 +77,9 @@ private:
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());
     const bool isOfStage = llvm::none_of(hops, sumsOverStages);
-    bool isShard = false, isReduced = false; // so far
+    // Whether an earlier collective of `hops` has scattered the sum, or reduced
+    // it over an axis other than those of replicas.
+    bool isShard = false, isReduced = false;
     for (Operation *hop : hops) {
       const bool isScatter = llvm::isa<ir::ReduceScatterOp>(hop);
       const bool overReplicas = ir::isReplicaAxis(axisOf(hop).getValue());

@@ -42,7 +42,8 @@ public:
       mesh = toPlanner(attr);
   }
 
-  // Recomputes all values at the start of backward, in the order of forward.
+  // Recomputes all values that backward reads at the start of backward, in the
+  // order of forward.
   void everything() {
     llvm::DenseSet<Operation *> needed;
     for (Operation &op : backward)

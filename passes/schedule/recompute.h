@@ -14,9 +14,9 @@
 
 namespace mtplan::passes {
 
-/// Rewrites the backward half of `segment`. The module is differentiated, may
-/// be planned, and is not partitioned. Recomputed operators have the suffix
-/// ".again" in their labels and use the same dropout masks. Reshards of
+/// Rewrites the backward half of `segment`. The module must be differentiated,
+/// may be planned, and must not be partitioned. Recomputed operators have the
+/// suffix ".again" in their labels and use the same dropout masks. Reshards of
 /// recomputed values are repeated, too. Only values that backward needs are
 /// recomputed.
 /// \param what  `selective` recomputes the cores of attention from the queries,
@@ -32,7 +32,7 @@ llvm::SmallVector<mlir::Value> savedValues(ir::SegmentOp segment);
 /// Segment plans, each of which recomputes all of its layers or none.
 struct RecomputedRuns {
   std::vector<planner::SegmentPlan> plans;
-  std::vector<bool> again; ///< by plan, whether its layers recompute
+  std::vector<bool> again; ///< whether the layers of each plan recompute
 };
 
 /// Splits `plans` where recomputation ends. The first `layers` layers of each

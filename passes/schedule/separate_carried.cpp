@@ -31,8 +31,8 @@ bool isSeparate(OpOperand &carried) {
 
 namespace {
 
-// mtp.backward stays right before the yield of its segment, so copies precede
-// it.
+// Returns the operation before which copied values are inserted: the yield or,
+// if there is one, the mtp.backward right before it, which must stay there.
 Operation *placeOfCopies(ir::YieldOp yield) {
   Operation *last = yield->getPrevNode();
   return llvm::isa_and_nonnull<ir::BackwardOp>(last) ? last : yield;

@@ -200,7 +200,7 @@ private:
   // Checks that no layer of a label with `*` is on two stages. Different layers
   // are separate parameters and need no sum.
   LogicalResult checkCopies(ir::AccumulatedOp read) {
-    std::map<int64_t, int64_t> holder; // by layer
+    std::map<int64_t, int64_t> holder; // layer -> stage
     for (auto segment : module.getOps<ir::SegmentOp>()) {
       bool adds = false;
       segment.walk([&](ir::AccumulateOp term) {

@@ -51,7 +51,7 @@ std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
 
 /// Checks that messages have matching senders and receivers in the same order,
 /// and that a gradient returns to the sender of its value. All segments of the
-/// module have chunks.
+/// module must have chunks.
 class MessageVerifier {
 public:
   MessageVerifier(ModuleOp m, int64_t stageCount)

@@ -140,8 +140,8 @@ private:
     return all;
   }
 
-  // Checks that no other operation runs over stages, because stages share only
-  // parameters.
+  // Checks that no collective except the sums in `sums` runs over stages,
+  // because stages share only parameters.
   LogicalResult verifyPlaces() {
     llvm::DenseSet<Operation *> known;
     for (const std::vector<Sum> &all : sums)
@@ -324,8 +324,8 @@ private:
 
   ModuleOp module;
   int64_t stages;
-  std::vector<std::vector<Sum>> sums;     ///< by stage, in program order
-  std::vector<std::vector<Write>> writes; ///< by stage
+  std::vector<std::vector<Sum>> sums;     ///< index: stage; in program order
+  std::vector<std::vector<Write>> writes; ///< index: stage
 };
 
 } // namespace

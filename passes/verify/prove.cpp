@@ -42,7 +42,7 @@ int64_t copiesOf(ModuleOp module, StringRef label) {
 int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   if (auto segment = op->getParentOfType<ir::SegmentOp>())
     return static_cast<int64_t>(segment.getRepeat()) * microBatches;
-  // In an update, the reshard is of a gradient or of an updated weight.
+  // In an update, a reshard reads a gradient or an updated weight.
   Operation *made = op.getInput().getDefiningOp();
   if (auto copies = made->getAttrOfType<DenseI64ArrayAttr>("copies"))
     return copies[1];

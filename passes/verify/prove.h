@@ -30,7 +30,7 @@ struct ProofOptions {
   /// The pipeline schedule, or none for one micro-batch after another. The
   /// schedule must support the number of stages, chunks and micro-batches.
   std::optional<planner::ScheduleKind> schedule = {};
-  ir::CollectiveHook afterCollective = {}; ///< for the partitioned run
+  ir::CollectiveHook afterCollective = {}; ///< called in the partitioned run
 };
 
 struct Proof {
@@ -43,8 +43,8 @@ struct Proof {
 };
 
 /// Checks that `planned`, a module after applyPlan(), computes the same results
-/// as `model`, the differentiated module before planning. Both modules have the
-/// same number of samples. Neither is modified.
+/// as `model`, the differentiated module before planning. Both modules must
+/// have the same number of samples. Neither is modified.
 Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
             const ProofOptions &options = {});
 

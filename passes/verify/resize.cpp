@@ -20,7 +20,7 @@ namespace mtplan::passes {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>; // by class
+using Sizes = std::vector<std::int64_t>; // index: dimension class
 
 // Sets the sizes of classes that are products of other classes.
 void multiplyOut(const ir::DimClasses &dims, Sizes &sizes) {
@@ -256,9 +256,11 @@ private:
     });
   }
 
-  // Grows the factors of product `index` until fits() holds. The minor factors,
-  // which no axis shards, grow before the major one, and the width grows last,
-  // because it may not help a major factor. All original sizes fit.
+  // Grows the factors of product `index` until fits() holds, which the original
+  // sizes satisfy. The minor factors, which no axis shards, grow before the
+  // major one, except for the last factor, the width of a head. It grows last,
+  // because it is a minor factor for every operator, and a wider head does not
+  // make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

@@ -37,8 +37,8 @@ namespace {
 /// `traffic` overlaps, so that the slowest level counts.
 struct Pipeline {
   double base = 0.0;    // seconds
-  double latency = 0.0; // seconds, of all steps
-  double traffic = 0.0; // seconds, of the busiest level
+  double latency = 0.0; // seconds, the sum over all steps
+  double traffic = 0.0; // seconds on the busiest level
 
   Seconds time() const {
     double root = std::sqrt(latency) + std::sqrt(traffic);
@@ -128,7 +128,7 @@ public:
   }
 
   const NetworkLevel *level = nullptr;
-  int members = 1; // members of this level, of `inner` ranks each
+  int members = 1; // number of members at this level, of `inner` ranks each
   int inner = 1;   // ranks of the group inside one member
   int covered = 1; // ranks of the group inside one domain of this level
 

@@ -13,8 +13,9 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the software's figures for a memory-bound operator; null if there are
-// none, because the operator only reads operands and writes results.
+// Returns the software's figures for a memory-bound operator; null if Passes
+// has none, so that crossEntropyShare() or the operands and results set the
+// bytes.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -153,8 +154,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);
   if (run.tiles > 1) {
-    // The tiles take no less time than one launch, because a kernel could tile
-    // its product in the same way.
+    // The tiles take no less time than the untiled product, because a kernel
+    // could tile its product in the same way.
     double &cut = run.along == &Op::m   ? shape.m
                   : run.along == &Op::n ? shape.n
                   : run.along == &Op::k ? shape.k

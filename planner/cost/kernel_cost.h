@@ -5,9 +5,9 @@
 // A product's output is cut into tiles, one per compute unit at a time. The
 // tiles run in waves; every wave takes as long as a full one, plus a fixed time
 // to fill and drain. The fastest of the device's tile shapes is used. If one
-// wave leaves units idle, they split the contraction. Source of the form:
-// NVIDIA, "Matrix multiplication background user's guide" (tile and wave
-// quantisation, alignment); constants: docs/studies/step-time.
+// wave leaves units idle, several units split the contraction of a tile. Source
+// of the form: NVIDIA, "Matrix multiplication background user's guide" (tile
+// and wave quantisation, alignment); constants: docs/studies/step-time.
 //
 // A fused attention kernel computes the causal half and the diagonal's blocks,
 // with heads padded to a supported size, at a share of the peak that depends on
@@ -44,8 +44,9 @@ public:
   /// ranks holds an early and a late slice of every sequence, so that a causal
   /// mask removes the same work on all of them.
   double shardsOf(int factor, bool contiguous = false) const;
-  /// Returns the local size of `factor`, or the product of several.
+  /// Returns the local size of `factor`.
   double extentOf(int factor) const;
+  /// Returns the product of the local sizes of `factors`.
   double extentOf(const std::vector<int> &factors) const;
   /// Returns the floating-point operations of the busiest rank.
   double flops() const;
@@ -87,16 +88,16 @@ Seconds productTime(const ProductShape &shape, const Device &device,
 Seconds productLowerBound(Flops flops, const Device &device,
                           Precision precision, double relative = 1.0);
 
-/// One rank's shard of an attention operator. The factors of mtp.attention have
-/// fixed names: b (samples), g and r (heads), s (queries), k (keys) and d (the
-/// features of a head). attentionShapeOf returns nothing if one of these
-/// factors is missing.
+/// The sizes of one rank's shard of an attention operator.
 struct AttentionShape {
   double heads = 1; ///< heads times samples
   double queries = 1, keys = 1, headSize = 1;
   bool causal = false;
   double scores() const { return heads * queries * keys; }
 };
+/// Returns the sizes of the shard. The factors of mtp.attention have fixed
+/// names: b (samples), g and r (heads), s (queries), k (keys) and d (the
+/// features of a head). If one of these factors is missing, returns nothing.
 std::optional<AttentionShape> attentionShapeOf(const Op &op,
                                                const LocalWork &work);
 

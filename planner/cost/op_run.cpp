@@ -163,7 +163,7 @@ private:
   const Device &device;
   const Software &software;
   std::vector<OpRun> runs;
-  std::vector<int> maker; ///< by tensor: the operator, or -1
+  std::vector<int> maker; ///< by tensor: index of its producer, or -1
 };
 
 } // namespace

@@ -21,13 +21,13 @@ namespace mtplan::planner {
 enum class MeasuredKind : std::uint8_t {
   launches,    ///< `count` empty kernels, one after another
   stream,      ///< a copy kernel that reads and writes `bytes` in all
-  elementwise, ///< such as a norm; reads and writes `bytes` in all
+  elementwise, ///< a kernel such as a norm that moves `bytes` in all
   product,     ///< `batch` products of m x k by k x n
   allReduce,
   allGather,
   reduceScatter,
   allToAll,
-  send, ///< to the rank `stride` away, all ranks at once
+  send, ///< a send to the rank `stride` away, by all ranks at once
 };
 /// Returns the kind's name: "launches", ..., "all_reduce", ..., "send".
 const char *nameOf(MeasuredKind kind);
@@ -80,7 +80,7 @@ struct Figure {
 
 struct Measurements {
   Machine machine; ///< figures to be fitted have arbitrary legal values
-  /// Those of the device, then those of each level.
+  /// The figures to be fitted: those of the device, then those of each level.
   std::vector<Figure> figures;
   std::vector<Measurement> rows;
 };

@@ -17,12 +17,12 @@ namespace mtplan::planner {
 
 struct MeshAxis {
   std::string name; ///< "dp", "tp"
-  int size = 1;     ///< ranks, >= 1
+  int size = 1;     ///< number of ranks, >= 1
 };
 
 /// The kind of parallelism of an axis, which its name determines.
 enum class AxisRole : std::uint8_t {
-  data,    ///< "dp", and "zero", whose ranks shard one copy of the state
+  data,    ///< "dp" and, in hybrid sharding, "zero": see Parallelism
   expert,  ///< "ep": data-parallel ranks that hold different experts
   context, ///< "cp": ranks that hold different positions
   tensor,  ///< "tp" and all other names: each operator picks a factor
@@ -45,11 +45,12 @@ struct Mesh {
 enum class Reduction : std::uint8_t { sum, max };
 
 /// The mesh axes that split each dimension of a tensor, and the axes over which
-/// the value is partial: every rank holds a term of the reduction. An axis
-/// appears at most once.
+/// the value is partial: the reduction of all ranks' values is the tensor. An
+/// axis appears at most once.
 struct Layout {
-  std::vector<std::vector<int>> dims;   ///< per dimension: axes, major first
-  std::vector<int> partial;             ///< axes, ascending
+  /// Per dimension: the axes that split it, major first.
+  std::vector<std::vector<int>> dims;
+  std::vector<int> partial; ///< axes over which the value is partial, ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
 
   /// Returns the replicated layout of a tensor of `rank` dimensions.
@@ -74,7 +75,7 @@ Layout withPlacement(Layout layout, int axis, int placement,
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 
-/// Returns whether every split dimension divides by the axes that split it.
+/// Returns whether every dimension is a multiple of its number of shards.
 bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
              const Mesh &mesh);
 
@@ -86,8 +87,9 @@ enum class StepKind : std::uint8_t {
   reduceScatter, ///< partial -> split `toDim`
   allGather,     ///< split `fromDim` -> replicated
   allToAll,      ///< split `fromDim` -> split `toDim`
-  slice,         ///< replicated -> split `toDim`; local
-  maskToRoot,    ///< replicated -> partial: all but rank 0 hold zeros; local
+  slice,         ///< replicated -> split `toDim`; no communication
+  /// replicated -> partial: all but rank 0 hold zeros; no communication
+  maskToRoot,
 };
 
 bool isCollective(StepKind kind);  ///< whether the step communicates
@@ -96,8 +98,8 @@ const char *nameOf(StepKind kind); ///< "all_reduce", ..., "slice", "mask"
 struct ReshardStep {
   StepKind kind;
   int axis = 0;
-  int fromDim = -1; ///< set by allGather, allToAll
-  int toDim = -1;   ///< set by reduceScatter, allToAll, slice
+  int fromDim = -1; ///< set for allGather, allToAll; else -1
+  int toDim = -1;   ///< set for reduceScatter, allToAll, slice; else -1
   Reduction reduction = Reduction::sum;
   Layout result; ///< the layout after this step
 };

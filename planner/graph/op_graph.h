@@ -38,13 +38,15 @@ const char *nameOf(Split split); ///< "batch", "sequence", ..., "hidden"
 
 struct Factor {
   std::string name;      ///< "b", "s", "i", "o"
-  std::int64_t size = 1; ///< global, > 0
+  std::int64_t size = 1; ///< size over all ranks, > 0
   Split split = Split::feature;
-  bool divisible = true;                ///< false: never split
-  Reduction reduction = Reduction::sum; ///< combines results without the factor
-  /// If n > 1 ranks split the factor, the busiest rank's work over the mean is
-  /// 1 + skew * (1 - 1/n): skew is 1 for the causal sequence split, else 0.
-  /// Context-parallel ranks are balanced by early and late slices.
+  bool divisible = true; ///< false: never split
+  /// The reduction over the factor in results that lack the factor.
+  Reduction reduction = Reduction::sum;
+  /// The imbalance of a split: if n ranks split the factor, the busiest rank
+  /// has 1 + skew * (1 - 1/n) times the mean work. The skew is 1 for the query
+  /// positions of causal attention, else 0. Context-parallel ranks have equal
+  /// work at any skew, because each holds an early and a late slice.
   double skew = 0.0;
 };
 
@@ -58,14 +60,14 @@ struct Tensor {
   TensorKind kind = TensorKind::activation;
   /// The phase that produces or receives the tensor.
   Phase phase = Phase::forward;
-  int parameter = -1; ///< index into ModelGraph::parameters
-  int batchDim = -1;  ///< the dimension that counts samples, or -1
+  int parameter = -1; ///< index into ModelGraph::parameters; -1: none
+  int batchDim = -1;  ///< index of the batch dimension in `shape`; -1: none
 };
 
 /// One operand or result: a tensor, and per dimension the index of the factor
 /// that may split the dimension in this operator, or -1 if nothing may. The
-/// size of a dimension is that of its factor or a multiple: for example, the
-/// size of features is a multiple of the number of heads.
+/// size of a dimension is the size of its factor or a multiple of that size:
+/// for example, the number of features is a multiple of the number of heads.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
@@ -77,8 +79,8 @@ struct Use {
 /// Selects the roofline that prices the operator.
 enum class OpClass : std::uint8_t {
   gemm,      ///< matrix product: tiles and waves
-  attention, ///< fused attention
-  memory     ///< bound by its operands and results
+  attention, ///< attention, with or without a fused kernel
+  memory     ///< limited by the memory traffic of operands and results
 };
 
 /// Selects the software's figures that price an operator of class memory. The
@@ -97,7 +99,7 @@ enum class PassKind : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// The variant of attention with dropout.
+/// The Op::variant of attention with dropout.
 inline constexpr const char *kDropout = "dropout";
 
 struct Op {
@@ -112,9 +114,10 @@ struct Op {
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// The operand whose producer the operator may be fused into, or -1. The
-  /// producer is a product or a memory-bound operator of the same phase, and
-  /// the operand is its first result. A producer has at most one such consumer.
+  /// The index of the operand into whose producer the operator may be fused, or
+  /// -1 if there is none. The producer is a product or a memory-bound operator
+  /// of the same phase, and the operand is its first result. A producer has at
+  /// most one such consumer.
   int fusedOperand = -1;
   /// The operands that are added to the result. An addend is partial whenever
   /// the result is: if a contraction is split, one rank alone adds the bias.
@@ -122,14 +125,15 @@ struct Op {
   /// Each group lists operands in which the operator is jointly linear: if they
   /// are partial, the result is partial, and the other operands are not.
   std::vector<std::vector<int>> linearGroups;
-  Flops flops; ///< of all ranks together
-  /// gemm only: factors by role. m is in the first operand and the result, n in
-  /// the second operand and the result, k in both operands, batch in all three.
+  Flops flops; ///< operations of all ranks together
+  /// For gemm only: the indices of the factors, by role. m is in the first
+  /// operand and the result, n in the second operand and the result, k in both
+  /// operands, batch in all three.
   std::vector<int> m, n, k, batch;
 };
 
 struct Accumulation {
-  int tensor = 0;    ///< gradient of one micro-batch
+  int tensor = 0;    ///< index of the gradient of one micro-batch
   int parameter = 0; ///< index into ModelGraph::parameters
 };
 
@@ -156,7 +160,7 @@ struct Parameter {
   std::vector<std::int64_t> shape;
   std::vector<Split> splits; ///< per dimension: the name of its split
   int elementBytes = 2;
-  int copies = 1;        ///< one per repeat of its segment
+  int copies = 1;        ///< number of instances: one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
   /// The parameter's share of the elements of all parameters that first occur
@@ -199,7 +203,7 @@ bool hasLayers(const ModelGraph &graph);
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
 
 /// Returns the graph for another number of samples per micro-batch, counted
-/// over all replicas: shapes, factor sizes and flops follow the batch
+/// over all replicas: shapes, factor sizes and flops are scaled with the batch
 /// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
 

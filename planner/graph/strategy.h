@@ -40,8 +40,9 @@ struct AxisRule {
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 
-/// Return the layout of operand or result `index` under `strategy`.
+/// Returns the layout of operand `index` under `strategy`.
 Layout operandLayout(const Op &op, const Strategy &strategy, int index);
+/// Returns the layout of result `index` under `strategy`.
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
 /// Returns the strategy as text: "column", "row", "batch + column",

@@ -144,8 +144,8 @@ struct NetworkLevel {
   /// `bandwidth`.
   BytesPerSec pointToPoint;
   Seconds latency; ///< per step of a ring
-  Seconds base;    ///< per collective of any size; an all-reduce has 2 * base
-  bool inSwitchReduction = false; ///< SHARP / NVLS
+  Seconds base;    ///< fixed time of a collective; 2 * base in an all-reduce
+  bool inSwitchReduction = false; ///< whether switches reduce (SHARP, NVLS)
   /// If inSwitchReduction is set: the bandwidth of an all-reduce that the
   /// switch sums, and the total latency of its steps.
   BytesPerSec reductionBandwidth;
@@ -158,7 +158,7 @@ struct NetworkLevel {
 /// A node's processors and memory, which its devices share and in which
 /// offloaded state is stored.
 struct Host {
-  Bytes memory;          ///< of a node, available to a program
+  Bytes memory;          ///< a node's memory that programs may use
   BytesPerSec bandwidth; ///< peak memory bandwidth of all sockets
   /// The share of the bandwidth that an optimizer's update reaches, (0, 1].
   double updateEfficiency = 1.0;

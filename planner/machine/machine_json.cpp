@@ -34,7 +34,7 @@ constexpr base::NumberRange kReserve{0, 1e6, false};  // GiB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // GB/s
 constexpr base::NumberRange kPassRate{0, 1e6, true};  // GB/s
 constexpr base::NumberRange kDelay{0, 1e6, false};    // us
-constexpr base::NumberRange kShare{0, 1, true};       // of a peak
+constexpr base::NumberRange kShare{0, 1, true};       // share of a peak
 constexpr base::NumberRange kRate{0, 1e6, true};      // TFLOP/s
 constexpr base::NumberRange kRingCount{0, 1e3, true};
 constexpr base::NumberRange kSpread{0, 0.5, false};

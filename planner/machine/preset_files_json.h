@@ -26,8 +26,9 @@ struct Preset {
   const char *text; ///< contents of the file
 };
 
-/// Returns all presets, sorted by name.
+/// Returns all machine presets, sorted by name.
 std::span<const Preset> machinePresets();
+/// Returns all software presets, sorted by name.
 std::span<const Preset> softwarePresets();
 
 std::vector<std::string> namesOf(std::span<const Preset> presets);

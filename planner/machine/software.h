@@ -136,7 +136,7 @@ struct CastTraffic {
 
 /// Figures of the tensor axis's collectives between two operators.
 struct TensorTraffic {
-  double copies = 0.0; ///< copies of the full tensor after each collective
+  double copies = 0.0; ///< number of tensor copies after each collective
   /// The share of the time of collectives and copies that tiled products hide.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
   double fp8 = 1.0; ///< factor of the time of collectives in fp8 training

@@ -29,7 +29,8 @@ Rejection tooLarge(const Parallelism &config, Reason reason, Bytes lowerBound) {
   return {config, reason, {kInfinity}, lowerBound, true, {}};
 }
 
-// Sets every count but `candidates` from the rejections.
+// Sets the count of solved configurations, and counts the rejected ones by
+// reason. Does not set `candidates`.
 void countCandidates(SearchResult &result, std::int64_t solved) {
   result.solved = solved;
   for (const Rejection &one : result.rejections) {
@@ -273,7 +274,8 @@ private:
     }
   }
 
-  // Solves each configuration, but leaves the gap of its bound open.
+  // Solves each configuration, but leaves the gap between its plan and its
+  // lower bound open.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers;
     answers.reserve(next.size());
@@ -467,8 +469,8 @@ private:
   /// The bounds and indices of the open candidates, by ascending bound.
   std::set<std::pair<double, std::size_t>> open;
   std::array<StageCache, kThreads> caches; ///< one per thread
-  std::vector<Answer> unresolved;          ///< no plan that fits was found yet
-  bool closing = false;                    ///< whether the first pass is over
+  std::vector<Answer> unresolved; ///< answers without a plan that fits so far
+  bool closing = false;           ///< whether branch and bound is over
   std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
   double openBound = kInfinity;       ///< lower bound of all plans that fit
   SearchResult result;

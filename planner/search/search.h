@@ -36,10 +36,13 @@ struct SearchResult {
   /// The number of configurations that a bound of time or memory excludes, or
   /// whose plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
-  std::int64_t solved = 0; ///< with a plan that fits, in `plans` or not
-  std::int64_t refused =
-      0; ///< without a legal plan, or with a plan that does not fit
-  std::int64_t unreached = 0; ///< not solved when the search was stopped
+  /// The number of configurations with a plan that fits, in `plans` or not.
+  std::int64_t solved = 0;
+  /// The number of configurations without a legal plan, or whose plan does not
+  /// fit.
+  std::int64_t refused = 0;
+  /// The number of configurations that were not solved when the search stopped.
+  std::int64_t unreached = 0;
   bool optimal = false; ///< whether the first plan is the optimum of the space
   Seconds lowerBound;   ///< a lower bound of every plan that fits
 };

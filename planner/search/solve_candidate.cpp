@@ -289,14 +289,14 @@ private:
   const SearchOptions &options;
   const Parallelism &config;
   StageCache &cache;
-  Setting setting;      ///< without boundary and shared state
-  bool hidesTraffic;    ///< parameter and gradient traffic overlaps compute
-  bool adds;            ///< all streams' times add up to the step
+  Setting setting;      ///< lacks boundary and shared state
+  bool hidesTraffic;    ///< whether traffic between replicas overlaps compute
+  bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
-  std::vector<std::vector<PipelinePart>> held; ///< virtual stages by stage
+  std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
   std::vector<Attempt> tried; ///< attempts with the current layout
   std::optional<Attempt> best;
-  Seconds bound{kInfinity};       ///< over all layouts between stages
+  Seconds bound{kInfinity};       ///< lower bound over all layouts
   double cutoff = kInfinity;      ///< slower plans are useless to the caller
   std::vector<Seconds> fillDrain; ///< see CandidateBounds
   /// The share of the step that the overlappable work adds at weight 0.

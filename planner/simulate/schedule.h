@@ -59,7 +59,7 @@ struct ScheduleShape {
   int microBatches = 1; ///< m >= 1
 };
 
-/// One order of tasks per stage.
+/// The order of the tasks, per stage.
 using Schedule = std::vector<std::vector<Task>>;
 
 /// Returns a sentence for each reason why a shape has no schedule, with the

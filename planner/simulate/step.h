@@ -37,8 +37,10 @@ struct SliceTimes {
 
 struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
-  Seconds sendForward;            ///< of the output, to the next virtual stage
-  Seconds sendBackward; ///< of the input's gradient, to the previous one
+  /// The time to send the output to the next virtual stage.
+  Seconds sendForward;
+  /// The time to send the input's gradient to the previous virtual stage.
+  Seconds sendBackward;
   /// Offload, once a step: copying gradients to the host, the optimizer's
   /// update on the host, and copying parameters back.
   Seconds down, hostUpdate, up;
@@ -104,10 +106,10 @@ const char *nameOf(StepRole role);
 /// The meaning of a task of the timeline.
 struct StepTask {
   StepRole role = StepRole::forward;
-  bool onCompute = false; ///< on the stage's compute stream
+  bool onCompute = false; ///< whether the stage's compute stream runs the task
   int stage = 0;          ///< 0 for tied and norm, which use several stages
-  int chunk = -1;         ///< -1: the entire stage
-  int microBatch = -1;    ///< -1: once a step
+  int chunk = -1;         ///< index in the stage; -1: all chunks
+  int microBatch = -1;    ///< index in the step; -1: the task runs once a step
   int segment = -1;       ///< index in the chunk; -1: all segments
 };
 
@@ -128,7 +130,7 @@ StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
 /// The times that make up a stage's step; they add up to the step's time.
 struct StageUse {
   Seconds busy;   ///< forward and backward
-  Seconds update; ///< on the device
+  Seconds update; ///< the optimizer's update on the device
   /// Waits for sends, or sends on the compute stream.
   Seconds exposedPointToPoint;
   Seconds exposedData; ///< exposed all-gathers and gradient reductions

@@ -46,7 +46,8 @@ public:
   }
 
 private:
-  /// Each role has a stream; the roles on compute share the first.
+  /// The number of streams per stage: one per role. Streams of roles that run
+  /// on compute stay empty, because these roles share the first stream.
   static constexpr int kStreams = int(StepRole::up) + 1;
 
   std::size_t index(int stage, int chunk) const {
@@ -197,7 +198,8 @@ public:
 private:
   /// The state of one virtual stage.
   struct Part {
-    int gathersBefore = kNoTask; ///< beforeStep: all-gather of segment 0
+    /// Under GatherRule::beforeStep: the task that all-gathers segment 0.
+    int gathersBefore = kNoTask;
     bool forwardSeen = false;
     int gradientsLeft = 0; ///< micro-batches whose gradients are missing
     int reduced = kNoTask; ///< task after which all gradients are complete
@@ -448,7 +450,7 @@ private:
   StepStreams streams;
   TaskNumbers numbers;
   TaskKind finalKind; ///< the kind that completes a micro-batch's gradients
-  /// By task number: the graph task that produces the result.
+  /// By task number: the graph task after which the receiver has the result.
   std::vector<int> arrived;
   std::vector<char> done; ///< by task number: whether the task has been added
   std::vector<StageProgress> progress;

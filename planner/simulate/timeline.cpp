@@ -96,7 +96,8 @@ int runLongestPaths(const TaskGraph &graph, Successors &successors,
 template <typename T>
 using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-/// The end of a task, which is outdated if its link's version has changed.
+/// The predicted end of a task. The prediction is outdated if the version of
+/// the task's link has changed.
 struct Event {
   double time;
   int task;

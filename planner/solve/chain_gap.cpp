@@ -46,7 +46,7 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
 
 /// The upper limits of a path.
 struct PathLimits {
-  double gap = 0.0;    ///< of the Lagrangian cost of the path minus the least
+  double gap = 0.0;    ///< limits the path's Lagrangian cost minus the least
   double time = 0.0;   ///< may be exceeded by rounding alone
   double memory = 0.0; ///< never exceeded
 };

@@ -28,9 +28,9 @@ namespace mtplan::planner {
 /// A chain with its shared values fixed.
 struct ParetoChain {
   std::vector<Stage> stages;            ///< with Lagrangian costs
-  std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
-  std::vector<const ParetoSets *> sets; ///< per stage, by entry
-  Distances fromStart, toEnd;           ///< of the Lagrangian costs
+  std::vector<const int *> entries;     ///< per stage: entry or -1, [in][out]
+  std::vector<const ParetoSets *> sets; ///< per stage: points of each entry
+  Distances fromStart, toEnd;           ///< sums of Lagrangian costs
   /// Lower bounds of memory and of time from a state to the end.
   Distances memoryToEnd, timeToEnd;
   double least = 0.0; ///< the least Lagrangian cost
@@ -55,9 +55,10 @@ struct Incumbent {
 /// Closes the gap of one chain.
 class ChainGap {
 public:
-  /// The last run of `tables` has the objective (1, lambda) and the finite
-  /// minimum `least`; `timeCosts` are the costs of the tables at (1, 0),
-  /// `memoryCosts` those at (0, 1). All references must outlive the object.
+  /// The last run of `tables` must have had the objective (1, lambda) and the
+  /// finite minimum `least`. `timeCosts` are the costs of the tables at the
+  /// objective (1, 0), and `memoryCosts` are those at (0, 1). All references
+  /// must outlive the object.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
            const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
@@ -85,7 +86,8 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  double indifference; ///< time that one call of keepPareto or take may lose
+  /// The time that one call of keepPareto() or FrontMerger::take() may lose.
+  double indifference;
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };
 

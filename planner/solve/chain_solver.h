@@ -43,8 +43,8 @@ struct SolveLimits {
 
 /// The minimum of an objective over all solutions, without a memory limit.
 struct LeastCost {
-  double total = 0.0; ///< of all repeats; +infinity: none is legal
-  /// Per link: of a single repeat without neighbours.
+  double total = 0.0; ///< cost of all repeats; +infinity: none is legal
+  /// Per link: the minimum of a single repeat without neighbours.
   std::vector<double> byLink;
 };
 

@@ -28,11 +28,13 @@ struct Stage {
   std::size_t in = 1, out = 1;  ///< numbers of states
 };
 
-/// The length of the shortest path to each state, for stages + 1 boundaries.
+/// The length of the shortest path that ends or begins at each state, as
+/// [boundary][state]. There are stages + 1 boundaries.
 using Distances = std::vector<std::vector<double>>;
 
-/// Set `result` to the distances from the first or to the last boundary.
+/// Sets `result` to the distances from the first boundary to each state.
 void distancesFromStart(const std::vector<Stage> &stages, Distances &result);
+/// Sets `result` to the distances from each state to the last boundary.
 void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 
 /// Returns the states of a shortest path, one per boundary; empty if all paths
@@ -41,12 +43,14 @@ void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 
-/// The costs of a link per state of its boundary and shared values.
+/// The costs of a link, for each combination of its shared values, in state and
+/// out state.
 class LinkTable {
 public:
   explicit LinkTable(const Link &link);
 
-  /// Returns false if no assignment is legal (Elimination::prepare).
+  /// Prepares the link's elimination for the costs of `problem`. Returns false
+  /// if no assignment is legal; run() must not be called then.
   bool prepare(const Problem &problem);
   void run(const Problem &problem, Objective objective);
   /// Returns a cheapest assignment of the last run; empty if none is legal.
@@ -61,8 +65,8 @@ public:
   /// Returns per position the entry of elimination().table(), or -1 if a value
   /// is not live or the states give one variable two values.
   const std::vector<int> &entries() const { return entryAt; }
-  /// Returns the values of elimination().program().keep; empty if the states
-  /// give one variable two values.
+  /// Returns the values of the variables elimination().program().keep; empty if
+  /// the states give one variable two values.
   std::vector<int> keptValues(std::size_t shared, std::size_t in,
                               std::size_t out) const;
 
@@ -101,8 +105,8 @@ class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);
 
-  /// Returns false if some link has no legal assignment. Repeats may differ
-  /// from the shape's.
+  /// Prepares all tables for the costs of `chain`. Returns false if some link
+  /// has no legal assignment. Repeats may differ from the shape's.
   bool prepare(const ChainProblem &chain);
 
   /// Returns the least objective of any solution; +infinity if none is legal.
@@ -111,7 +115,8 @@ public:
   /// Returns a solution with the last run's least objective.
   std::vector<Run> decode(const ChainProblem &chain) const;
 
-  const std::vector<int> &linkOf() const { return links; } ///< per repeat
+  /// Returns the index of the link of each repeat.
+  const std::vector<int> &linkOf() const { return links; }
   const LinkTable &table(int link) const { return tables[link]; }
   /// Returns the number of combinations of the shared values.
   std::size_t sharedCount() const { return combinations; }
@@ -129,7 +134,7 @@ public:
 
 private:
   std::vector<LinkTable> tables; ///< per link
-  std::vector<int> links;        ///< per repeat
+  std::vector<int> links;        ///< per repeat: index of its link
   std::size_t combinations = 1;
   std::vector<std::vector<std::size_t>> local; ///< [link][combination]
   Distances distances;

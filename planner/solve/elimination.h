@@ -31,8 +31,9 @@ class Elimination {
 public:
   Elimination(const Problem &shape, std::vector<int> keep);
 
-  /// Returns false if no assignment is legal; run() must not be called then.
-  /// Problems must have the shape's domains and scopes.
+  /// Compiles the program if the live values of `problem` differ from the last
+  /// ones. Returns false if no assignment is legal; run() must not be called
+  /// then. Problems must have the shape's domains and scopes.
   bool prepare(const Problem &problem);
 
   void run(const Problem &problem, Objective objective);

@@ -35,8 +35,8 @@ struct EliminationOrder {
 };
 
 /// Returns the order of least work among greedy orders: by the smallest joined
-/// table, by the least fill and, if both are costly, by perturbations of these
-/// scores from a fixed seed. Ties are broken by index. `keep` may repeat
+/// table, by the least fill and, if the first is costly, by perturbations of
+/// these scores from a fixed seed. Ties are broken by index. `keep` may repeat
 /// variables.
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,

@@ -57,7 +57,7 @@ struct Bucket {
   /// A copy of an input, repeated along the block's variables that it lacks.
   struct Expansion {
     std::size_t from = 0, to = 0, rows = 0, fromRow = 0;
-    std::vector<std::size_t> pick; ///< per block entry, offset in `from`'s row
+    std::vector<std::size_t> pick; ///< per entry of a block: offset in a row
   };
   std::size_t outer = 0; ///< number of the scope's outer variables
   std::size_t outerSize = 1, blockSize = 1;
@@ -74,8 +74,9 @@ struct EliminationProgram {
   std::size_t arenaSize = 0;
 };
 
-/// Returns a program. Variables with one live value are in no table; the other
-/// variables of `keep` are the last bucket's scope, in the order of `keep`.
+/// Returns the program of an elimination. Variables with one live value are in
+/// no table; the other variables of `keep` are the last bucket's scope, in the
+/// order of `keep`.
 /// \throws std::length_error if the tables need more than 10^9 entries
 EliminationProgram compileElimination(const Problem &shape, LiveValues live,
                                       const std::vector<int> &keep);

@@ -61,7 +61,8 @@ std::vector<std::string> check(const Problem &problem);
 struct Link {
   Problem problem;
   int repeat = 1;
-  /// Boundary variables; neighbours have equal domains.
+  /// The boundary variables. The out variables of a repeat must have the same
+  /// domains as the in variables of the next.
   std::vector<int> in, out;
   /// Pairs of a variable of this link and its shared id.
   std::vector<std::pair<int, int>> shared;
@@ -84,7 +85,7 @@ struct ChainSolution {
   bool feasible = false; ///< if false, no legal solution fits, and `runs` and
                          ///< `cost` are those of the least-memory solution
   std::vector<Run> runs; ///< in chain order
-  Cost cost;             ///< of all repeats together
+  Cost cost;             ///< cost of all repeats together
   /// A lower bound of the time within the limit; +infinity if no solution fits.
   /// Equal to cost.time (to 1e-9 relative) if `optimal`.
   double lowerBound = 0.0;

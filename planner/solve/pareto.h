@@ -87,8 +87,8 @@ struct PointBudget {
 
 class ParetoElimination {
 public:
-  /// `elimination` has run on `problem` with the objective of the excesses, and
-  /// must not run again while this object exists.
+  /// `elimination` must have run on `problem` with the objective of the
+  /// excesses, and must not run again while this object exists.
   ParetoElimination(const Elimination &elimination, const Problem &problem);
 
   /// Propagates excesses to all buckets. `excess` has, per entry of the
@@ -110,9 +110,11 @@ public:
                     const ParetoPoint &point) const;
 
 private:
+  /// The choice of a value for a bucket's variable, added to the choices of the
+  /// nodes `left` and `right`.
   struct Node {
-    int bucket = -1, value = 0; ///< bucket -1: combines two nodes
-    int left = -1, right = -1;
+    int bucket = -1, value = 0; ///< indices; bucket -1: no choice of its own
+    int left = -1, right = -1;  ///< indices into `nodes`; -1: no node
   };
 
   void locate(const Bucket &bucket, std::size_t entry);

@@ -93,11 +93,12 @@ struct MatrixCalls {
   std::vector<LetterStep> outer, summed; ///< loops around the products
   ElementType in = ElementType::f32;     ///< type of a and b
   ElementType made = ElementType::f32;   ///< type of c before rounding
-  bool biased = false;                   ///< operand 2 has type `made`
+  bool biased = false;                   ///< operand 2 is a bias of type `made`
 
   /// \throws std::runtime_error like Backend::prepare
   static MatrixCalls of(const KernelSpec &spec);
-  double flops() const; ///< of all products
+  /// Returns the floating-point operations of all products.
+  double flops() const;
 };
 
 } // namespace mtplan::runtime

@@ -48,8 +48,9 @@ private:
 /// A kernel that may have a fused consumer.
 struct Followable {
   std::string_view kernel;
-  std::size_t leastInputs, mostInputs, outputs; ///< without the consumer
-  std::vector<std::string_view> then;           ///< kernels that can be fused
+  /// The numbers of operands and results without those of the consumer.
+  std::size_t leastInputs, mostInputs, outputs;
+  std::vector<std::string_view> then; ///< kernels that can be fused
 };
 
 const std::vector<Followable> &followables() {

@@ -48,8 +48,8 @@ template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
 
-template <typename T>
 /// Returns the operands and results of each kernel, in its own order.
+template <typename T>
 Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
                    const std::vector<T> &outputs) {
   const auto own = static_cast<std::ptrdiff_t>(pairing.firstInputs),
@@ -83,7 +83,8 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
-  std::size_t operands = 2;     ///< of the einsum: 2, or 3 with a bias
+  /// The number of operands of the einsum: 2, or 3 with a bias.
+  std::size_t operands = 2;
   std::size_t result = 1;       ///< index of c among the results
   std::size_t biasGradient = 0; ///< index of the bias gradient, if any
   /// Whether the operand after those of the einsum is an addend, or the
@@ -91,7 +92,7 @@ struct FollowedProduct {
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 
-  /// Returns none if the kernel is not one product.
+  /// Returns the product of a kernel, or none if the kernel is not one product.
   static std::optional<FollowedProduct> of(const KernelSpec &spec);
   /// Returns the batched product of runs at constant strides. Returns none if
   /// one library call cannot compute it, or if a stride is no multiple of

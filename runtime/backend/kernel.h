@@ -99,7 +99,7 @@ struct EvenRuns {
 struct DeviceFacts {
   std::string name;        ///< such as "AMD EPYC"; empty if unknown
   std::string libraries;   ///< such as "oneDNN 2.6.3"
-  std::int64_t memory = 0; ///< bytes; all ranks of a host share it
+  std::int64_t memory = 0; ///< bytes; if sharesHost, all ranks share it
   bool sharesHost = true;  ///< memory and cores are the host's
 };
 
@@ -111,10 +111,10 @@ public:
   /// \throws std::runtime_error with the label, the kernel and the setting,
   /// type or shape that is not supported, or if the kernel does not exist
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
-  /// Prepares many runs of one kernel as one kernel, which reads only
-  /// Invocation::step. No run may read or write the outputs of another, but all
-  /// may accumulate into one result. Returns null if that is no faster than
-  /// single runs.
+  /// Prepares many runs of one kernel as one kernel, which uses only the member
+  /// `step` of its invocation. No run may read or write the outputs of another,
+  /// but all may accumulate into one result. Returns null if that is no faster
+  /// than single runs.
   virtual std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;

@@ -22,7 +22,7 @@ std::size_t mappedBytes(std::size_t bytes) {
   return std::max<std::size_t>(bytes, 1);
 }
 
-constexpr std::int64_t kPiece = 8 << 20; // bytes
+constexpr std::int64_t kPiece = 8 << 20; // most bytes of an upload
 // The pattern's period in elements is odd, so that rows of a matrix differ.
 constexpr std::int64_t kPeriod = 8191;
 

@@ -42,7 +42,7 @@ public:
   /// and from it.
   virtual Memory &ofCollectives() { return *this; }
   /// Returns the requested and the rounded bytes of all allocations of
-  /// ofCollectives().
+  /// ofCollectives(). Both are 0 if that memory does not round sizes.
   virtual Rounded roundedForCollectives() const { return {}; }
 
   /// Returns whether the host may read and write this memory.
@@ -50,8 +50,9 @@ public:
   /// Returns the host memory for the host's side of queueUpload and
   /// queueDownload.
   virtual Memory &staging() = 0;
-  /// Queues a copy and returns at once. `from`, in staging(), must not change
-  /// until the copy is complete.
+  /// Queue a copy and return at once. The host's side must be in staging().
+  /// Until the copy is complete, the host must not write `from` of an upload,
+  /// and must not use `to` of a download.
   virtual void queueUpload(void *to, const void *from, std::size_t bytes) = 0;
   virtual void queueDownload(void *to, const void *from, std::size_t bytes) = 0;
 };

@@ -80,7 +80,7 @@ const std::map<std::string, std::string> &signatures() {
 }
 
 /// Matches tensors with the patterns of a signature. Each letter is bound to
-/// the size of its first dimension.
+/// the size of the first dimension that it matches.
 class Binding {
 public:
   explicit Binding(const KernelSpec &theSpec) : spec(theSpec) {}

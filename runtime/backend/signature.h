@@ -1,9 +1,10 @@
 //===- signature.h - The shapes of kernels ----------------------*- C++ -*-===//
 //
-// A signature states the shapes of a kernel in letters: "*h,h->*h" means rows
-// of length h in any number of dimensions, and a vector of length h. All
-// backends check specs when a kernel is prepared, so that no kernel has to
-// check while it runs.
+// A signature states the shapes of a kernel in letters: "*h,h->*h" means that
+// the operands are rows of length h in any number of dimensions and a vector of
+// length h, and that the result has the shape of the rows. All backends check
+// specs when a kernel is prepared, so that no kernel has to check while it
+// runs.
 //
 //===----------------------------------------------------------------------===//
 

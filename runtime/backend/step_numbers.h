@@ -12,7 +12,7 @@ namespace mtplan::runtime {
 struct UpdateNumbers {
   double learningRate = 0.0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weightDecay = 0.0; ///< for operators with `decay`
+  double weightDecay = 0.0; ///< applies to operators with `decay`
   std::int64_t step = 1;    ///< number of the update, for AdamW; from 1
   /// Multiplies the gradients: 1 / loss scale, times the clipping factor.
   double gradientFactor = 1.0;

@@ -20,7 +20,7 @@ struct Span {
 struct TensorView {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local sizes
-  std::vector<Span> pieces;        ///< by dimension; empty: not sharded
+  std::vector<Span> pieces;        ///< one per dimension; empty: not sharded
 
   std::int64_t elements() const {
     std::int64_t product = 1;

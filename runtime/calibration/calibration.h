@@ -43,8 +43,8 @@ Timing timingOf(std::vector<double> samples);
 /// same results: the mean over ranks.
 class Stopwatch {
 public:
-  static constexpr int kFewestSamples = 5; ///< of one operation
-  /// The seconds that suffice for one operation.
+  static constexpr int kFewestSamples = 5; ///< samples of one operation
+  /// The seconds that suffice to measure one operation.
   static constexpr double kEnough = 0.01;
 
   /// Collective. `world` and `queue` must outlive the stopwatch.
@@ -103,7 +103,7 @@ struct MeasuredRun {
   /// the gathered one. For `followed`: the producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  bool causal = false; ///< for attention
+  bool causal = false; ///< whether attention has a causal mask
   int ranks = 0, stride = 1;
   Timing timing;
 };
@@ -117,8 +117,9 @@ struct CalibrationShapes {
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
-/// Returns the sizes for CPUs and for GPUs.
+/// Returns the sizes for CPUs.
 CalibrationShapes shapesOfCpu();
+/// Returns the sizes for GPUs.
 CalibrationShapes shapesOfGpu();
 
 /// The options of a calibration.

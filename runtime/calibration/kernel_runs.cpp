@@ -235,7 +235,7 @@ private:
   static constexpr double kRate = 0.1; ///< dropout rate
 
   /// Adds a memory-bound kernel.
-  /// \param lookedUp  index of the operand that is a table
+  /// \param lookedUp  index into `inputs` of the table; kNothing: there is none
   void pass(const std::string &kernel, std::vector<Setting> settings,
             std::vector<TensorView> inputs, std::vector<TensorView> outputs,
             int lookedUp = kNothing) {

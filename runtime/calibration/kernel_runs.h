@@ -32,7 +32,7 @@ KernelRun smallestRun();
 /// non-zero numbers; integers are below every limit.
 class Operands {
 public:
-  /// \param spread  approximate bytes of all copies, of which there are 1 to 64
+  /// \param spread  approximate bytes of all copies together; there are 1 to 64
   Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread);
 
   /// Runs `kernel` on copy `number` modulo the number of copies.
@@ -44,7 +44,7 @@ private:
     std::vector<void *> outputs;
   };
 
-  Allocation space, step; ///< step: StepNumbers
+  Allocation space, step; ///< memory of `copies`, and of the StepNumbers
   std::vector<Copy> copies;
 };
 

@@ -19,7 +19,7 @@ struct GroupShape {
 };
 
 /// Returns the shapes of groups to measure: 2, 4, ... and all ranks of a host;
-/// across hosts, one rank per host, and all ranks. `ranksOfHost` divides
+/// across hosts, one rank per host, and all ranks. `ranksOfHost` must divide
 /// `ranks`. No group has a single rank.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
@@ -35,9 +35,9 @@ struct LinkRun {
   std::function<void(std::int64_t)> once; ///< runs it; argument: run number
 };
 
-/// Returns collectives of all kinds and sizes over groups of each shape, in
-/// which all groups communicate at once, and messages. Collective: every rank
-/// runs them in this order. `world` must outlive them.
+/// Returns messages, and collectives of all kinds and sizes over groups of each
+/// shape. All groups of a shape communicate at once. Collective: every rank
+/// must run them in this order. `world` must outlive them.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

@@ -19,7 +19,8 @@
 
 namespace mtplan::runtime {
 
-/// The background task. All methods but the destructor are collective.
+/// A background task of all ranks. All methods but the destructor are
+/// collective.
 class BackgroundTask {
 public:
   /// `theWorld` must outlive the task.
@@ -40,7 +41,7 @@ public:
 
   /// Starts this rank's part of a task; no task may be running.
   void start(std::function<void()> work);
-  /// Returns whether any part still runs, and ends the task if none does.
+  /// Returns the state of the task, and ends the task if no part runs any more.
   /// \param wish  a request of this rank, for State::wished
   State ask(bool wish = false);
   /// Waits until no part runs. Returns State::fault.

@@ -32,8 +32,8 @@ public:
     share = std::max(longRun, (all + ranks - 1) / ranks);
   }
 
-  /// Returns whether all boxes of a tensor are single long runs, so that each
-  /// rank writes its own.
+  /// Returns whether each box of a tensor is empty, a single long run or the
+  /// whole tensor, so that each rank writes its own.
   bool areLong(int tensor, const std::vector<OwnedBox> &boxes) const {
     const StateTensor &whole = at(tensor);
     return std::ranges::all_of(boxes, [&](const OwnedBox &box) {

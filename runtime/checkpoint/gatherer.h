@@ -24,7 +24,8 @@
 
 namespace mtplan::runtime {
 
-/// The bytes of a run above which longer runs are hardly faster to write.
+/// The length of a run in bytes above which longer runs are hardly faster to
+/// write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
 /// A box (hyperrectangle) of a tensor that a rank has to contribute.
@@ -45,7 +46,7 @@ struct Part {
 /// Returns a division of the state into parts, each with the rank that writes
 /// it. The parts cover every element once, are sorted by tensor and first
 /// element, and are the same on all ranks.
-/// \param boxes  by tensor; they cover each of its elements once
+/// \param boxes  all ranks' boxes, by tensor; they must cover each element once
 std::vector<Part> assignParts(const ModelState &state,
                               const std::vector<std::vector<OwnedBox>> &boxes,
                               int ranks, std::int64_t longRun = kLongRun);
@@ -113,7 +114,7 @@ private:
   };
   std::vector<Source> sources;
   std::vector<Move> sends, receives; ///< sorted by round
-  std::int64_t rounds = 0;           ///< the most of any writer
+  std::int64_t rounds = 0;           ///< the most rounds of any writer
   std::size_t gatheredBytes = 0;
   std::vector<std::byte> gathered, message;
 };

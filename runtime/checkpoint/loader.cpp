@@ -31,7 +31,8 @@ public:
   // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    std::array<double, 2> count{}; // their number; 1: `folder` is one
+    // [0]: the number of checkpoints; [1]: 1 if `folder` itself is one.
+    std::array<double, 2> count{};
     task.start([&] {
       if (world.rank() != 0)
         return;

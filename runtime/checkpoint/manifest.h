@@ -33,7 +33,7 @@ struct RunState {
   int skipped = 0; ///< consecutive skipped steps, up to now
 
   std::string model;                          ///< name, for display
-  std::int64_t globalBatch = 0, sequence = 0; ///< of the last step
+  std::int64_t globalBatch = 0, sequence = 0; ///< values of the last step
   std::string plan;                           ///< checksum of the plan
   std::string data; ///< checksum of the data's identity
   std::map<std::string, std::string> options; ///< changed options, for display

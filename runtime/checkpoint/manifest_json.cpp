@@ -153,7 +153,8 @@ std::string manifestText(const Manifest &manifest) {
 }
 
 Manifest parseManifest(const std::string &file, const std::string &text) {
-  // The limits are far above those of any valid manifest.
+  // These limits of nesting and of members per object are far above what any
+  // valid manifest needs.
   constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
     const base::Json json = base::parseJson(text, kLimits);

@@ -194,8 +194,8 @@ public:
   Slices(const ModelState &theState, const RankCoordinates &thePlace)
       : state(theState), place(thePlace) {}
 
-  /// Adds the part of `tensor` that is in `box`, which is sharded as `tensor`
-  /// or more finely.
+  /// Adds the part of `tensor` that is in `box`, which must be sharded as
+  /// `tensor` or more finely.
   void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
            const Tensor &box) {
     const TensorView held = place.viewOf(tensor);

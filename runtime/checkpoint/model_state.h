@@ -72,8 +72,9 @@ std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Returns the global shape of a local tensor, including the plan's padding.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
-/// Assigns files and offsets to tensors, which are sorted by name. Each kind
-/// has files of its own, of at most 4 GiB unless a single tensor is larger.
+/// Assigns files and offsets to tensors, which must be sorted by name. Each
+/// kind has files of its own, of at most 4 GiB unless a single tensor is
+/// larger.
 ModelState placed(std::vector<StateTensor> tensors);
 
 /// Returns the state of the plan's model.
@@ -120,8 +121,9 @@ public:
   struct Start {
     std::int64_t inWhole = 0, inBox = 0;
   };
-  /// Returns the number of runs, and the elements of each run.
+  /// Returns the number of runs.
   std::int64_t count() const { return runs; }
+  /// Returns the number of elements of each run.
   std::int64_t length() const { return elements; }
   Start at(std::int64_t run) const;
   /// Returns the first run that ends after the tensor's element `inWhole`.

@@ -96,7 +96,7 @@ private:
   Gatherer gatherer;
   /// By rank, the tensors whose checksums the rank computes.
   std::vector<std::vector<int>> shares;
-  std::optional<FolderLock> lock; ///< on rank 0 only
+  std::optional<FolderLock> lock; ///< held by rank 0 only
 
   Phase phase = Phase::idle;
   RunState run;

@@ -15,7 +15,7 @@ volatile std::sig_atomic_t terminated = 0, asked = 0;
 
 /// A second signal within this time counts as the same request, because a
 /// launcher may signal both the process group and the process.
-constexpr std::int64_t kSameSignal = 1'000'000'000; ///< in nanoseconds
+constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 
 /// Time of the first signal in nanoseconds; 0: none yet.
 std::atomic<std::int64_t> first = 0;

@@ -1,12 +1,12 @@
 //===- communicator.h - Collectives and messages between ranks --*- C++ -*-===//
 //
-// The collectives have the semantics of NCCL's. A rank's index in a group is
-// called its place. A tensor has `outer` rows of pieces; a piece has `inner`
-// elements. In a gathered (or not yet scattered) tensor, each row is the pieces
-// of all ranks, in the order of places. A dimension in the middle of a tensor
-// is therefore gathered without a transposition.
+// The collectives have the semantics of NCCL's. `place` is a rank's index in
+// its group. A tensor has `outer` rows of pieces; a piece has `inner` elements.
+// In a gathered (or not yet scattered) tensor, each row consists of one piece
+// of every rank, in the order of the group. A dimension in the middle of a
+// tensor is therefore gathered without a transposition.
 //
-// Reductions run in the order of places, in double precision for f64 and in
+// Reductions run in the order of the group, in double precision for f64 and in
 // single precision for narrower types, and round once. Every transport
 // therefore returns the same bits. `label` names a call in messages. If the
 // calls of a group differ in label, kind, sizes or type, all its ranks fail,
@@ -66,20 +66,23 @@ public:
   /// Reduces outer * inner elements; every rank receives the result.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;
-  /// Reduces to the rank with place `root`; other ranks do not write `out`.
+  /// Reduces to the rank with index `root` in the group; other ranks do not
+  /// write `out`.
   virtual void reduce(const std::string &label, const void *in, void *out,
                       Pieces pieces, Reduction reduction, int root) = 0;
-  /// `in` is [outer][inner], `out` is [outer][size][inner].
+  /// Gathers the pieces of all ranks: `in` is [outer][inner], `out` is
+  /// [outer][size][inner].
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;
-  /// `in` is [outer][size][inner], `out` is [outer][inner].
+  /// Reduces, and leaves each rank its piece: `in` is [outer][size][inner],
+  /// `out` is [outer][inner].
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
-  /// Piece q of the rank with place p becomes piece p of the rank with place q.
-  /// Both buffers are [outer][size][inner].
+  /// Sends piece q of the rank with index p in the group to the rank with index
+  /// q, as its piece p. Both buffers are [outer][size][inner].
   virtual void allToAll(const std::string &label, const void *in, void *out,
                         Pieces pieces) = 0;
-  /// Sends the data of the rank with place `root` to all ranks.
+  /// Sends the data of the rank with index `root` in the group to all ranks.
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
 
@@ -109,10 +112,10 @@ public:
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// Creates the group of `ranks`, which are in the order of their places and
-  /// include this rank. Every rank of the group must call this with the same
-  /// `name`, and all ranks must create the groups that they share in the same
-  /// order.
+  /// Creates the group of `ranks`, which must include this rank. The order of
+  /// `ranks` is the order of the group. Every rank of the group must call this
+  /// with the same `name`, and all ranks must create the groups that they share
+  /// in the same order.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
   /// Returns the group of all ranks.

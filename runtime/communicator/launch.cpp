@@ -397,7 +397,8 @@ int deviceOf(const Launch &launch, int visibleDevices, bool shared) {
 
 namespace {
 
-// Returns the number of cores in this process's affinity mask, or all.
+// Returns the number of cores in this process's affinity mask, or `cores` if
+// the mask is unknown.
 int coresAllowed(int cores) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)

@@ -32,12 +32,12 @@ public:
   /// All ranks of `all` must call this.
   explicit Neighbours(MPI_Comm all);
 
-  /// Returns whether the process of a rank has died, or false for other
-  /// machines.
+  /// Returns whether the process of a rank has died; false if the rank is on
+  /// another machine.
   bool hasDied(int rank) const;
 
 private:
-  std::vector<pid_t> processes; ///< by rank; 0 on another machine
+  std::vector<pid_t> processes; ///< process IDs by rank; 0: on another machine
 };
 
 /// A wire over MPI, which polls point-to-point messages. MPI's own collectives
@@ -70,7 +70,8 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  /// A list, because MPI uses the addresses of its elements.
+  /// The control texts that are being sent. A list, because MPI uses the
+  /// addresses of its elements.
   std::list<std::pair<MPI_Request, std::string>> controls;
 };
 

@@ -20,8 +20,8 @@ Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
 
 /// A range of rows, and a range of bytes within each of their pieces.
 struct Part {
-  std::int64_t row, rows; ///< first row, and number
-  std::int64_t at, bytes; ///< first byte in a piece, and number
+  std::int64_t row, rows; ///< first row, number of rows
+  std::int64_t at, bytes; ///< first byte in a piece, number of bytes
 };
 
 /// Calls action(part) for parts of at most kMessageBytes that cover all pieces,
@@ -171,8 +171,8 @@ void ProcessGroup::make(const Call &call, const void *in, void *out) {
   }
 }
 
-/// Each rank reduces its share and sends it to the ranks for which `gets` is
-/// true.
+/// Each rank reduces its share and sends it to every rank whose index in the
+/// group `gets` accepts.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;

@@ -2,8 +2,9 @@
 //
 // Every call starts with a header between each pair of ranks, which also
 // carries small data. Larger data follow in messages of bounded size, directly
-// between the callers' buffers. An all-reduce is an exchange of shares, the
-// same ordered reduction as between threads, and an exchange of results.
+// between the callers' buffers. In an all-reduce, each rank receives its share
+// (reduce.h) of all operands, reduces it in the same order as threads do, and
+// sends the result to all ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ inline constexpr std::int64_t kInlineBytes = 2048;
 
 /// A text that is truncated to fit into a header.
 struct HeaderText {
-  std::uint64_t hash = 0; ///< of the full text
+  std::uint64_t hash = 0; ///< hash of the full text
   std::array<char, 120> start{};
 
   HeaderText() = default;
@@ -60,7 +61,7 @@ struct TransferHeader {
 class ProcessGroup final : public CallGroup {
 public:
   /// \param channels  the channel between each rank of the group and this rank,
-  /// by place
+  ///                  by index in the group
   ProcessGroup(ProcessLink &link, GroupName group, int place,
                std::vector<int> channels);
 
@@ -69,7 +70,7 @@ public:
 
 private:
   /// Returns the memory that is sent to or received from the rank with this
-  /// place; if it is empty, there is no message.
+  /// index in the group; if it is empty, there is no message.
   using RowsOf = std::function<Rows(int place)>;
 
   void enter(const Call &call, const RowsOf &inlined);
@@ -89,7 +90,7 @@ private:
   int its;
   std::vector<int> channels;
   std::size_t slot;                 ///< bytes of a header and its inlined data
-  std::vector<char> sent, received; ///< by place
+  std::vector<char> sent, received; ///< by index in the group
   std::vector<char> scratch;
 };
 

@@ -155,7 +155,8 @@ std::vector<std::byte> ProcessLink::memory(std::int64_t bytes) {
   return block;
 }
 
-/// Returns whether a request has completed. The caller holds the mutex.
+/// Advances the wire and removes completed requests. Returns whether there were
+/// any. The caller must hold the mutex.
 bool ProcessLink::advance(Requests &requests) {
   const std::size_t before = requests.size();
   wire.progress();
@@ -164,8 +165,8 @@ bool ProcessLink::advance(Requests &requests) {
   return requests.size() < before;
 }
 
-/// Recycles the memory of owned messages that have been sent. The caller holds
-/// the mutex.
+/// Advances the wire, and keeps for reuse the memory of owned messages that
+/// have been sent. The caller must hold the mutex.
 void ProcessLink::advanceOwned() {
   wire.progress();
   std::erase_if(owned, [&](Owned &own) {
@@ -176,14 +177,14 @@ void ProcessLink::advanceOwned() {
   });
 }
 
-/// Sends a control text to all other ranks. The caller holds the mutex.
+/// Sends a control text to all other ranks. The caller must hold the mutex.
 void ProcessLink::tellAll(int topic, const std::string &text) {
   for (int other = 0; other < size(); ++other)
     if (other != rank())
       wire.sendControl(other, topic, text);
 }
 
-/// Receives and answers control texts. The caller holds the mutex.
+/// Receives and answers control texts. The caller must hold the mutex.
 void ProcessLink::listen() {
   while (const std::optional<Wire::Control> control = wire.nextControl())
     obey(*control);
@@ -326,8 +327,8 @@ void ProcessLink::await(Requests &requests,
 }
 
 /// Returns an error message if the connection to a missing rank is lost. The
-/// caller holds the mutex and has called listen(), because that rank may have
-/// sent a better reason.
+/// caller must hold the mutex and have called listen(), because that rank may
+/// have sent a better reason.
 std::string ProcessLink::whyLost(const Wait &wait) {
   std::vector<int> gone;
   for (const int peer : wait.missing())
@@ -429,7 +430,8 @@ std::string ProcessLink::part() {
   }
 }
 
-/// Records a failure, unless one has been recorded. The caller holds the mutex.
+/// Records a failure, unless one has been recorded. The caller must hold the
+/// mutex.
 void ProcessLink::remember(int byRank, const std::string &because) {
   if (failed)
     return;

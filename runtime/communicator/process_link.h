@@ -52,8 +52,9 @@ public:
 
   enum class Traffic { group, transfer };
 
-  /// Starts a message of at most kMessageBytes, and appends it to `requests`.
-  /// The memory must stay valid until `requests` has been awaited.
+  /// Start to send or to receive a message of at most kMessageBytes, and append
+  /// it to `requests`. The memory must stay valid until `requests` has been
+  /// awaited.
   void send(Requests &requests, const Rows &from, int to, Traffic traffic,
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,

@@ -24,7 +24,8 @@ bool hasInstructions() {
   return has;
 }
 
-/// Converts the largest multiple of eight elements, and returns that number.
+/// Converts all but the last `count` % 8 elements, and returns the number of
+/// converted elements.
 __attribute__((target("avx,f16c"))) std::int64_t
 widenByEight(const F16 *from, float *to, std::int64_t count) {
   std::int64_t i = 0;
@@ -143,7 +144,8 @@ void reduceBlock(std::span<const void *const> sources, T *output,
     round(so[i], output[i]);
 }
 
-/// Converts and rounds half-precision elements one block at a time.
+/// Reduces at most kBlock half-precision elements of all sources in single
+/// precision, and rounds each result once.
 template <typename Operation>
 void reduceHalves(std::span<const void *const> sources, F16 *output,
                   std::int64_t first, std::int64_t count) {

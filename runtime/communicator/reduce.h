@@ -29,18 +29,19 @@ void reduceInOrder(ElementType type, Reduction reduction,
 struct Share {
   std::int64_t first = 0, count = 0;
 };
-/// Returns the share of rank `place` in a group of `size` ranks. Shares are
-/// multiples of a block, so that no two ranks write to one cache line, and a
-/// single rank reduces a small count.
+/// Returns the share of the rank with index `place` in a group of `size` ranks.
+/// Shares are multiples of a block, so that no two ranks write to one cache
+/// line, and a single rank reduces a small count.
 Share shareOf(std::int64_t count, int place, int size);
 
 /// Copies `rows` rows of `bytes` bytes. Strides between rows are in bytes.
 void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 
-/// Convert like toFloat and toF16, with the F16C instructions if the processor
-/// has them, because compilers do not vectorize loops over those functions.
+/// Converts elements like toFloat, with the F16C instructions if the processor
+/// has them, because compilers do not vectorize loops over that function.
 void widen(const F16 *from, float *to, std::int64_t count);
+/// Converts elements like toF16, with the F16C instructions as well.
 void narrow(const float *from, F16 *to, std::int64_t count);
 
 } // namespace mtplan::runtime

@@ -31,7 +31,7 @@ struct TcpStart {
   bool oneHost = false;
 };
 
-/// Returns the hash of `job` by which ranks recognize their run.
+/// Returns the hash of `job`, which ranks compare to recognize their run.
 std::array<std::uint64_t, 2> keyOf(const std::string &job);
 
 /// Returns connections to all other ranks, by rank. Each rank must call this

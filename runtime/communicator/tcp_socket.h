@@ -66,7 +66,7 @@ int portOf(const Socket &socket);
 
 /// Connects to the first address of the host that accepts.
 Attempt connectTo(const Endpoint &endpoint, Until until);
-/// Returns an empty socket if no connection is waiting.
+/// Accepts a connection. Returns an empty socket if none is waiting.
 Socket acceptFrom(const Socket &listener);
 
 /// Returns the address of the other end, or an empty text if it has closed.
@@ -74,10 +74,12 @@ std::string hostOf(const Socket &socket);
 /// Returns whether an address is a loopback address.
 bool isLoopback(const std::string &address);
 
-/// Return whether all bytes were sent or received in time; otherwise the
+/// Sends all bytes. Returns whether that succeeded in time; otherwise the
 /// connection is unusable.
 bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
              Until until);
+/// Receives all bytes. Returns whether that succeeded in time; otherwise the
+/// connection is unusable.
 bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
                 Until until);
 
@@ -94,7 +96,7 @@ struct Hello {
   /// random number that rank 0 has sent.
   std::array<std::uint64_t, 2> key{};
   std::int32_t rank = 0, ranks = 0;
-  std::int32_t port = 0; ///< at which the sender listens
+  std::int32_t port = 0; ///< port at which the sender listens
   std::int32_t to = 0;   ///< intended receiver
 };
 static_assert(sizeof(Hello) == 48);

@@ -31,14 +31,14 @@ struct FrameHeader {
   static constexpr std::uint32_t kMark = 0x6d74702e;
 
   std::uint32_t mark = kMark;
-  std::int32_t tag = 0; ///< -1 - topic for a control text
+  std::int32_t tag = 0; ///< -1 - topic if it is a control text
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(FrameHeader) == 16);
 
 class TcpWire final : public Wire {
 public:
-  /// \param connections  by rank; empty for this rank
+  /// \param connections  sockets by rank; empty for this rank
   TcpWire(int rank, std::vector<Socket> connections);
   ~TcpWire() override;
   TcpWire(const TcpWire &) = delete;
@@ -78,7 +78,7 @@ private:
   struct Outgoing {
     FrameHeader header;
     Rows rows;
-    std::string text;      ///< of a control text
+    std::string text;      ///< contents of a control text
     Number number = 0;     ///< key in `messages`; 0: a control text
     std::int64_t sent = 0; ///< bytes, including the header
   };
@@ -99,7 +99,7 @@ private:
     bool awaitsRoom = false; ///< its socket's send buffer is full
 
     std::vector<char> buffer; ///< received bytes
-    FrameHeader header;       ///< of the frame being received
+    FrameHeader header;       ///< header of the frame being received
     std::size_t haveHeader = 0;
     std::int64_t have = 0; ///< received bytes of its body
     /// Key in `messages` of the receive for the frame being received; 0 if the

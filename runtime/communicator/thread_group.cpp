@@ -97,8 +97,9 @@ public:
     return static_cast<char *>(group.rendezvous->contribution(place).out);
   }
 
-  /// Calls action(place) for all ranks, starting with this rank, so that the
-  /// threads do not all read from the same rank at once.
+  /// Calls action(index) for the index in the group of each rank, starting with
+  /// this rank's, so that the threads do not all read from the same rank at
+  /// once.
   template <typename Do> void forEachPlace(const Do &action) const {
     for (int i = 0; i < group.size(); ++i)
       action((group.its + i) % group.size());

@@ -35,8 +35,8 @@ public:
   /// must not enter again then.
   void come(int place, std::uint64_t number, Contribution contribution);
 
-  /// Returns the call and buffers of the rank with this place. Only valid
-  /// between come() and leave().
+  /// Returns the call and buffers of the rank with this index in the group.
+  /// Only valid between come() and leave().
   const Contribution &contribution(int place) const {
     return slots[place].contribution;
   }

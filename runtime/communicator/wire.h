@@ -21,7 +21,7 @@ namespace mtplan::runtime {
 struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
-  std::int64_t bytes = 0; ///< per row
+  std::int64_t bytes = 0; ///< bytes per row
   /// Bytes from one row to the next; unused for a single row.
   std::int64_t stride = 0;
 };
@@ -60,8 +60,9 @@ public:
   /// Returns whether several threads may call the wire, one at a time.
   virtual bool servesThreads() const = 0;
 
-  /// Start a message. The memory must stay valid until the message is complete.
-  /// A message may be shorter than the buffer that receives it.
+  /// Start to send or to receive a message. The memory must stay valid until
+  /// the message is complete. A message may be shorter than the buffer that
+  /// receives it.
   /// \throws CommunicationError if the peer cannot be reached
   virtual Ticket send(const Rows &from, int to, int tag) = 0;
   virtual Ticket receive(const Rows &to, int from, int tag) = 0;

@@ -18,7 +18,8 @@
 
 namespace mtplan::runtime::cpu {
 
-inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< per block
+/// The numbers of queries and of keys per block.
+inline constexpr std::int64_t kQueries = 64, kKeys = 64;
 
 /// The number of scores of one pair of blocks, [kQueries][kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
@@ -114,7 +115,7 @@ public:
   const R scale, softcap; ///< softcap 0: none
   const double rate;
   const std::string mask;
-  const Span samples, positions, features; ///< ranges of the queries
+  const Span samples, positions, features; ///< ranges of the query's shard
 };
 
 } // namespace mtplan::runtime::cpu

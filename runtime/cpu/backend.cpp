@@ -52,7 +52,7 @@ const std::map<std::string, Maker> &makers() {
 }
 
 // Returns the text after the colon in the first line of `file` that starts with
-// `key`.
+// `key`, or an empty text if there is no such line.
 std::string entryOf(const char *file, const std::string &key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)

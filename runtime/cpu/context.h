@@ -112,8 +112,8 @@ public:
   explicit Context(int threadCount)
       : threads(std::max(1, threadCount)), workers(threads) {}
 
-  /// Reserves scratch memory in bytes, shared by all threads and per thread.
-  /// Kernels call this when they are prepared.
+  /// Reserves `sharedBytes` of scratch memory that all threads share, and
+  /// `ownBytes` for each thread. Kernels call this when they are prepared.
   void reserve(std::size_t sharedBytes, std::size_t ownBytes) {
     common.grow(sharedBytes);
     stride = std::max(stride, roundUp(ownBytes, 4096));

@@ -46,8 +46,9 @@ private:
   const Span rows;
 };
 
-/// Sorts tokens by the table row that they read. A task clears a range of rows
-/// and adds the gradients of their tokens.
+/// Computes the gradient of an embedding table. Tokens are sorted by the table
+/// row that they read. A task clears a range of rows and adds the gradients of
+/// their tokens.
 template <typename R> class EmbeddingGrad : public Kernel {
 public:
   EmbeddingGrad(const KernelSpec &theSpec, SharedContext theContext)
@@ -74,7 +75,8 @@ private:
 
   std::int64_t tasks() const { return (held + kRows - 1) / kRows; }
 
-  /// Writes the tokens of held rows to `order`, by row and position.
+  /// Writes the tokens whose rows this rank holds to `order`, sorted by row and
+  /// position, and the ranges of the tasks to `begin`.
   void sortTokens(const std::int32_t *ids) {
     order.clear();
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -125,7 +127,7 @@ private:
   const KernelSpec spec;
   const std::int64_t held, width, tokens, tokensOfSample;
   const Span rows;
-  std::vector<std::size_t> begin; ///< by task: its first index in `order`
+  std::vector<std::size_t> begin; ///< each task's first index in `order`
   std::vector<std::int64_t> order;
 };
 
@@ -309,7 +311,7 @@ private:
   const KernelSpec spec;
   const std::int64_t length, width, headWidth, pairs;
   const bool interleaved;
-  std::vector<R> cosines, sines; ///< by position and pair
+  std::vector<R> cosines, sines; ///< [position][pair]
 };
 
 } // namespace

@@ -174,7 +174,7 @@ private:
 
   const SharedContext context;
   const KernelSpec spec;
-  const ElementType type; ///< of the logits
+  const ElementType type; ///< type of the logits
   const std::int64_t width, offset, real, rows;
 };
 

@@ -31,10 +31,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The elements that most kernels process at a time, so that all operands fit
-/// into the L1 cache.
+/// The number of elements that most kernels process at a time, so that all
+/// operands fit into the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// The elements of one task; fewer are not worth the cost of a task.
+/// The number of elements of a task; fewer are not worth the cost of a task.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();

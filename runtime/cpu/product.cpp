@@ -49,7 +49,7 @@ struct Cut {
 
 /// Describes whether the product is stored or added to an f32 accumulator.
 struct Accumulation {
-  std::size_t result = 0; ///< index of the accumulator; 0: none
+  std::size_t result = 0; ///< result index of the accumulator; 0: none
   FirstTerm firstTerm;    ///< the run that stores instead of adding
 
   bool adds(const Invocation &call) const {
@@ -59,7 +59,7 @@ struct Accumulation {
 
 class Product : public Kernel {
 public:
-  /// \param spec  its last result is the accumulator, if any
+  /// \param spec  its only result is the accumulator, if there is one
   Product(const KernelSpec &spec, const ProductShape &theShape,
           const Accumulation &theSum, SharedContext theContext)
       : context(std::move(theContext)), shape(theShape), accumulation(theSum),
@@ -118,8 +118,8 @@ public:
   }
 
 private:
-  /// Determines the distinct weights, and the weight that each iteration of the
-  /// loops uses.
+  /// Determines the distinct weights, the weight that each iteration of the
+  /// loops uses, and whether weights are packed.
   void orderWeights() {
     for (const Place &place : outer)
       for (const Place &term : summed) {
@@ -244,6 +244,7 @@ private:
     }
   };
 
+  /// Packs the weights of a panel if necessary, and computes its tiles.
   /// \param packed  memory for the packed columns of b
   void runPanel(const Panel &all, std::byte *packed) {
     const std::int64_t count = all.count;
@@ -269,7 +270,7 @@ private:
         });
   }
 
-  /// Computes `count` adjacent tiles of one row.
+  /// Computes `count` adjacent tiles of one row of tiles.
   /// \param from  the first column tile, counted within the panel
   void runTiles(const Panel &all, std::size_t place, std::int64_t row,
                 std::int64_t from, std::int64_t count, int thread) const {
@@ -314,7 +315,8 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to element `to` of the result, or adds it there.
+  /// Copies a tile of m rows to the result, or adds it there. The result's row
+  /// begins at element `to`.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -350,7 +352,7 @@ private:
   std::int64_t panel = 1;            ///< column tiles packed at a time
   std::int64_t together = 1;         ///< adjacent tiles per task
   std::vector<std::int64_t> weights; ///< offsets in b of the distinct weights
-  std::vector<std::size_t> weightOf; ///< index of the weight, by iteration
+  std::vector<std::size_t> weightOf; ///< index in `weights` per iteration
   std::vector<MatrixProduct> tiles;
   std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
 };

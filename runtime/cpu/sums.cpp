@@ -89,9 +89,9 @@ private:
   ColumnSums<R> sums;
 };
 
-/// Adds the square sum in LongSum precision. Squares of floats are exact in
-/// double and are summed in SIMD lanes; squares of doubles are rounded, so
-/// their errors are added one by one.
+/// Adds the sum of the squares to the result in LongSum precision. Squares of
+/// floats are exact in double and are summed in SIMD lanes; squares of doubles
+/// are rounded, so their errors are added one by one.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

@@ -20,7 +20,7 @@ namespace mtplan::runtime::cpu {
 void addTo(const float *from, std::int64_t count, float *to);
 void addTo(const double *from, std::int64_t count, double *to);
 
-/// Sums over the rows of a tensor [samples][rows][columns], for several
+/// Sums a tensor [samples][rows][columns] over rows and samples, for several
 /// results.
 template <typename R> class ColumnSums {
 public:

@@ -24,7 +24,8 @@ template <> struct Lanes<double> {
   using Type [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
 };
 
-/// Computes a block of c, `Rows` rows by `Vectors` vectors, in registers.
+/// Adds a product to a block of c, `Rows` rows by `Vectors` vectors, in
+/// registers.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
                          std::int64_t aColumn, const R *b, std::int64_t bStride,
@@ -57,7 +58,8 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-/// Computes all rows of `Vectors` vectors of columns, `Rows` at a time.
+/// Adds a product to all rows of `Vectors` vectors of columns of c, `Rows` rows
+/// at a time.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
                           std::int64_t bStride, R *c, std::int64_t cStride) {

@@ -82,8 +82,8 @@ private:
 
 using SharedContext = std::shared_ptr<Context>;
 
-/// Copies a lookup table to the device, and waits for the copy. Call this only
-/// while kernels are prepared.
+/// Copies values to the device, and waits for the copy. Call this only while
+/// kernels are prepared.
 template <typename T>
 DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);

@@ -28,8 +28,9 @@ const Makers &makers() {
   return kMakers;
 }
 
-/// Runs batched products, and then one bias-gradient sum per product. Used if
-/// cuBLASLt has no product that also computes the sum.
+/// Runs batched products, and then one bias-gradient sum per product. The
+/// backend uses this kernel if cuBLASLt has no product that also computes the
+/// sum.
 class SumsAfter final : public Kernel {
 public:
   SumsAfter(const KernelSpec &spec, EvenRuns theRuns, MadeKernel theProducts,
@@ -147,10 +148,10 @@ private:
 } // namespace
 } // namespace cuda
 
-/// Requests 32 instead of 8 hardware connections before CUDA is initialized.
-/// Streams that share a connection block each other, and a send may wait long
-/// for its receiver. Sends and NCCL use further streams besides those of the
-/// plan.
+/// Requests 32 instead of 8 hardware connections. This must precede the
+/// initialization of CUDA. Streams that share a connection block each other,
+/// and a send may wait long for its receiver. Sends and NCCL use further
+/// streams besides those of the plan.
 static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }

@@ -28,8 +28,8 @@ using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
 /// The factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  std::map<std::string, Maker> fused; ///< for specs with the setting `then`;
-                                      ///< may return null
+  /// Make a pair (followed.h) as one kernel, or return null if they cannot.
+  std::map<std::string, Maker> fused;
   std::map<std::string, ManyMaker> many;
 };
 

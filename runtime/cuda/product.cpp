@@ -35,10 +35,10 @@ MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   return calls;
 }
 
-/// An operand or result of cuBLASLt that needs a conversion.
+/// The conversion of an operand or a result of cuBLASLt.
 struct Converted {
-  MadeKernel kernel; ///< the conversion; null: none
-  std::size_t place = 0;
+  MadeKernel kernel;     ///< null: no conversion is needed
+  std::size_t place = 0; ///< offset in scratch memory in bytes
 };
 
 /// An einsum as one or more matrix products.

@@ -23,7 +23,7 @@ constexpr std::int64_t kMegatronShort = 65500;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Calls `use` with all tokens, in pieces of 65,536.
+/// Calls `use` with all tokens, in pieces of at most 65,536.
 void forEachPiece(
     const TokenFile &from, std::int64_t vocabulary,
     const std::function<void(std::span<const std::int32_t>)> &use) {
@@ -66,8 +66,8 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
 
 /// The sequences and documents of Megatron's index.
 struct Division {
-  std::vector<std::int32_t> lengths;   ///< of sequences, in tokens
-  std::vector<std::int64_t> documents; ///< first sequences, and the end
+  std::vector<std::int32_t> lengths;   ///< lengths of sequences, in tokens
+  std::vector<std::int64_t> documents; ///< first sequence of each, and the end
 };
 
 void close(const TokenFile &from, std::int64_t length, Division &division) {

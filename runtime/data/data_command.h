@@ -24,7 +24,8 @@ struct ConvertOptions {
   /// files are uint16 below 65 500 and otherwise int32; llm.c's are uint16 up
   /// to 65 536.
   std::optional<std::int64_t> vocabulary;
-  /// The last token of every document; none: the source's documents, or one.
+  /// The last token of every document. Without it the documents are the
+  /// source's or, if the source has none, all tokens are one document.
   std::optional<std::int32_t> endOfDocument;
 };
 

@@ -70,7 +70,7 @@ MegatronOrder
 orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length) {
   const std::int64_t s = request.sequence;
-  std::int64_t tokens = 0; // in an epoch
+  std::int64_t tokens = 0; // tokens of one epoch
   for (std::int64_t i = request.firstDocument; i < request.endDocument; ++i)
     tokens += length(i);
   if (tokens == 0)

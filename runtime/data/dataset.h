@@ -91,8 +91,8 @@ std::unique_ptr<Dataset> randomDataset(const DataOptions &options);
 /// \throws DataError if the part of the corpus is shorter than one sample
 std::unique_ptr<Dataset> openDataset(const DataOptions &options);
 
-/// Returns the boundaries of the parts of `elements`, from 0 on, rounded as in
-/// Megatron-LM (halves to even).
+/// Returns the boundaries of the three parts of `elements` elements, starting
+/// with 0 and rounded as in Megatron-LM (halves to even).
 /// \throws std::invalid_argument if a share is negative or all are zero
 std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
                                         std::int64_t elements);
@@ -104,7 +104,7 @@ std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
 /// The start of a sample.
 struct SampleStart {
   std::uint32_t document = 0; ///< index into MegatronOrder::documents
-  std::uint32_t offset = 0;   ///< in the document, in tokens
+  std::uint32_t offset = 0;   ///< tokens from the start of the document
   bool operator==(const SampleStart &) const = default;
 };
 
@@ -118,8 +118,9 @@ struct SampleStart {
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  std::vector<SampleStart> starts;     ///< of unshuffled samples, and the end
-  std::vector<std::uint32_t> shuffle;  ///< by sample, its index in `starts`
+  /// The starts of the unshuffled samples, and the end.
+  std::vector<SampleStart> starts;
+  std::vector<std::uint32_t> shuffle; ///< by sample, its index in `starts`
 };
 
 /// The arguments of an order.

@@ -67,11 +67,11 @@ struct StepSamples {
   std::int64_t count = 0; ///< number of targets; may be 0
 };
 
-/// Reads steps completely, on every process, because `count` covers all
-/// samples.
+/// Reads all samples of a step on every process, because `count` covers all of
+/// them.
 class StepReader {
 public:
-  /// \param sequence  positions of `ids`; the dataset was opened for
+  /// \param sequence  positions of `ids`; the dataset must have been opened for
   ///                  objective.sampleSequence(sequence)
   StepReader(std::shared_ptr<const Dataset> dataset, Objective objective,
              std::int64_t sequence, std::int64_t globalBatch);
@@ -79,7 +79,8 @@ public:
   /// Reads step n, samples n B .. (n + 1) B - 1, of a run with a constant
   /// global batch B.
   StepSamples read(std::int64_t step) const { return read(step, step * batch); }
-  /// \param first  the step's first sample, if the global batch has changed
+  /// Reads a step of a run whose global batch may have changed.
+  /// \param first  number of the step's first sample
   StepSamples read(std::int64_t step, std::int64_t first) const;
   std::int64_t globalBatch() const { return batch; }
 

@@ -66,9 +66,9 @@ public:
   /// Returns the file with the tokens.
   const MappedFile &bytes() const { return file; }
 
-  /// Return the number of sequences and documents: 1 except for Megatron's
-  /// files.
+  /// Returns the number of sequences: 1 except for Megatron's files.
   std::int64_t sequences() const;
+  /// Returns the number of documents: 1 except for Megatron's files.
   std::int64_t documents() const;
   /// Returns the number of tokens of a sequence.
   std::int64_t sequenceLength(std::int64_t sequence) const;

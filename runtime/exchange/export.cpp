@@ -39,7 +39,7 @@ struct OutputFile {
 
 struct Output {
   std::vector<OutputFile> files;
-  std::map<std::string, std::string> texts; ///< by name, other files
+  std::map<std::string, std::string> texts; ///< texts of other files, by name
   const WeightSource *others = nullptr;     ///< provides tensors without rule
 };
 

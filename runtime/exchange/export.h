@@ -20,7 +20,8 @@ struct ExportOptions {
   /// files or, if there are none, of the source.
   std::optional<ElementType> type;
   /// The export takes names, order, metadata and non-parameter tensors from the
-  /// original files of these weights; null: of the exported weights, if any.
+  /// original files of these weights; null: from those of the exported weights,
+  /// if there are any.
   const WeightSource *like = nullptr;
   /// Model family whose usual tensor names replace the original ones; "": the
   /// family that fits.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int32_t kFloatVersion = 3, kBf16Version = 5;
 
-// Returns the elements of a layer's twelve tensors: 12 C^2 + 13 C for C
-// channels.
+// Returns the number of elements of a layer's twelve tensors: 12 C^2 + 13 C for
+// C channels.
 __int128 layerElements(__int128 channels) {
   return channels * (12 * channels + 13);
 }

@@ -39,7 +39,7 @@ struct LlmcHeader {
 struct LlmcTensor {
   std::string name;                ///< as in llmcRules(): "qkvw.3"
   std::vector<std::int64_t> shape; ///< without padding
-  std::int64_t offset = 0;         ///< from the start of the file
+  std::int64_t offset = 0;         ///< bytes from the start of the file
   std::int64_t room = 0;           ///< bytes, with padding
 };
 

@@ -24,7 +24,7 @@ namespace mtplan::runtime {
 /// The header of one original file.
 struct OriginFile {
   std::string name; ///< "model-00001-of-00003.safetensors"
-  std::string text; ///< of the header, without its length
+  std::string text; ///< text of the header, without its length
   SafetensorsHeader header;
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 // A parameter within a file's tensor. A vector is a matrix with one row.
 struct Matrix {
-  std::int64_t rows = 1, columns = 1; ///< of the parameter
+  std::int64_t rows = 1, columns = 1; ///< extents of the parameter
   /// Index of the parameter's first element in the file's tensor.
   std::int64_t first = 0;
   std::int64_t rowStep = 0, columnStep = 1; ///< strides in the file's tensor
@@ -76,8 +76,8 @@ void walk(const Matrix &matrix, Visit visit) {
     }
 }
 
-// The element size is a constant, so that copying an element is one
-// instruction.
+// Copies the parameter out of the tensor if `Take`, else into it. The element
+// size is a template argument, so that copying an element is one instruction.
 template <std::int64_t Bytes, bool Take>
 void copy(const Matrix &matrix, const std::byte *from, std::byte *to) {
   walk<Take>(

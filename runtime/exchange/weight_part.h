@@ -43,7 +43,7 @@ void insertPart(const WeightPart &part, std::int64_t bytes,
                 const std::byte *own, std::byte *file);
 
 /// Converts elements, each rounded once, to nearest even; equal types are
-/// copied bit by bit. Both arrays are aligned to their type.
+/// copied bit by bit. Both arrays must be aligned to their type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
 

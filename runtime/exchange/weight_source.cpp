@@ -330,7 +330,7 @@ bool hasMoments(const WeightSource &source) {
   });
 }
 
-// Compares two tensors of one shape.
+// Compares two tensors of equal shape.
 void compare(const WeightSource &first, const WeightSource &second,
              WeightDifference &difference) {
   const std::vector<std::byte> a = first.read(difference.name);

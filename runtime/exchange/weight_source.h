@@ -85,13 +85,13 @@ struct WeightDifference {
   // double precision.
   std::int64_t elements = 0; ///< number of differing elements
   double largest = 0.0;      ///< largest |a - b|; infinite if one is not finite
-  std::int64_t at = 0;       ///< index of the largest difference
-  double size = 0.0;         ///< largest |a|
+  std::int64_t at = 0; ///< index of the element with the largest difference
+  double size = 0.0;   ///< largest |a|
 };
 
 /// The result of a comparison.
 struct WeightComparison {
-  std::int64_t tensors = 0; ///< compared, because both have them
+  std::int64_t tensors = 0; ///< number of tensors that both have
   std::vector<WeightDifference> differences; ///< sorted by name
   /// Moments were not compared, because only one source has them.
   bool withoutMoments = false;

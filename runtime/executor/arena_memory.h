@@ -26,13 +26,13 @@ class ArenaMemory {
 public:
   /// Throws std::runtime_error with the arena's class and bytes if memory is
   /// insufficient.
-  /// \param seen  arenas of theStage that collectives use
+  /// \param seen  indices of the arenas of theStage that collectives use
   ArenaMemory(const Stage &theStage, Memory &memory, const std::set<int> &seen);
 
   /// Returns the start of a tensor for layer `copy` and micro-batch
   /// `microBatch`.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
-  /// Returns the start of a buffer's piece.
+  /// Returns the start of entry `entry` and slot `slot` of a buffer.
   std::byte *at(int buffer, int entry, int slot) const;
   /// Returns the start of an arena, an index into Stage::arenas.
   std::byte *startOf(int arena) const;

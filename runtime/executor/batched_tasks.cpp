@@ -67,8 +67,9 @@ public:
   }
 };
 
-/// The task of an update in a batch. The first task runs all updates of the
-/// batch: for each layer, or for all layers when the first layer is run.
+/// The task of an update in a batch. The first task of the batch runs all its
+/// updates: those of one layer in each run, or those of all layers in the run
+/// of the first layer.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer

@@ -16,19 +16,22 @@ public:
 
   /// Returns the index of the rank's stage in Plan::stages.
   int stage() const { return stageNumber; }
-  /// Returns the rank's coordinate on an axis, and the size of the axis.
+  /// Returns the rank's coordinate on an axis, an index into Plan::mesh.
   int coordinateOn(int axis) const {
     return places[static_cast<std::size_t>(axis)];
   }
+  /// Returns the number of coordinates on an axis, an index into Plan::mesh.
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
   /// Returns the rank of `stage` whose index in Stage::ranks is this rank's.
   int rankOfStage(const Plan &plan, int stage) const;
-  /// Returns the rank's shard of the tensor, with its offset in the global one.
+  /// Returns the rank's shard of the tensor, with its offset in the global
+  /// tensor.
   TensorView viewOf(const Tensor &tensor) const;
 
 private:
-  int stageNumber = -1, index = 0; ///< index: in Stage::ranks
-  std::vector<int> places, sizes;  ///< by axis
+  /// The rank's index in Plan::stages (its stage's) and in Stage::ranks.
+  int stageNumber = -1, index = 0;
+  std::vector<int> places, sizes; ///< coordinates and sizes, by axis
 };
 
 } // namespace mtplan::runtime

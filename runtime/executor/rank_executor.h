@@ -86,8 +86,9 @@ private:
   /// therefore be recorded.
   struct Part {
     int times = 0;
-    bool mayBeRecorded = true;            ///< the host only queues work
-    std::unique_ptr<RecordedCalls> calls; ///< of `recording`; may be null
+    bool mayBeRecorded = true; ///< the host only queues work
+    /// The collectives and messages of `recording`; may be null.
+    std::unique_ptr<RecordedCalls> calls;
     /// The recorded work. Declared after `calls`, so that it is destroyed
     /// first.
     std::unique_ptr<Recording> recording;
@@ -101,7 +102,8 @@ private:
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
   void runSchedule(const StepInput &input, bool reportsAlone);
-  /// Stores the step's inputs, which the work queued or replayed next reads.
+  /// Stores the step's inputs, which the work that is queued or replayed next
+  /// reads.
   void feed(const StepInput &input, bool drops);
   /// Queues the start of a step: copies its numbers and clears the reports.
   void beginStep();
@@ -125,15 +127,17 @@ private:
   Allocation allSquareSums; ///< one LongSum per rank
   Results results;
   std::unique_ptr<World> carries; ///< the device's transport; null: `world`
-  /// By group of the plan; null if this rank is not in it.
+  /// The communicator of each group of the plan; null if this rank is not in
+  /// the group.
   std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> allRanks;
-  std::unique_ptr<Communicator> allDeviceRanks; ///< over `carries`; or null
+  /// All ranks, over `carries`; null if `carries` is null.
+  std::unique_ptr<Communicator> allDeviceRanks;
   std::map<CollectiveCount, std::int64_t> counted;
   std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;
   std::unique_ptr<Kernel> gradientFactor; ///< null: the host decides
-  int sumsAreThere = 0;              ///< event: norm and reports are copied
+  int sumsAreThere = 0; ///< number of the event: norm and reports are copied
   std::vector<std::string> reported; ///< labels of all stages' reports
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;

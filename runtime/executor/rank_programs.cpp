@@ -101,8 +101,9 @@ void RankPrograms::batchTasks() {
   }
 }
 
-// Splits the batch, so that an evaluation, which issues only some collectives,
-// issues either all collectives of a launch or none.
+// Groups the collectives of a batch into launches. The batch is split, so that
+// an evaluation, which issues only some collectives, issues either all
+// collectives of a launch or none.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =

@@ -12,7 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// The training data of one step, of which every rank reads its shards.
+/// The training data of one step. Every rank reads its shards.
 class StepData {
 public:
   virtual ~StepData() = default;

@@ -36,11 +36,11 @@ struct InstructionRun {
 /// Times the parts of a step, and adds each part's seconds to a given sum.
 class StepTimes {
 public:
-  /// The most parts before the host waits and frees their marks, each of which
-  /// is an object of the device's driver.
+  /// The most parts that are queued before the host waits and frees their
+  /// marks. Each mark is an object of the device's driver.
   static constexpr std::size_t kMost = 8192;
 
-  /// \param theQueue  outlives this object
+  /// \param theQueue  must outlive this object
   /// \param theTurn   an event of the queue that nothing else uses
   StepTimes(Queue &theQueue, int theTurn)
       : queue(theQueue), turn(theTurn), clock(theQueue.clock()) {}

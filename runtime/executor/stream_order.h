@@ -54,9 +54,11 @@ private:
     bool isOnHost = false;
   };
   std::vector<Place> places;
-  std::vector<int> others;     ///< streams other than 0
-  std::vector<int> joined;     ///< of `others`: joined after each run
-  std::vector<int> overlapped; ///< of `others`: joined after the schedule
+  std::vector<int> others; ///< streams other than 0
+  /// Those of `others` that are joined after each run.
+  std::vector<int> joined;
+  /// Those of `others` that are joined after the schedule.
+  std::vector<int> overlapped;
   int instructions = 0;
 };
 

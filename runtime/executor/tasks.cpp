@@ -151,7 +151,7 @@ private:
     }
     void run(const void *from, void *to) { kernel->run({&from, &to}); }
 
-    Allocation room; ///< for the rearranged tensor
+    Allocation room; ///< memory of the rearranged tensor
     std::unique_ptr<Kernel> kernel;
   };
 
@@ -159,7 +159,7 @@ private:
   const Collective call;
   Pieces pieces;
   std::int64_t &count;
-  std::unique_ptr<Rearrange> packs, unpacks; ///< for allToAll
+  std::unique_ptr<Rearrange> packs, unpacks; ///< used by allToAll only
 };
 
 class TransferTask : public Task {
@@ -231,7 +231,7 @@ private:
 
   TensorView view;
   Memory &near;
-  const std::int64_t bytes; ///< per micro-batch
+  const std::int64_t bytes; ///< bytes per micro-batch
   int batches = 0;
   std::optional<Allocation> staged;
 };

@@ -30,8 +30,9 @@ namespace mtplan::runtime {
 /// The time of an instruction of the rank's stage, summed over all timed steps
 /// so far.
 struct InstructionTime {
-  /// Null for the gradient norm, which no program contains. The time is that of
-  /// this rank's sum, and of the exchange of sums if devices make the decision.
+  /// Null for the gradient norm, which no program contains. The norm's time is
+  /// that of this rank's sum, and of the exchange of sums if devices make the
+  /// decision.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
@@ -40,7 +41,7 @@ struct InstructionTime {
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
-  std::int64_t step = 1; ///< from 1
+  std::int64_t step = 1; ///< counted from 1
   UpdateNumbers update;  ///< gradientFactor is ignored if there is a rule
   /// Multiplies the loss and thereby all gradients; reports are unscaled.
   double lossScale = 1.0;
@@ -61,8 +62,8 @@ struct StepInput {
 /// The outputs of a step, which are the same on every rank.
 struct StepOutput {
   std::map<std::string, double> reports; ///< by label, summed over layers
-  double gradientNorm = 0.0;             ///< of all parameters, before clipping
-  bool skipped = false;                  ///< nothing was updated
+  double gradientNorm = 0.0; ///< norm over all parameters, before clipping
+  bool skipped = false;      ///< nothing was updated
 };
 
 /// The key of call counts: the phase of the program ("forward", "backward" or
@@ -88,7 +89,7 @@ struct TimeSpent {
 /// when the queue has finished.
 class Results {
 public:
-  /// \param most  the most numbers between two calls of clear()
+  /// \param most  the most numbers that are kept between two calls of clear()
   Results(Memory &theMemory, std::size_t most)
       : memory(theMemory), places(theMemory.staging(), most * kPlace) {}
 
@@ -152,12 +153,13 @@ protected:
 /// The context that all tasks of a rank share, and that must outlive them.
 struct TaskContext {
   const Plan &plan;
-  const Stage &stage; ///< of the rank
+  const Stage &stage; ///< the rank's stage
   const RankCoordinates &place;
   const ArenaMemory &memory;
   Backend &backend;
   World &carrier; ///< transports messages
-  /// By group of the plan; null if this rank is not in it.
+  /// The communicator of each group of the plan; null if this rank is not in
+  /// the group.
   const std::vector<std::unique_ptr<Communicator>> &groups;
   Results &results;
   std::map<CollectiveCount, std::int64_t> &counted;

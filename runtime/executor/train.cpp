@@ -40,7 +40,8 @@ public:
     }
   }
 
-  // Parameters and moments are destroyed with `rank`, also if a step throws.
+  // Calls `beforeUpdate`, because parameters and moments are destroyed with
+  // `rank`, also if a step throws.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -222,10 +223,13 @@ private:
   const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
-  std::int64_t started = 0, done = 0; ///< completed before this run, and now
-  std::int64_t updates = 0;           ///< completed and not skipped
-  std::vector<InstructionTime> first; ///< after the first step of this run
-  std::vector<InstructionTime> timed; ///< of the timed step, on a device
+  /// Steps completed before this run, and in total.
+  std::int64_t started = 0, done = 0;
+  std::int64_t updates = 0; ///< steps completed and not skipped
+  /// Instruction times after the first step of this run.
+  std::vector<InstructionTime> first;
+  /// Instruction times of the timed step, on a device.
+  std::vector<InstructionTime> timed;
   double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;
 };

@@ -23,7 +23,7 @@ struct TrainOptions {
   double clipNorm = 1.0; ///< 0: no clipping
   /// Skips steps with non-finite gradients, instead of stopping.
   bool skipNonFinite = false;
-  std::optional<LossScalerSettings> scaler; ///< for training in fp16
+  std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double deviation = 0.02; ///< standard deviation of initial weights
   /// Steps between validations, which also follow the last step; 0: none.
   std::int64_t validateEvery = 0;
@@ -31,7 +31,7 @@ struct TrainOptions {
   /// the number of targets.
   std::int64_t validationSteps = 1;
   std::int64_t traceStep = 0; ///< step to trace; 0: none
-  double peakFlops = 0.0;     ///< of this rank, flop/s; 0: unknown
+  double peakFlops = 0.0;     ///< peak of this rank, flop/s; 0: unknown
 };
 
 /// Returns the data of a step, counted from 1. Every rank calls it.

@@ -57,7 +57,7 @@ private:
 /// The logs of a run.
 struct RunLogOptions {
   std::string linesPath;    ///< file of JSON lines; "": none
-  std::string eventsFolder; ///< for TensorBoard; created; "": none
+  std::string eventsFolder; ///< folder for TensorBoard; "": none
   /// Step of the checkpoint from which the run resumes. The lines of later
   /// steps are removed. 0 for a new run, which replaces the file.
   std::int64_t resumedAt = 0;

@@ -36,7 +36,7 @@ double unsignedNan(double value) {
 std::string scaled(double value) {
   constexpr std::array<const char *, 5> kUnits = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
-  // 999.5 would print as 1e+03.
+  // 999.5 would print as 1000, which has four digits.
   for (; value >= 999.5 && unit + 1 < kUnits.size(); ++unit)
     value /= 1000.0;
   return print(value >= 99.95   ? "%.0f%s"

@@ -13,18 +13,18 @@ namespace mtplan::runtime {
 
 /// The figures of one step.
 struct StepRecord {
-  std::int64_t step = 0;     ///< from 1
-  std::int64_t steps = 0;    ///< of the whole run
+  std::int64_t step = 0;     ///< counted from 1
+  std::int64_t steps = 0;    ///< number of the run's last step
   double loss = 0.0;         ///< nats per token
   double gradientNorm = 0.0; ///< before clipping
   double learningRate = 0.0;
-  std::optional<double> lossScale; ///< of this step; none without scaling
-  bool skipped = false;            ///< because of an overflow
-  std::int64_t tokens = 0;         ///< of the step, over all ranks
+  std::optional<double> lossScale; ///< scale of this step; none without scaling
+  bool skipped = false;            ///< whether an overflow prevented the update
+  std::int64_t tokens = 0;         ///< tokens of the step, over all ranks
   double seconds = 0.0;            ///< duration of the step
-  double modelFlops = 0.0;         ///< of the step, over all ranks; 0: unknown
+  double modelFlops = 0.0; ///< flops of the step, over all ranks; 0: unknown
   int ranks = 1;
-  double peakFlops = 0.0;       ///< of one rank, flop/s; 0: unknown
+  double peakFlops = 0.0;       ///< peak of one rank, flop/s; 0: unknown
   std::int64_t memoryBytes = 0; ///< peak of the process; 0: unknown
   std::optional<double> validationLoss;
 

@@ -18,8 +18,8 @@ const Setting *settingOf(const KernelCall &call, const char *name) {
   return found == call.settings.end() ? nullptr : &*found;
 }
 
-/// Returns whether an instruction is an einsum, alone or with a fused `add` or
-/// `accumulate`.
+/// Returns whether an instruction is an einsum of at least two inputs, alone or
+/// with a fused `add` or `accumulate`.
 bool isProduct(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call || call->kernel != "einsum" || instruction.inputs.size() < 2)
@@ -48,13 +48,15 @@ bool areAlike(const Instruction &one, const Instruction &other) {
                             });
 }
 
-/// A range of bytes that one instruction in a run reads or writes.
+/// A range of bytes that an instruction reads or writes in one run of the
+/// program. `run` numbers these pairs of instruction and run.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
-/// The two furthest ends of byte ranges seen so far, of two different runs.
+/// The furthest end of all byte ranges seen so far, and the furthest end among
+/// the ranges of all other values of Touched::run.
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -66,7 +68,8 @@ public:
       second = {one.run, one.end};
     }
   }
-  /// Returns whether a range of another run extends beyond the start of `one`.
+  /// Returns whether a range with another Touched::run extends beyond the start
+  /// of `one`.
   bool reach(const Touched &one) const {
     return (first.run == one.run ? second : first).end > one.begin;
   }
@@ -79,7 +82,8 @@ private:
   End first, second;
 };
 
-/// Returns whether a run writes bytes that another reads or writes. O(n log n).
+/// Returns whether one instruction's run writes bytes that another's reads or
+/// writes. O(n log n).
 bool anyConflict(std::vector<Touched> touched) {
   std::ranges::sort(touched, {}, [](const Touched &one) {
     return std::tuple(one.arena, one.begin);

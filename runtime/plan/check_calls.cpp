@@ -18,7 +18,7 @@ std::string counted(std::size_t count, const char *what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-// Checks one instruction of one stage.
+// Checks the operands of one instruction.
 class CallCheck {
 public:
   CallCheck(const Plan &whole, std::size_t stage, std::size_t program,
@@ -52,8 +52,7 @@ public:
     if (group.communicators.empty())
       return;
     const auto size = static_cast<std::int64_t>(group.communicators[0].size());
-    // The expected shape of the output. It differs from `out` also if a
-    // dimension is not divisible.
+    // The expected shape of the output.
     std::vector<std::int64_t> wanted = in;
     if (gathers(collective.kind))
       wanted[indexed(collective.gathered)] *= size;
@@ -259,7 +258,8 @@ private:
   const Stage &stage;
   std::size_t s, p = 0, i = 0;
   Faults &faults;
-  std::vector<bool> early; ///< by program: it runs before the norm
+  /// By program: whether it runs before the gradient norm.
+  std::vector<bool> early;
 };
 
 } // namespace

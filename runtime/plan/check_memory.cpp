@@ -1,7 +1,7 @@
 //===- check_memory.cpp - Checks the values that instructions read --------===//
 //
 // The check executes each stage's step symbolically: every piece of a buffer
-// records which value it holds.
+// (one entry in one slot) records which value it holds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2; // indices of phases
+// Indices into phasesOf(); -1: before the step.
+constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2;
 constexpr int kEveryMicroBatch = -1;
 
 // The value that a piece of a buffer holds.
@@ -37,8 +38,8 @@ bool isAdamw(const Instruction &instruction) {
   return call && call->kernel == "adamw";
 }
 
-// Returns whether a run of an instruction stores the first term of a sum, to
-// which its other runs add.
+// Returns whether this run of an accumulation overwrites its sum, instead of
+// adding to it.
 // \param copy  layer, counted in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
   return accumulates(instruction) &&
@@ -46,8 +47,9 @@ bool begins(const Instruction &instruction, int microBatch, int copy) {
              .isOf(microBatch, copy);
 }
 
-// Returns whether a kernel other than an accumulation also reads this output
-// (runtime/backend/kernels.md).
+// Returns whether the instruction updates this output in place, so that the
+// kernel also reads it (runtime/backend/kernels.md). Accumulations are
+// excluded.
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   // The first output, the parameter, is write-only; master and moments are
@@ -266,8 +268,8 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Checks that a sum is unwritten before its first term, and holds the
-  // previous terms at every later one.
+  // Checks that a sum holds nothing before the run that overwrites it, and
+  // holds the earlier runs' sum before every other run.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);
@@ -304,7 +306,8 @@ private:
       }
   }
 
-  // Checks that an output overlaps no other operand, except to work in place.
+  // Checks that an output overlaps no other operand, unless an all-reduce works
+  // in place or a parameter is its own master.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";

@@ -17,10 +17,10 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A run of an instruction in which other stages take part.
+// A run of an instruction that communicates with other stages.
 struct Event {
   const Instruction *instruction;
-  std::size_t program, number; ///< number: index of the instruction
+  std::size_t program, number; ///< number: index in the program
   int microBatch;
 };
 
@@ -238,8 +238,8 @@ private:
         return reportCycle(s);
   }
 
-  // Returns the stage that blocks the next event of `s`, or -1 if the event
-  // completes.
+  // Returns the index of the stage that blocks the next event of stage `s`, or
+  // -1 if the event completes.
   int waitsFor(std::size_t s) {
     const Instruction &instruction = *events[s][next[s]].instruction;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what)) {
@@ -262,8 +262,8 @@ private:
     return -1;
   }
 
-  // Reports the cycle that `s` leads to. One exists, because every blocked
-  // stage waits for another blocked one.
+  // Reports the cycle of waiting stages to which stage `s` leads. One exists,
+  // because every blocked stage waits for another blocked one.
   void reportCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {

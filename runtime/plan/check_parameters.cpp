@@ -119,8 +119,8 @@ private:
     });
   }
 
-  // Returns whether a rank's shard by `fine` is part of its shard by `coarse`,
-  // so that the weight can be its own master.
+  // Returns whether a rank's shard under the split `fine` is part of its shard
+  // under `coarse`, so that the weight can be its own master.
   static bool isWithin(const std::vector<std::vector<int>> &fine,
                        const std::vector<std::vector<int>> &coarse) {
     for (std::size_t d = 0; d < coarse.size(); ++d)
@@ -130,8 +130,8 @@ private:
     return true;
   }
 
-  // Checks that the state is sharded as the gradient, and that all tensors of
-  // the parameter have one global shape.
+  // Checks that the optimizer state is sharded like the gradient, and that all
+  // tensors of the parameter have one global shape.
   void checkShapes(const Parameter &parameter) {
     const Tensor &gradient = parameter.gradient;
     const std::vector<std::int64_t> whole = globalShape(plan, parameter.value);
@@ -194,8 +194,8 @@ private:
                  ", the value's extent, got " + std::to_string(unpadded[d]));
   }
 
-  // Checks the buffer of a parameter's tensor, and that each copy has a piece
-  // of it to itself.
+  // Checks the buffer of a parameter's tensor, and that no other tensor of a
+  // parameter uses its entries.
   void checkPlace(const Parameter &parameter, const Tensor &tensor,
                   const std::string &member, MemoryClass expected) {
     const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
@@ -239,11 +239,12 @@ private:
   const Stage &stage;
   std::size_t s, i = 0;
   Faults &faults;
-  /// By buffer and entry, the parameter's member that uses the piece.
+  /// By buffer and entry, the parameter's tensor that uses the entry.
   std::map<std::pair<int, std::int64_t>, std::string> owners;
 };
 
-// Checks that, of the stages that have a parameter, only the first counts it.
+// Checks that, of the stages that have a parameter, only the first counts it in
+// the gradient norm.
 void checkCounting(const Plan &plan, Faults &faults) {
   struct Holder {
     std::size_t stage, number;

@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;
 
-// Checks the numbers of one object. Its JSON pointer is built only for faults.
+// Checks the numbers of one JSON object. Its JSON pointer is built only for
+// faults.
 template <typename Pointer> class Numbers {
 public:
   Numbers(Pointer where, Faults &list) : pointer(where), faults(list) {}

@@ -66,7 +66,8 @@ private:
       }
   }
 
-  // Returns the period after which micro-batches use the same pieces again.
+  // Returns the number of micro-batches after which the program uses the same
+  // pieces of buffers again.
   int microBatchPeriod() const {
     std::int64_t period = 1;
     for (const Instruction &one : program().instructions)
@@ -79,7 +80,8 @@ private:
     return static_cast<int>(std::min(period, std::int64_t{plan.microBatches}));
   }
 
-  // Checks that each call follows the previous one of the same ranks.
+  // Checks that each collective follows the previous one of its group, and each
+  // send or receive the previous one of its channel.
   void checkCalls(const ProgramOrder &order) {
     std::map<int, std::size_t> ofGroup;
     std::map<std::tuple<int, int, bool>, std::size_t> ofChannel;
@@ -166,9 +168,9 @@ void checkStreams(const Plan &plan, Faults &faults) {
 //===----------------------------------------------------------------------===//
 // Overlapped collectives
 //
-// Later runs do not wait for an overlapped collective. Therefore it is on a
-// stream other than 0, its group has no ranks of other stages, and no other
-// stream touches its bytes before the schedule ends.
+// Later runs do not wait for an overlapped collective. Therefore it must be on
+// a stream other than 0, its group must have no ranks of other stages, and no
+// other stream may touch its bytes before the schedule ends.
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -32,18 +32,18 @@ inline constexpr const char *kBiasGradient = "bias_gradient";
 // other runs.
 //===----------------------------------------------------------------------===//
 
-/// Names the micro-batch of that run.
+/// Names the micro-batch of the run that overwrites the sum.
 inline constexpr const char *kFirstTerm = "first_term";
-/// Names the layer of that run, counted in the model, if all layers accumulate
-/// into one sum.
+/// Names the layer of the run that overwrites the sum, counted in the model, if
+/// all layers accumulate into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
 /// The run in which an accumulation overwrites its sum.
 struct FirstTerm {
-  static constexpr std::int64_t kNone = -1; ///< not named
+  static constexpr std::int64_t kNone = -1; ///< the settings do not name it
   std::int64_t microBatch = kNone, copy = kNone;
 
-  /// Returns whether the run of a micro-batch is the first term.
+  /// Returns whether the run of a micro-batch and a layer overwrites the sum.
   /// \param theCopy  layer, counted in the model
   bool isOf(std::int64_t theMicroBatch, std::int64_t theCopy) const {
     return theMicroBatch == microBatch && (copy == kNone || theCopy == copy);
@@ -75,7 +75,7 @@ inline bool accumulates(const Instruction &instruction) {
   return false;
 }
 
-/// Returns the first term that the settings name; unnamed members are kNone.
+/// Returns the run that the settings name; unnamed members are kNone.
 inline FirstTerm firstTermOf(const std::vector<Setting> &settings) {
   FirstTerm first;
   for (const Setting &one : settings)

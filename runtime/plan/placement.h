@@ -27,7 +27,8 @@ public:
   /// many, no other member may be used.
   bool complete() const { return whole; }
   std::size_t pieces() const { return owners.size(); }
-  /// Returns the piece of an entry for a micro-batch; `entry` is at least 0.
+  /// Returns the number of the piece that holds an entry for a micro-batch.
+  /// `entry` must be at least 0.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
   /// Returns the pieces of other buffers that share bytes with this one.

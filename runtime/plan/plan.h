@@ -8,8 +8,8 @@
 // All ranks of a pipeline stage run the same programs on local shapes; ranks
 // differ only in their coordinates on the mesh. Each `int` that refers to
 // something is an index into the vector that its comment names. A segment is a
-// part of the model that is compiled once, such as one transformer layer; its
-// copies are the repeated layers.
+// part of the model that is compiled once, such as a transformer layer; `copy`
+// in a name stands for one of the layers that repeat it.
 //
 // A step of a stage has three parts. `schedule` runs forward and backward and
 // accumulates gradients (kernel_settings.h). `reduce` completes every
@@ -54,7 +54,7 @@ struct Group {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// How long the bytes of an arena live.
+/// The use of an arena, which determines the lifetime of its bytes.
 enum class MemoryClass {
   parameters,  ///< kept over steps: weights as kernels read them
   optimizer,   ///< kept over steps: master weights and moments
@@ -85,8 +85,8 @@ struct Buffer {
   std::int64_t slotStride = 0;  ///< bytes, aligned; 0 only if slots == 1
 };
 
-/// A dense row-major tensor at the start of a piece of a buffer. Copy c of a
-/// segment, counted from the segment's first, uses entry `entry + c *
+/// A dense row-major tensor at the start of a piece of a buffer. Layer c of a
+/// segment, counted from 0 within the segment, uses entry `entry + c *
 /// entryStep`.
 struct Tensor {
   int buffer = 0; ///< index into Stage::buffers
@@ -126,7 +126,7 @@ enum class CollectiveKind { allReduce, allGather, reduceScatter, allToAll };
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
   int group = 0; ///< index into Plan::groups
-  /// Read for allReduce and reduceScatter only.
+  /// The reduction, which only allReduce and reduceScatter use.
   Reduction reduction = Reduction::sum;
   int gathered = 0;  ///< dimension that grows (allGather, allToAll)
   int scattered = 0; ///< dimension that shrinks (reduceScatter, allToAll)
@@ -146,7 +146,7 @@ struct Transfer {
 struct Input {
   std::string label;             ///< "ids", "targets", "types", "count", ...
   std::vector<std::string> dims; ///< "batch", "sequence" or "other"
-  std::int64_t limit = 0;        ///< exclusive, of integers; 0: floats
+  std::int64_t limit = 0;        ///< exclusive bound of integers; 0: floats
 };
 
 /// A number that the step reports, such as the loss, read from the only input.
@@ -158,7 +158,7 @@ struct Report {
 /// stream run in order; `waits` alone order those of different streams. The
 /// order of the program is one that streams and waits allow.
 struct Instruction {
-  std::string label; ///< of the IR operator, "h.*.mlp.fc1"
+  std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
@@ -186,9 +186,9 @@ struct Instruction {
 ///     runs. They are consecutive, and only the first waits.
 struct Batch {
   std::vector<int> instructions; ///< indices in the program, ascending
-  /// The kernels of all copies of the schedule entry are one launch. The batch
-  /// is the whole program; it may be a single instruction if there are several
-  /// copies.
+  /// The kernels of all layers that the schedule entry runs are one launch. The
+  /// batch must then be the whole program. It may be a single instruction if
+  /// there are several layers.
   bool ofAllCopies = false;
 };
 
@@ -197,12 +197,12 @@ struct Batch {
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
-  int firstCopy = 0; ///< layer of copy 0 in the model; seeds dropout
+  int firstCopy = 0; ///< number in the model of the first layer; seeds dropout
   std::vector<Batch> batches = {}; ///< disjoint
 };
 
-/// Runs a program for `count` copies of its segment: `first`, `first + step`
-/// and so on. A run is the program's execution for one copy. All streams join
+/// Runs a program for `count` layers of its segment: `first`, `first + step`
+/// and so on. A run is the program's execution for one layer. All streams join
 /// between two runs, because runs reuse buffers without waits of their own;
 /// only `overlapped` instructions continue.
 struct ScheduleEntry {
@@ -213,12 +213,12 @@ struct ScheduleEntry {
   int count = 1; ///< >= 1
 };
 
-/// A parameter, or one per copy of a segment, with the state that training
-/// keeps for it. The tensors have an entry for each copy.
+/// A parameter, or one parameter for each layer of a segment, with the state
+/// that training keeps for it. The tensors have an entry for each layer.
 struct Parameter {
   std::string label; ///< "h.*.mlp.fc1.weight"
   std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
-  int firstCopy = 0; ///< layer of copy 0 in the model, for the `*`
+  int firstCopy = 0; ///< number in the model of the first layer, for the `*`
   int copies = 1;
   Tensor value;    ///< the stored weight, in the type that kernels read
   Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
@@ -265,11 +265,11 @@ struct Plan {
   std::vector<Axis> mesh;
   std::vector<Group> groups;
   std::vector<std::string> streams; ///< names: "compute", "tensor", "data", ...
-  int microBatches = 1;             ///< per step, of each rank
+  int microBatches = 1;             ///< number per step, on each rank
   std::int64_t globalBatch = 1;     ///< samples of a step, over all replicas
   std::int64_t sequence = 1;        ///< positions of a sample
-  std::int64_t layers = 1;          ///< scales the init "residual"
-  std::vector<Stage> stages;        ///< in forward order; each rank is in one
+  std::int64_t layers = 1;   ///< layers of the model, for the init "residual"
+  std::vector<Stage> stages; ///< in forward order; each rank is in one
 };
 
 } // namespace mtplan::runtime

@@ -97,12 +97,13 @@ void checkRanks(const Plan &plan, Faults &faults) {
                                     " micro-batches");
 }
 
-/// Checks that every program runs, and with the same copies for all
-/// micro-batches.
+/// Checks that every program runs, that `schedule` runs a program for the same
+/// layers in every micro-batch, and that the entries of `reduce` and `apply`
+/// have micro-batch 0.
 void checkSchedule(const Plan &plan, Faults &faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
-    // The copies that run, by program and micro-batch, in order.
+    // The layers that run, by program and micro-batch, in order.
     std::vector<std::map<int, std::vector<int>>> copies(stage.programs.size());
     std::vector<bool> runs(stage.programs.size(), false);
     for (const Phase &phase : phasesOf(stage))

@@ -15,11 +15,11 @@
 //     over steps;
 //   - when the schedule is followed from the first instruction to the last, no
 //     instruction reads a value that was not written, was overwritten, or
-//     belongs to another copy or micro-batch;
+//     belongs to another layer or micro-batch;
 //   - if two instructions of a run are on different streams, touch the same
 //     bytes and one writes them, streams and `waits` order them; the same holds
 //     for calls of one group and for messages of one channel;
-//   - every program of `schedule` runs the same copies for every micro-batch;
+//   - every program of `schedule` runs the same layers for every micro-batch;
 //   - the instructions of a batch can be one launch: they are of one kind, may
 //     start together, write no bytes that others of the batch use, and products
 //     have constant distances between their tensors;

@@ -60,8 +60,8 @@ void checkCalls(const Plan &plan, Faults &faults);
 void checkSides(const Plan &plan, Faults &faults);
 /// Checks the shapes, buffers and replication of each parameter's tensors.
 void checkParameters(const Plan &plan, Faults &faults);
-/// Checks that instructions read only values that are written, not overwritten,
-/// and of their own copy and micro-batch.
+/// Checks that instructions read only values that were written, are not
+/// overwritten, and belong to the same layer and micro-batch.
 void checkMemory(const Plan &plan, Faults &faults);
 /// Checks that streams and waits order instructions that touch the same bytes.
 void checkStreams(const Plan &plan, Faults &faults);
@@ -121,8 +121,8 @@ public:
     }
   }
 
-  /// Returns whether `late` starts only after `early` has ended. `early`
-  /// precedes it in the program.
+  /// Returns whether `late` starts only after `early` has ended. `early` must
+  /// precede `late` in the program.
   bool follows(std::size_t late, std::size_t early) const {
     return last[late * streams + streamOf[early]] >= static_cast<int>(early);
   }

@@ -1,7 +1,7 @@
 //===- plan_queries.h - Facts that follow from a plan -----------*- C++ -*-===//
 //
 // Functions that compute properties of a plan. They require valid indices: the
-// plan has passed checkRanges.
+// plan must have passed checkRanges.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace mtplan::runtime {
 
-/// Converts an index that is at least 0.
+/// Converts an index, which must be at least 0, to std::size_t.
 inline std::size_t indexed(int index) {
   return static_cast<std::size_t>(index);
 }
@@ -38,7 +38,7 @@ std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
 /// Returns whether every communicator has either only ranks of the stage or
 /// none of them.
-/// \param stage  with ascending ranks
+/// \param stage  must list its ranks in ascending order
 bool isWithin(const Group &group, const Stage &stage);
 
 /// The side that executes an instruction. Arenas of class `host` are in host
@@ -63,8 +63,8 @@ Side sideOf(const Stage &stage, const Instruction &instruction);
 // Classes of instructions in reports
 //===----------------------------------------------------------------------===//
 
-// The rows of the table that compares predicted and measured times. Both sides
-// use the same few classes.
+// The rows of the table that compares predicted and measured times. The
+// prediction and the measurement use the same few classes.
 inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kPointwise[] = "norms, pointwise",
                       kCopies[] = "sums, copies",

@@ -400,7 +400,8 @@ std::string readWhole(const std::filesystem::path &path) {
 } // namespace
 
 Plan parsePlan(const std::string &text) {
-  // The limits are far above those of any valid plan.
+  // These limits of nesting and of members per object are far above what any
+  // valid plan needs.
   constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
     const base::Json root = base::parseJson(text, kLimits);

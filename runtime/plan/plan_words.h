@@ -68,8 +68,8 @@ constexpr bool scatters(CollectiveKind kind) {
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
 inline constexpr std::int64_t kMostElements = std::int64_t{1}
-                                              << 40; ///< per tensor
-inline constexpr std::int64_t kMostCopies = 1 << 16; ///< per segment
+                                              << 40; ///< elements per tensor
+inline constexpr std::int64_t kMostCopies = 1 << 16; ///< layers per segment
 inline constexpr std::int64_t kMostMicroBatches = 1 << 20;
 inline constexpr std::int64_t kMostPieces = 1 << 20; ///< entries * slots
 inline constexpr std::int64_t kMostIndex = INT32_MAX;

@@ -41,7 +41,8 @@ std::string written(std::string_view text) {
   }
 }
 
-// Writes a decimal point or an exponent, so that reading yields a double.
+// Returns the number with a decimal point or an exponent, so that reading
+// yields a double.
 std::string written(double value) {
   if (!std::isfinite(value))
     throw Fault{{},

@@ -21,7 +21,7 @@ struct ProgramRun {
 
 /// Returns the runs of a program in a step, ascending. Returns only one of
 /// several runs that use the same bytes.
-/// \param stage  has passed checkRanges
+/// \param stage  must have passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
 /// A range of bytes in an arena: [begin, end).
@@ -35,7 +35,7 @@ struct ArenaBytes {
 };
 
 /// Returns the bytes of a tensor in a run.
-/// \param stage  has passed checkRanges
+/// \param stage  must have passed checkRanges
 ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
                         const ProgramRun &run);
 
@@ -56,7 +56,7 @@ struct BatchSteps {
 };
 
 /// Returns the distances of a batch of products.
-/// \param batch  has passed checkPlan
+/// \param batch  must belong to a plan that has passed checkPlan
 BatchSteps stepsOf(const Stage &stage, int program, const Batch &batch);
 
 } // namespace mtplan::runtime

@@ -126,7 +126,7 @@ double initialValue(const Stream &stream, std::string_view init,
 double targetValue(const Stream &stream, std::int64_t index,
                    std::int64_t limit);
 
-inline constexpr int kMaskRounds = 7;              ///< of Philox
+inline constexpr int kMaskRounds = 7;              ///< rounds of Philox
 inline constexpr int kMaskDraw = 8;                ///< elements per draw
 inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< half word without sign
 
@@ -140,7 +140,7 @@ constexpr std::uint32_t maskLimit(double rate) {
                               : static_cast<std::uint32_t>(limit);
 }
 
-/// Returns the factor by which kept elements are multiplied.
+/// Returns the factor that multiplies kept elements.
 constexpr double maskFactor(double rate) {
   return maskLimit(rate) == 0 ? 1.0 : 1.0 / (1.0 - rate);
 }

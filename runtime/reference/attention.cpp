@@ -107,7 +107,7 @@ public:
   const std::span<const double> table; ///< the bias table, or empty
   const std::int64_t tableRows, maxDistance;
   const std::span<const double> query, key, value;
-  const Span samples, positions, features; ///< ranges of the queries
+  const Span samples, positions, features; ///< ranges of the query's shard
   const std::int64_t width, batch, queries, heads, keyHeads, keys;
   const bool causal;
   const double scale, softcap, rate;
@@ -144,6 +144,7 @@ void attention(Call &call) {
     });
 }
 
+/// Adds the gradients that one query of a head contributes.
 /// \param bias  receives this sample's gradient of the bias table; may be null
 void attendRowGrad(const Heads &all, Call &call, std::int64_t b,
                    std::int64_t head, std::int64_t s, double *bias) {

@@ -36,8 +36,8 @@ public:
     values[name] = std::move(value);
   }
 
-  /// Return the value of an attribute, or `absent` if there is no such
-  /// attribute.
+  /// Return the value of an attribute. If there is no such attribute, return
+  /// `absent`, an empty text or false.
   /// \throws std::bad_variant_access if the attribute has another type
   std::int64_t integer(const std::string &name, std::int64_t absent) const {
     return valueOf(name, absent);
@@ -110,11 +110,11 @@ struct Call {
   std::vector<std::span<const double>> in;
   std::vector<Doubles> out;
 
-  /// Whether sums over samples round the term of each sample to float, and the
-  /// sum after each sample (roundsSums), like an accumulator in f32. By default
-  /// nothing is rounded.
+  /// Whether sums over samples round each sample's term to float (roundsTerms),
+  /// and the sum after each sample (roundsSums), like an accumulator in f32. By
+  /// default nothing is rounded.
   bool roundsTerms = false;
-  std::vector<bool> roundsSums; ///< by output; empty if all false
+  std::vector<bool> roundsSums; ///< one per result; empty if all false
 
   const std::vector<std::int64_t> &inShape(std::size_t i) const {
     return inShapes[i].sizes;

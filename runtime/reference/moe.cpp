@@ -141,8 +141,9 @@ void moeSlots(Call &call) {
 
 /// Calls `visit(token, place, slot)` for every pair of token and expert within
 /// the expert's capacity. `token` is the index of the token's first element,
-/// `place` that in the buffers [experts][samples][capacity][features], and
-/// `slot` the index in the slots [samples][positions][experts].
+/// `place` is the index of the first element of its row in the buffers
+/// [experts][samples][capacity][features], and `slot` is the index in the slots
+/// [samples][positions][experts].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
   const std::int64_t samples = places.shape[1], count = places.shape[2];

@@ -87,7 +87,7 @@ void dropout(Call &call) {
       Stream::ofMask(call.moment, call.attributes.text("mask"));
   const std::vector<std::int64_t> &shape = call.outShape(0);
   std::vector<Span> pieces;
-  std::int64_t elements = 1; // of the global tensor
+  std::int64_t elements = 1; // elements of the global tensor
   for (std::size_t d = 0; d < shape.size(); ++d) {
     pieces.push_back(call.outPiece(0, d));
     elements *= pieces[d].global;

@@ -57,8 +57,9 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes the factor that unscales and clips all gradients from the square
-/// sums of all ranks (runtime/training/gradient_factor.h).
+/// Computes the factor that unscales and clips all gradients, and whether the
+/// step is skipped, from the square sums of all ranks
+/// (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;
   for (std::size_t i = 0; i + 1 < call.in[0].size(); i += 2)

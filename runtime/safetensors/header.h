@@ -1,5 +1,7 @@
 //===- header.h - The header of a safetensors file --------------*- C++ -*-===//
 //
+// A file consists of three parts:
+//
 //   u64      bytes of the header, at most 100,000,000
 //   header   JSON: {"name": {"dtype", "shape", "data_offsets"}, ...}, which may
 //            begin with "__metadata__": {"key": "text", ...} and end in spaces
@@ -42,7 +44,7 @@ struct SafeTensor {
 struct SafetensorsHeader {
   /// The entries of "__metadata__"; if empty, the member is not written.
   std::map<std::string, std::string> metadata;
-  std::vector<SafeTensor> tensors; ///< by offset; ties in file order
+  std::vector<SafeTensor> tensors; ///< sorted by offset; ties in file order
   std::int64_t dataStart = 0;      ///< offset of the data in the file in bytes
 
   /// Returns the tensor with this name, or null. Takes linear time.
@@ -54,7 +56,8 @@ inline constexpr std::int64_t kMostHeaderBytes = 100'000'000;
 
 /// Returns the size of an element in bits, or 0 if there is no such type.
 std::int64_t bitsOf(std::string_view type);
-/// Returns the index of a type in the reference's list of types, or -1.
+/// Returns the index of a type in the reference's list of types, or -1 if there
+/// is no such type.
 int rankOf(std::string_view type);
 /// Returns the size of a tensor in bytes.
 /// \throws std::invalid_argument if the type is unknown, a dimension is
@@ -63,12 +66,12 @@ std::int64_t bytesOf(std::string_view type,
                      const std::vector<std::int64_t> &shape);
 
 /// Reads the header of a file.
-/// \throws DataError
+/// \throws DataError if it is invalid or does not match the size of the file
 SafetensorsHeader readHeader(const MappedFile &file);
 /// Parses a header.
 /// \param start  the first bytes of the file, at least the header
 /// \param size  the size of the file in bytes
-/// \throws DataError
+/// \throws DataError if it is invalid or does not match the size of the file
 SafetensorsHeader parseHeader(const std::string &file,
                               std::span<const std::byte> start,
                               std::int64_t size);

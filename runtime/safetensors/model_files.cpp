@@ -117,7 +117,7 @@ private:
     index.weightMap.emplace(path[1].key, value.text);
   }
 
-  /// Some writers store the size as a floating-point number.
+  /// Reads the total size, which some writers store as a floating-point number.
   void setTotalSize(const JsonPath &path, const JsonScalar &value) {
     constexpr double kExact = 9007199254740992.0; // 2^53
     using Kind = JsonScalar::Kind;
@@ -136,8 +136,9 @@ private:
     index.totalSize = static_cast<std::int64_t>(number);
   }
 
-  /// Returns the JSON text of the member of "metadata" that contains `path`, up
-  /// to the start of the value at `path`.
+  /// Returns the JSON text of the member of "metadata" that contains `path`,
+  /// after appending all that precedes the value at `path`: a comma, a newline
+  /// and the key.
   std::string &other(const JsonPath &path) {
     std::string &text = index.otherMetadata[path[1].key];
     if (path.size() == 2)
@@ -314,7 +315,7 @@ ModelFiles ModelFiles::openShards(const std::string &indexPath) {
 }
 
 void ModelFiles::openShardFiles(const std::string &indexPath) {
-  std::map<std::string, std::string> firstTensor; // by file name
+  std::map<std::string, std::string> firstTensor; // key: file name
   for (const auto &[tensor, file] : shards->weightMap)
     firstTensor.emplace(file, tensor);
   const fs::path folder = fs::path(indexPath).parent_path();

@@ -44,10 +44,10 @@ struct ShardIndex {
 };
 
 /// Reads an index.
-/// \throws DataError
+/// \throws DataError if the index is invalid
 ShardIndex readIndex(const std::string &path);
 /// Parses an index in memory; `file` is its name in error messages.
-/// \throws DataError
+/// \throws DataError if the index is invalid
 ShardIndex parseIndex(const std::string &file, std::string_view text);
 
 /// Returns the text that Hugging Face Transformers writes: sorted keys, two
@@ -81,7 +81,9 @@ struct ModelTensor {
 /// The opened files of a model, and their tensors by name.
 class ModelFiles {
 public:
-  /// \throws DataError
+  /// Opens the files of a model.
+  /// \throws DataError if a file is missing or invalid, or if the files do not
+  /// match the index
   static ModelFiles open(const std::string &path);
 
   /// Returns the tensor with this name, or null.

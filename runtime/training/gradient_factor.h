@@ -1,9 +1,9 @@
 //===- gradient_factor.h - Clipping and unscaling of gradients --*- C++ -*-===//
 //
 // The squares of all elements of the (scaled) gradients, each counted once in
-// any layout, are summed over all ranks. From this one number follow whether
-// anything overflowed, the norm, and the factor by which gradients are
-// multiplied (Megatron-LM, core/optimizer/clip_grads.py).
+// any layout, are summed over all ranks. This number determines whether
+// anything overflowed, the norm, and the factor that multiplies the gradients
+// (Megatron-LM, core/optimizer/clip_grads.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,8 @@ namespace mtplan::runtime {
 
 /// The result of one step's norm.
 struct GradientFactor {
-  double norm = 0.0;     ///< of the unscaled gradients, before clipping
-  double factor = 1.0;   ///< for the scaled gradients
+  double norm = 0.0;     ///< norm of the unscaled gradients, before clipping
+  double factor = 1.0;   ///< multiplies the scaled gradients
   bool overflow = false; ///< the sum is infinite or NaN
 };
 

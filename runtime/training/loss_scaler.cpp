@@ -10,7 +10,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// The largest scale, because the scaled loss may be in single precision.
+// The largest scale. It fits single precision, because the scaled loss may have
+// that type.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr std::array<std::pair<std::string_view, LossScalerSettings>, 5>

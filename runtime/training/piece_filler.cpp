@@ -43,7 +43,7 @@ public:
   }
 
   std::int64_t number() const { return outer * ofLength; }
-  /// Returns the elements of the largest part.
+  /// Returns the number of elements of the largest part.
   std::int64_t elements() const { return step * inner; }
   /// Returns the index in the shard of a part's first element.
   /// startOf(number()) is the shard's end.
@@ -70,9 +70,10 @@ public:
 private:
   TensorView piece;
   std::size_t cut;
-  std::int64_t inner = 1;            ///< elements of one index at `cut`
-  std::int64_t length = 1, step = 1; ///< extent at `cut`: shard's, part's
-  /// Parts along dimension `cut`, and number of indices before it.
+  std::int64_t inner = 1;            ///< elements per index of dimension `cut`
+  std::int64_t length = 1, step = 1; ///< extents along `cut`: shard's, part's
+  /// The number of parts along dimension `cut`, and the product of the extents
+  /// before it.
   std::int64_t ofLength = 1, outer = 1;
 };
 

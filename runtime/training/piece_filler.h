@@ -12,7 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// A destination of values, each of which is rounded once.
+/// A tensor that receives computed values. Each value is rounded once.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;

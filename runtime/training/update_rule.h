@@ -25,9 +25,9 @@ namespace mtplan::runtime {
 
 /// The settings of the rule.
 struct UpdateRuleSettings {
-  std::optional<LossScalerSettings> scaler; ///< for fp16
+  std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double clip = 1.0;                        ///< largest norm; 0: no clipping
-  bool skipNonFinite = false; ///< without a scaler: skip, not stop
+  bool skipNonFinite = false; ///< without a scaler: skip instead of stopping
   /// Consecutive skipped steps that stop the run; a scale of 2^32 needs 32 to
   /// reach 1.
   int mostSkipped = 100;
@@ -43,8 +43,8 @@ struct UpdateRuleState {
 /// The decision about one step.
 struct UpdateDecision {
   bool update = true;
-  double norm = 0.0;   ///< of the unscaled gradients, before clipping
-  double factor = 1.0; ///< for the scaled gradients
+  double norm = 0.0;   ///< norm of the unscaled gradients, before clipping
+  double factor = 1.0; ///< multiplies the scaled gradients
   std::string stop;    ///< why the run must stop; "" if it continues
 };
 
@@ -60,7 +60,8 @@ public:
   UpdateRuleState state() const;
 
   /// Returns the decision about a step; called once per step.
-  /// \param squareSum  of gradients of the loss scaled by lossScale()
+  /// \param squareSum  sum of squared gradients of the loss scaled by
+  ///                   lossScale()
   UpdateDecision decide(std::int64_t step, double squareSum);
 
 private:

@@ -87,8 +87,8 @@ WeightFamily llamaLike(std::string_view name, Presence ofInputs,
            {"rotary_emb.inv_freq"}}};
 }
 
-// Returns the masked language model; mtplan supports neither the pooler nor the
-// next-sentence head.
+// Returns the family of BERT's masked language model; mtplan supports neither
+// the pooler nor the next-sentence head.
 WeightFamily bert() {
   return {
       "bert",

@@ -37,7 +37,7 @@ struct WeightModule {
   /// Operators of mtplan, in the order of concatenation: "h.*.attn.q", ...
   std::vector<std::string_view> labels;
   ModuleKind kind = ModuleKind::linear;
-  Presence bias = Presence::never; ///< for linear and conv1d
+  Presence bias = Presence::never; ///< bias of a linear or conv1d
   Presence weight = Presence::always;
   bool prefixed = true; ///< false for heads, whose names have no prefix
   /// Name of the bias; "": the module's name, followed by ".bias".

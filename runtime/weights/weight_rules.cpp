@@ -48,8 +48,8 @@ struct Guess {
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  /// Numbers of: the file's names that are in the family; tensors that the
-  /// family requires; required tensors that the file has.
+  /// The numbers of the file's names that are in the family, of tensors that
+  /// the family requires, and of required tensors that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
   /// Returns the quality of the match; higher is better.

@@ -49,7 +49,7 @@ private:
   std::string path;
 };
 
-/// A file of a folder of its own, which the destructor removes.
+/// A file in a folder of its own; the destructor removes both.
 class TestFile {
 public:
   explicit TestFile(const std::string &text,

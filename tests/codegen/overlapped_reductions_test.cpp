@@ -200,7 +200,8 @@ TEST(OverlappedReductions, ShardReusesTheNextLayersGradient) {
   EXPECT_THAT(reducedAfter(plan.stages[0]), ElementsAre("wte.weight", "loss"));
 }
 
-// Gradients are scattered over dp beside backward, and over cp after it.
+// The reduce-scatters of gradients over dp overlap backward, and those over cp
+// follow it.
 TEST(OverlappedReductions, OverDpAndCpOverlapOnlyDp) {
   const Plan plan =
       compiledExample("tiny-llama", [](tools::PlanRequest &request) {

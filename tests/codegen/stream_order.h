@@ -31,7 +31,7 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   const runtime::Program &program =
       stage.programs[static_cast<std::size_t>(number)];
   Pairs meet = noPairs(program);
-  using Block = std::pair<int, std::int64_t>; // arena, number
+  using Block = std::pair<int, std::int64_t>; // arena, offset in bytes
   struct Use {
     std::size_t instruction;
     bool writes;

@@ -105,8 +105,8 @@ TEST(Streams, DependOnTheKindOfInstruction) {
               ElementsAre("compute", "tensor", "data", "pipeline"));
 }
 
-// Two offloaded updates in a row: a gradient is copied to the host, the host
-// updates the state, and the weights are copied back.
+// The program has two offloaded updates. In each, a gradient is copied to the
+// host, the host updates the state, and the weights are copied back.
 TEST(Streams, OffloadHasHostAndCopyStreams) {
   OneProgram one;
   const int gradients = one.buffer(0, 256, 2), arrived = one.buffer(0, 256, 2),

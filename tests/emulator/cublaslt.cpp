@@ -314,8 +314,8 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
   }
 }
 
-/// Supports those combinations of types in the library's table that mtplan
-/// uses.
+/// Returns one algorithm if the product is supported. Supported types are those
+/// combinations in the library's table that mtplan uses.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
     cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,

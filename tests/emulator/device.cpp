@@ -288,7 +288,8 @@ bool isOfDevice(dim3 blocks, dim3 threads) {
 namespace {
 
 std::mutex allowing;
-/// Dynamic shared memory in bytes, by kernel.
+/// The limits of dynamic shared memory that cudaFuncSetAttribute() has set, in
+/// bytes, by kernel.
 std::map<const void *, std::size_t> allowed;
 std::atomic<int> sharedOfDevice{kMostSharedOfAny};
 

@@ -35,7 +35,8 @@ std::vector<std::string> takeMemoryFaults();
 /// must not hold the machine's mutex.
 cudaError_t whyNoMemoryNow(const char *call);
 
-/// The numbers of pieces of work that may wait for other devices.
+/// Pieces of work that may wait for other devices, each by the number that
+/// InFlight::begin() returned.
 using PendingWork = std::set<std::uint64_t>;
 
 /// Work that may wait for other devices and of which the host does not know
@@ -63,7 +64,7 @@ public:
         to.insert(one);
   }
 
-  std::map<std::uint64_t, int> devices; ///< by number of the piece of work
+  std::map<std::uint64_t, int> devices; ///< device of each piece, by number
   bool isWatched = false;
   std::chrono::milliseconds lateness{};
   std::vector<std::string> faults;

@@ -56,14 +56,14 @@ struct Machine {
   std::condition_variable changed;
   std::vector<cudaStream_t> streams; ///< in order of creation
   StreamOrder order = StreamOrder::first;
-  std::atomic<int> devices{1}; ///< their number, set by setDevices()
+  std::atomic<int> devices{1}; ///< number of devices, set by setDevices()
   /// Numbers of threads that queue work, and of those that wait now.
   int threads = 1, waiting = 0;
   std::uint64_t waitRounds = 0; ///< how often all threads waited
   std::uint64_t workDone = 0;
-  unsigned long long captures = 0;    ///< number begun so far
-  int launches = 0;                   ///< of graphs, number so far
-  std::atomic<int> globalCaptures{0}; ///< number open in global mode
+  unsigned long long captures = 0;    ///< number of captures begun so far
+  int launches = 0;                   ///< number of graph launches so far
+  std::atomic<int> globalCaptures{0}; ///< open captures in global mode
   bool timesInGraphs = true;          ///< set by setTimesInGraphs()
   InFlight inFlight;
 

@@ -152,7 +152,8 @@ bool isHeld(const ncclComm &comm) {
                              [](const auto &one) { return !one.expired(); });
 }
 
-/// Waits until no stream or graph has calls of the communicator, like NCCL.
+/// Runs queued work until no stream or graph has calls of the communicator.
+/// NCCL waits for this, too.
 void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   while (isHeld(comm)) {
     outside(lock, advance);

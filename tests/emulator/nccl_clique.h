@@ -32,7 +32,8 @@ struct Operation {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< of a send or receive, or root of a reduce or broadcast
+  /// The other rank of a send or receive, or the root of a reduce or broadcast.
+  int peer = 0;
 
   bool isTransfer() const {
     return kind == Kind::send || kind == Kind::receive;
@@ -77,7 +78,7 @@ public:
   /// Executes the operation for all ranks, unless it has been executed.
   void complete(int rank, const Numbered &one);
 
-  std::vector<int> devices; ///< by rank; -1: not initialised
+  std::vector<int> devices; ///< device of each rank; -1: not initialised
   int joined = 0;
   std::vector<int> launched; ///< number of launches so far, by rank
   int finalised = 0;

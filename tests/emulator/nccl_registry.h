@@ -31,7 +31,8 @@ public:
   ncclResult_t enter(ncclComm_t comm, const void *data, std::size_t bytes,
                      void **handle);
   ncclResult_t leave(ncclComm_t comm, void *handle);
-  /// Notes the memory that a call of the communicator accesses.
+  /// Counts a call of the communicator by whether all memory that it accesses
+  /// is registered.
   void see(ncclComm_t comm, bool isTransfer,
            const std::vector<Touched> &touched);
   /// Checks grouped calls of a rank for overlapping memory.

@@ -82,7 +82,8 @@ private:
   bool isShared(std::uintptr_t address) const;
   bool isReached(std::uintptr_t address);
 
-  std::unordered_map<std::uintptr_t, Place> places; ///< by address / 2
+  /// The accesses of each unit of memory, by address / 2.
+  std::unordered_map<std::uintptr_t, Place> places;
   std::uint64_t block = 0, meeting = 0;
   const Region arguments;
   Region shared; ///< dynamic shared memory of the block

@@ -35,7 +35,7 @@ struct Split {
 
 std::mutex mutex;
 std::condition_variable changed;
-std::map<int, Split> splits;      ///< by number
+std::map<int, Split> splits;      ///< by number of the split, from 0
 std::map<ncclComm_t, int> called; ///< number of splits so far, by communicator
 
 [[maybe_unused]] const bool kSet = [] {
@@ -58,6 +58,7 @@ std::map<ncclComm_t, int> called; ///< number of splits so far, by communicator
 
 } // namespace
 
+/// Creates a communicator for the ranks with the same color, as NCCL does.
 /// Supports one parent communicator per process.
 extern "C" ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
                                       ncclComm_t *newcomm,

@@ -190,7 +190,8 @@ TEST(BatchedProducts, LateOperandIsRejected) {
   Stage &stage = plan.stages.front();
   const std::vector<Found> batches = batchesOf(stage);
   ASSERT_THAT(batches, SizeIs(2));
-  // Another stream writes the operand of the last product after the first.
+  // Another stream writes an operand of the batch's last product after the
+  // first product.
   plan.streams.push_back("beside");
   Program &forward = stage.programs[batches[0].program];
   std::vector<int> &products = batches[0].batch->instructions;

@@ -22,7 +22,7 @@ namespace mtplan {
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
   std::string action;   ///< an action of fault_shim.cpp; "": counts only
-  long at = 0;          ///< number of the call, from 1; 0: each
+  long at = 0;          ///< number of the disturbed call, from 1; 0: each
   std::string log = {}; ///< file with a line per call; "": none
   /// The first counted call is the first whose "call path" ends with this text;
   /// "": the first call on a file under `under`.
@@ -111,7 +111,8 @@ protected:
   static std::size_t firstOf(const std::vector<std::string> &calls,
                              const std::string &what);
 
-  /// Returns a folder for a test, initially empty.
+  /// Returns the path `name` in the suite's folder. TearDown() removes all
+  /// files there but plans, models and the results of undisturbed().
   static std::string place(const std::string &name) { return *folder / name; }
 
 private:

@@ -43,7 +43,7 @@ namespace {
 
 struct Orders {
   std::string under, action, since;
-  long at = -1; ///< -1: no call
+  long at = -1; ///< number of the disturbed call, from 1; 0: each; -1: none
   int log = -1;
   bool reads = false;
 };
@@ -85,7 +85,8 @@ std::string pathAt(int folder, const char *path) {
                                               : pathOf(folder) + "/" + path;
 }
 
-// Kills launcher and ranks, as if the machine had stopped.
+// Kills all other processes of the session, which are the launcher and the
+// ranks, as if the machine had stopped.
 void killSession() {
   DIR *all = opendir("/proc");
   while (const dirent *entry = all ? readdir(all) : nullptr) {

@@ -22,8 +22,9 @@ namespace {
 
 using namespace runtime;
 
-/// Counts over all ranks: weights and master weights, tensors that differ from
-/// the drawn values, elements of both kinds, and drawn elements.
+/// Counts over all ranks: weights (`values`), master weights, weights of layers
+/// after a rank's first (`copies`), tensors that differ from the drawn values
+/// (`wrong`), elements of weights and of master weights, and drawn elements.
 struct Seen {
   int values = 0, masters = 0, copies = 0, wrong = 0;
   std::int64_t ofValues = 0, ofMasters = 0, drawn = 0;

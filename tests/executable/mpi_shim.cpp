@@ -1,7 +1,8 @@
 //===- mpi_shim.cpp - Prints the environment of MPI's start ---------------===//
 //
-// This library is loaded before all others (LD_PRELOAD). An MPI with CUDA
-// support may initialise CUDA, which reads these variables once.
+// This library is loaded before all others (LD_PRELOAD). It prints two
+// variables of CUDA when MPI is initialised, because an MPI with CUDA support
+// may then initialise CUDA, which reads the variables once.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- run_plan.cpp - Runs an executable plan and compares ----------------===//
+//===- run_plan.cpp - Runs plans and compares results ---------------------===//
 
 #include "tests/executable/run_plan.h"
 

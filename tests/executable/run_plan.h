@@ -1,4 +1,4 @@
-//===- run_plan.h - Runs an executable plan and compares --------*- C++ -*-===//
+//===- run_plan.h - Runs plans and compares results -------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
 #define MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
@@ -30,7 +30,7 @@ struct Gathered {
   };
   using Table = std::map<ir::TensorKey, Whole>;
   Table gradients, parameters, firstMoments, secondMoments;
-  std::map<std::string, double> reports; ///< of the last step
+  std::map<std::string, double> reports; ///< reported values of the last step
   /// Numbers of calls over all ranks.
   std::map<runtime::CollectiveCount, std::int64_t> collectives;
   double gradientNorm = 0.0;
@@ -69,8 +69,9 @@ Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
                  const MakeBackend &makeBackend, double tolerance,
                  int steps = 1);
 
-/// Returns the largest difference of any gradient, parameter, moment or report,
-/// relative to the largest element of its tensor, and its name in `name`.
+/// Returns the largest difference of any gradient, parameter or report, of the
+/// gradient norm and, if `expected` has them, of any moment, relative to the
+/// largest element of its tensor. Writes its name to `name`.
 /// \param least  lower limit of the divisor, relative to the largest element of
 /// all tensors of the kind (gradients, parameters, moments or reports). A key
 /// bias's gradient, for example, is zero except for rounding.

@@ -45,8 +45,8 @@ std::string toldOf(const std::string &process, const char *name) {
   }
 }
 
-// Returns field `field` (from 1, after the name) of /proc/<process>/stat; -1 if
-// the process has ended.
+// Returns a field of /proc/<process>/stat, numbered as in proc(5); -1 if the
+// process has ended. The field must come after the name, which is field 2.
 long statOf(const std::string &process, int field) {
   const std::string text = toldOf(process, "stat");
   const std::size_t name = text.rfind(')');

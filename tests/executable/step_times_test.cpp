@@ -42,7 +42,7 @@ public:
 
   int finished = 0;
   std::size_t marks = 0; ///< largest number of marks at a time
-  int dear = 0;          ///< number of next marks that take a second
+  int dear = 0;          ///< number of the next marks that take a second
 
 private:
   class Clock final : public StreamClock {

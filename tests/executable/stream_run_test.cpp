@@ -1,4 +1,4 @@
-//===- stream_run_test.cpp - Any order that the waits of streams allow ----===//
+//===- stream_run_test.cpp - Runs in any order that waits allow -----------===//
 //
 // Compiles random plans over all axes (drawn_plan.h). The waits of a plan are
 // minimal, and every program gives the same bits in a random order that the
@@ -114,7 +114,8 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
             continue;
           const int taken = has.back();
           has.pop_back();
-          // An instruction of the batch needs the wait.
+          // If instruction i starts a batch, any instruction of the batch may
+          // need the wait.
           std::vector<int> launch{static_cast<int>(i)};
           for (const runtime::Batch &batch : program.batches)
             if (batch.instructions.front() == static_cast<int>(i))

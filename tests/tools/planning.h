@@ -54,7 +54,8 @@ inline std::vector<planner::LedgerEntry> ledger(const PlanOutcome &outcome) {
       best.plans(), setting);
 }
 
-/// Counts the collectives per micro-batch in `phase`, by (kind, bytes).
+/// Counts the collectives in `phase` by (kind, bytes): per step in the update,
+/// else per micro-batch.
 using Census = std::map<std::pair<std::string, double>, std::int64_t>;
 inline Census censusOf(const PlanOutcome &outcome, planner::LedgerPhase phase) {
   Census census;

@@ -29,7 +29,7 @@ using planner::at;
 
 namespace {
 
-using Classes = std::map<std::string, double>; ///< seconds
+using Classes = std::map<std::string, double>; ///< seconds by class
 
 // Returns the time per step of a stage's own instructions, by class. Messages
 // and waits are not included.

@@ -20,7 +20,7 @@ using planner::Bytes;
 
 namespace {
 
-constexpr int kMostGpus = 16384; ///< unless --gpus says otherwise
+constexpr int kMostGpus = 16384; ///< limit of the search unless --gpus sets one
 constexpr std::int64_t kMostStages = 64;
 
 // Returns a line that says why an outcome has no plan.

@@ -30,9 +30,11 @@ struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
   ir::LoadedModel model; ///< one sample, forward only
-  mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< split where pins differ
+  /// Has forward and backward. Layers with different pins are in separate
+  /// segments.
+  mlir::OwningOpRef<mlir::ModuleOp> differentiated;
   std::string machineText,
-      softwareText; ///< texts of the files; empty: the defaults
+      softwareText; ///< texts of the two files; empty: the defaults
   planner::Machine machine;
   planner::Software software = planner::defaultSoftware();
   planner::ModelGraph graph; ///< graph of `differentiated`

@@ -264,8 +264,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
                : machine.device.memory;
-    // The search minimizes device memory, so another plan may need less host
-    // memory.
+    // If a candidate's fastest plan for the device exceeds the host memory, no
+    // other plan is tried, although another may need less.
     return (rejection.isLowerBound ? "needs at least "
             : onHost               ? "the fastest plan for the device needs "
                                    : "the smallest plan needs ") +

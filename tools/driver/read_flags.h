@@ -66,9 +66,11 @@ auto namedBy(const std::string &word, const char *what, const Values &values,
   return std::nullopt;
 }
 
-/// The flag's value is any text, a file's name, or true if the flag is given.
+/// The value is any text.
 FlagValue anyText(std::string PlanRequest::*member);
+/// The value is a file's name.
 FlagValue fileName(std::string PlanRequest::*member);
+/// The flag has no value; the member becomes true if the flag is given.
 FlagValue isGiven(bool PlanRequest::*member);
 
 /// The value is a whole number from 1 to `most`; the member may be optional.

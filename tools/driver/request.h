@@ -100,8 +100,8 @@ struct PlanRequest {
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
   std::string output;     ///< folder for the compiled plan, or empty
-  std::string trace;      ///< file, or empty
-  std::string dot;        ///< file, or empty
+  std::string trace;      ///< file for the timeline, or empty
+  std::string dot;        ///< file for the graph, or empty
   std::string report;     ///< HTML file, or empty
   std::string software;   ///< preset or file, or empty
   std::string importFile; ///< another trainer's configuration, or empty
@@ -110,7 +110,7 @@ struct PlanRequest {
   Objective objective = Objective::stepTime;
   bool sequenceParallel = false; ///< requested: tp must split the sequence
   std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
-  std::optional<planner::Seconds> budget;      ///< of the search
+  std::optional<planner::Seconds> budget;      ///< time limit of the search
 };
 
 /// The limit of micro-batches and global batches, in samples.

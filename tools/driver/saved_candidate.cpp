@@ -200,7 +200,8 @@ private:
     return layout(text, shape, fields.pointerTo(key));
   }
 
-  // Calls `read` on the object at `key`. Members that `read` leaves are errors.
+  // Calls `read` on the object at `key`. Members that `read` does not read are
+  // errors.
   template <typename Read>
   void readMembers(JsonFields &fields, const char *key, Read read) {
     const json *value = fields.need(key);

@@ -358,7 +358,7 @@ private:
   const std::string file;
   PlanOutcome &outcome;
   std::vector<std::string> &errors;
-  base::JsonErrors notes; ///< with JSON pointers, without the file's name
+  base::JsonErrors notes; ///< errors without the file's name
   std::string writtenBy;
   std::vector<Parallelism> candidates;
 };

@@ -43,7 +43,7 @@ struct TraceLabel {
 };
 
 struct Trace {
-  std::vector<TraceLabel> labels; ///< in the order of display
+  std::vector<TraceLabel> labels; ///< labels in the order of display
   std::vector<TraceEvent> events;
   std::vector<TraceFlow> flows;
 };

@@ -150,7 +150,8 @@ private:
 
   const Trace &trace;
   std::vector<std::string> &errors;
-  std::vector<std::optional<Span>> spans; // by event; empty: left out
+  // Each event's time; empty if the event is left out.
+  std::vector<std::optional<Span>> spans;
   std::string out;
   std::size_t failures = 0;
   bool first = true;

@@ -185,7 +185,7 @@ constexpr Refusal kRefused[] = {
     {"yaml-cfg", "give the options themselves"},
 };
 
-// Returns the entry of the option `name`, without dashes.
+// Returns the table entry of the option `name`, which has no leading dashes.
 Option optionNamed(std::string_view name) {
   const auto *refusal = std::ranges::find(kRefused, name, &Refusal::name);
   if (refusal != std::end(kRefused))

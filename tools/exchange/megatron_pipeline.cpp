@@ -22,8 +22,8 @@ using planner::Parallelism;
 
 namespace {
 
-constexpr std::size_t kMostLetters = 100'000; // after expansion
-constexpr std::size_t kMostDepth = 64;        // of nested brackets
+constexpr std::size_t kMostLetters = 100'000; // limit after expansion
+constexpr std::size_t kMostDepth = 64;        // limit of nested brackets
 
 // Expands brackets and repetitions, and drops commas. The result of a malformed
 // text is empty.

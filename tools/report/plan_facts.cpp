@@ -66,8 +66,8 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   return false;
 }
 
-// Returns the collectives of all stages, with equal ones counted. Stages are
-// listed one by one, because each has its own copy of a shared weight.
+// Returns the collectives of all stages, and counts equal ones. Each stage is
+// listed separately, because a shared weight is stored on each of its stages.
 std::vector<planner::LedgerEntry>
 collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
   std::vector<planner::LedgerEntry> all;
@@ -266,7 +266,7 @@ namespace {
 /// Counts equal collectives.
 struct Tally {
   const LedgerEntry *entry;
-  std::int64_t count; ///< per layer and micro-batch
+  std::int64_t count; ///< number per layer and micro-batch
 };
 
 void add(std::vector<Tally> &tallies, const LedgerEntry &entry, int copies) {

@@ -56,8 +56,8 @@ inline constexpr MemoryClass kMemoryClasses[] = {
 struct OpFact {
   std::string label, kind, strategy;
   planner::Phase phase{};
-  std::vector<std::int64_t> shape; ///< of the first result, per GPU
-  std::string layout;              ///< of the first result
+  std::vector<std::int64_t> shape; ///< shape of the first result, per GPU
+  std::string layout;              ///< layout of the first result
 };
 
 /// Describes a parameter in a run of equal layers.
@@ -83,7 +83,7 @@ struct PlanFacts {
   planner::Setting setting;
   planner::ModelGraph graph; ///< for one micro-batch of all replicas
   std::vector<RunFact> runs;
-  std::vector<planner::LedgerEntry> collectives; ///< of the whole plan
+  std::vector<planner::LedgerEntry> collectives; ///< all in the plan
   double tokensPerSecond = 0.0;
   /// Rate of the model's matrix products per GPU, without recomputation.
   planner::FlopsPerSec modelRate;
@@ -146,7 +146,7 @@ Unvalidated unvalidatedOf(const Problem &problem,
 struct PlanRow {
   std::string operators; ///< "attn.q, k, v"
   std::string strategy, shape;
-  std::string forward, backward; ///< "all_reduce tp 6.00 MiB"; of one layer
+  std::string forward, backward; ///< per layer: "all_reduce tp 6.00 MiB"
   bool operator==(const PlanRow &) const = default;
 };
 

@@ -176,7 +176,7 @@ private:
   std::ostream &err;
   std::vector<std::string> words;
   const BlockedSignals blocked;
-  std::vector<pid_t> processes; ///< by rank; 0: ended
+  std::vector<pid_t> processes; ///< process ID of each rank; 0: ended
   int status = 0;
 };
 

@@ -82,7 +82,7 @@ private:
   std::unique_ptr<runtime::Prefetcher>
       prefetcher; ///< reads from `reader`; set by begin()
   bool begun = false;
-  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< of earlier runs
+  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< counts of earlier runs
 
   std::int64_t validSteps;
   std::unique_ptr<runtime::StepReader>

@@ -52,7 +52,8 @@ void describe(CLI::App &app, RunFlags &flags);
 /// \throws BadInput with every fault
 void resolve(RunFlags &flags);
 
-/// Turns on loss scaling if the plan computes in fp16 and the flag is auto.
+/// Turns on loss scaling if the plan computes in fp16 and --loss-scale is
+/// auto.
 void suit(RunFlags &flags, const runtime::Plan &plan);
 
 /// Returns the options in which all ranks must agree, besides plan and data.

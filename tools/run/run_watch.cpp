@@ -190,7 +190,7 @@ std::string ranksText(const Plan &plan, bool processes) {
   return text + (plan.ranks > 1 ? ")" : "");
 }
 
-// Returns the times of a rank by class.
+// Returns a line with the shares of rank 0's time by class.
 std::string accountOf(const TimeSpent &spent, bool isOfOneStep) {
   auto share = [&](double seconds) {
     return spent.steps > 0 ? 100.0 * seconds / spent.steps : 0.0;

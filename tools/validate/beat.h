@@ -25,7 +25,7 @@ struct PlanComparison {
   /// the fastest that does not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
-  std::string configuration; ///< of the plan
+  std::string configuration; ///< configuration of the plan, as text
   double planned = 0.0;      ///< step time in seconds
   bool optimal = false;
   double searchSeconds = 0.0; ///< wall time in seconds

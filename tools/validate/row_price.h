@@ -19,7 +19,7 @@ struct PricedRow {
   std::string excluded; ///< why the row is not priced
   std::string error;    ///< why the row cannot be priced
   planner::StepTime time;
-  planner::Flops modelFlops; ///< per step
+  planner::Flops modelFlops; ///< flops per step, without recomputation
   planner::Bytes memory, limit;
 
   bool isPriced() const { return excluded.empty() && error.empty(); }

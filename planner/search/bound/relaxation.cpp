@@ -204,7 +204,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
                        static_cast<double>(setting.microBatches));
     }
     // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first, so the least share of the weight that may move counts.
+    // tensor axis first, so only the share that every plan moves counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / mesh.axes.back().size;
@@ -232,7 +232,7 @@ PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
   return times;
 }
 
-// Returns the times by segment, as if one stage had all segments.
+// Returns replicaTimes() of each segment, as if one stage had all segments.
 const std::vector<PhaseTimes> &
 Relaxation::replicaBounds(const Parallelism &config, const Setting &setting) {
   auto [entry, isNew] = replicas.try_emplace(
@@ -392,8 +392,9 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   return bound;
 }
 
-// Returns a lower bound without a pipeline: the stage's compute runs in
-// sequence, and one plan determines the time of the micro-batch.
+// Returns a lower bound of a step with one stage: the sum of all micro-batches,
+// of gradient accumulation, of the update, and of the work once a step that
+// does not overlap. `microBatch` is the least time of one micro-batch.
 Seconds Relaxation::sequentialWork(const std::vector<PhaseTimes> &replica,
                                    Seconds microBatch,
                                    const Parallelism &config) const {

@@ -309,8 +309,11 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.parameters += Bytes{stored * parameter.elementBytes};
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.host += Bytes{owned * perElement.host};
-      use.gradients += Bytes{accumulated * perElement.gradient +
-                             earlyScatterBytes(parameter, state, setting)};
+      // Each virtual stage has its own space for an early reduce-scatter.
+      const double chunks = std::min<double>(setting.parts, plan.count);
+      use.gradients +=
+          Bytes{accumulated * perElement.gradient +
+                chunks * earlyScatterBytes(parameter, state, setting)};
     }
     // Recomputed values, except the segment's inputs, are alive only during one
     // repeat's backward.

@@ -5,8 +5,9 @@
 // because they can overlap compute. All other collectives run between two
 // operators and count in their phase.
 //
-// The ledger lists the collectives of a plan with their sizes, counts and
-// causes, at the prices that the solver uses.
+// The ledger lists the collectives of a plan with their sizes, counts, causes
+// and times. Its times for activations include the share that the software
+// hides, and exclude the copies after collectives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,13 +78,15 @@ struct LedgerEntry {
   LedgerPhase phase{};
   std::string cause;   ///< the operator or parameter that owns the value
   std::string segment; ///< the segment's name
-  std::int64_t perMicroBatch = 0; ///< per replica; 0 for the update
-  std::int64_t perStep = 0;
-  Seconds time; ///< of one collective
+  /// The number of collectives per micro-batch of one replica; 0 in the update.
+  std::int64_t perMicroBatch = 0;
+  std::int64_t perStep = 0; ///< number of collectives per step
+  Seconds time;             ///< time of one collective
 };
 
 /// Returns the collectives in chain order: forward, backward, update.
-/// Collectives of recomputation belong to backward; local steps are left out.
+/// Collectives of recomputation belong to backward. Slices and masks, which do
+/// not communicate, are left out.
 /// Complexity: linear in the plans.
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,

@@ -12,8 +12,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the bytes of one rank's shards of the values that `plan` sends to the
-// next segment.
+// Returns the bytes of one rank's shards of `tensors`, which `plan` sends to a
+// neighbouring segment in `layouts`.
 Bytes boundaryBytes(const ModelGraph &model, const SegmentPlan &plan,
                     const std::vector<int> &tensors,
                     const std::vector<Layout> &layouts,

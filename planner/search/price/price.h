@@ -54,7 +54,7 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
 
 /// Returns the times of the simulated step. If there are many micro-batches,
 /// only as many are simulated as reach the steady state; each further one adds
-/// its mean time in a period of the steady state.
+/// the mean time of a micro-batch in the steady state.
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &config,
                    const Overlaps &overlaps);

@@ -59,17 +59,18 @@ double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
 /// The layouts of a tensor; a set of layouts is a bit mask over their indices.
 struct LayoutDomain {
   std::vector<Layout> layouts;
-  std::vector<double> seconds; ///< [from * size() + to]
+  /// The times of conversions, [from * size() + to].
+  std::vector<double> seconds;
   /// The times in backward, [from * size() + to]; empty if they equal
   /// `seconds`.
   std::vector<double> backwardSeconds;
-  std::vector<double> bytes; ///< of one rank's shard, per layout
+  std::vector<double> bytes; ///< size of one rank's shard, per layout
 
   int size() const { return static_cast<int>(layouts.size()); }
   /// Returns the index of `layout`, which is added if it is new.
   int add(const Layout &layout);
   int find(const Layout &layout) const; ///< the layout's index, or -1
-  /// Computes the prices.
+  /// Computes `seconds`, `backwardSeconds` and `bytes`.
   /// \param passed  whether the value is an activation that passes between
   /// operators. If so, exposedTime() applies, and no replicated 16-bit value
   /// becomes partial.

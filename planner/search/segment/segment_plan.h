@@ -58,8 +58,9 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
-/// Returns the operator into which `op` is fused, if `op` reads the result in
-/// the layout in which it is produced; else null. O(operators).
+/// Returns the operator into which `op` may be fused, if `op` reads the result
+/// of that operator in the layout in which it is produced; else null.
+/// O(operators).
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
   const Op &consumer = segment.ops[at(op)];

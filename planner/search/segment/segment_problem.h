@@ -49,10 +49,11 @@ struct Conversions {
   Phase phase = Phase::forward;
   Port maker;
   std::vector<Port> readers;
-  /// The variable over `sets`; -1: there is none, and the readers' layouts are
-  /// the set.
+  /// The variable that chooses the layouts in which the value is read; its
+  /// value is an index into `sets`. -1: no such variable; the readers'
+  /// variables determine the layouts.
   int setVariable = -1;
-  std::vector<unsigned> sets; ///< the domain of setVariable
+  std::vector<unsigned> sets; ///< bit masks over LayoutDomain::layouts
 };
 
 /// The scaling of a table's costs from one micro-batch to a step.
@@ -73,20 +74,24 @@ enum class CostScale : std::uint8_t {
 /// needs.
 struct SegmentProblem {
   Link link;
-  /// By table: the scale, and the index of the parameter or -1.
+  /// By table: the scale and, for CostScale::accumulation, the index of the
+  /// parameter, else -1.
   std::vector<std::pair<CostScale, int>> costScale;
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
-  /// By parameter; -1: not in this segment.
+  /// By parameter: its variable; -1: the segment does not use the parameter.
   std::vector<int> parameterVariables;
+  /// By parameter: the state for each value of its variable.
   std::vector<std::vector<ParameterState>> parameterStates;
-  std::vector<int> savedVariables; ///< by tensor, -1: not saved
+  /// By tensor: the variable of its saved layout; -1: not saved.
+  std::vector<int> savedVariables;
   std::vector<Conversions> conversions;
-  std::vector<std::vector<Layout>> boundary; ///< layouts of link.in then .out
+  /// By boundary variable, link.in before link.out: the layout for each value.
+  std::vector<std::vector<Layout>> boundary;
 };
 
-/// Returns the problem of a step with one micro-batch, of which one is in
-/// flight. The shared id of a tied parameter is its index in the model.
+/// Returns the problem of a step with a single micro-batch. The shared id of a
+/// tied parameter is its index in the model.
 /// \param owner  by parameter, whether this segment has the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,

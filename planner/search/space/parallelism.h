@@ -62,8 +62,8 @@ struct Parallelism {
   /// larger (see segment_runs.h). 1: untiled.
   int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
-  /// Repeated layers of each virtual stage, in model order: pp * virtualStages
-  /// numbers that add up to the model's layers.
+  /// The number of layers of each virtual stage, in model order: pp *
+  /// virtualStages numbers that add up to the model's layers.
   std::vector<int> layers;
 
   int devices() const { return dp * tp * pp * cp; }

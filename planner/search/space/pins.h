@@ -51,7 +51,7 @@ bool matchesPattern(const std::string &pattern, const std::string &name);
 std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
                                       const std::vector<PinText> &pins);
 
-/// Returns the pins by the indices of `graph`, whose segments have been cut at
+/// Returns the pins by the indices of `graph`, whose segments must be cut at
 /// pinCuts. Every pin that cannot be honoured is added to `errors`.
 Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
                  const PinSpace &space, std::vector<std::string> &errors);

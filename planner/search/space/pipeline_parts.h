@@ -7,7 +7,7 @@
 // layer belong to it.
 //
 // The first and the last stage also have the embedding and the head, and have
-// other numbers of micro-batches in flight. They may need fewer layers; the
+// different numbers of micro-batches in flight. They may need fewer layers; the
 // middle stages share the rest evenly.
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ int layersOf(const ModelGraph &model);
 /// Returns the parts of the model, one per virtual stage.
 /// \param layers  the layers of each part, in model order; each >= 1, with the
 /// sum layersOf(model). Empty: one part with all layers.
-/// \throws std::invalid_argument if the sum differs
+/// \throws std::invalid_argument if the sum differs or a number is below 1
 std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
                                         const std::vector<int> &layers);
 

@@ -37,14 +37,14 @@ struct Pins {
 /// value on which prices depend.
 struct Setting {
   Mesh mesh;
-  std::vector<AxisRule> rules;   ///< by axis
-  std::int64_t microBatches = 1; ///< per step and replica
-  int devices = 1;               ///< of all stages; the slowest sets the time
-  int zeroStage = 0;             ///< see Parallelism
-  bool padsShards = false;       ///< see SearchOptions
-  bool sumsPerUse = false;       ///< see SearchOptions
-  bool scattersEarly = false;    ///< see SearchOptions
-  Recompute recompute = Recompute::none; ///< of repeated segments
+  std::vector<AxisRule> rules;           ///< by axis
+  std::int64_t microBatches = 1;         ///< number per step and replica
+  int devices = 1;                       ///< number of devices of all stages
+  int zeroStage = 0;                     ///< see Parallelism
+  bool padsShards = false;               ///< see SearchOptions
+  bool sumsPerUse = false;               ///< see SearchOptions
+  bool scattersEarly = false;            ///< see SearchOptions
+  Recompute recompute = Recompute::none; ///< applies to repeated segments
   /// The share of a segment's repeats that recompute; the others save all
   /// values. Prices are those of a mean repeat.
   double recomputeShare = 1.0;
@@ -63,8 +63,9 @@ struct Setting {
   /// If set, the layout of all values between segments on the tensor axis: the
   /// dimension that it splits, or kReplicated.
   std::optional<int> boundary;
-  /// If set, the index of the state of every shared parameter. Segments that
-  /// share a parameter may be in stages that are solved separately.
+  /// If set, the index into parameterStates() of the state that every shared
+  /// parameter has. The index makes stages that are solved separately, but
+  /// share a parameter, choose the same state.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
   const Software *software = &defaultSoftware();
@@ -94,14 +95,15 @@ StateBytes stateBytesOf(const Setting &setting);
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
-  Split split = Split::head; ///< irrelevant if this split is not allowed
+  Split split = Split::head; ///< if not allowed, the divisor does not matter
 };
 
 /// The choices that are open to a search, and its limits.
 struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
-  std::optional<std::int64_t> microBatch; ///< samples per replica at once
+  /// Samples per replica and micro-batch.
+  std::optional<std::int64_t> microBatch;
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
   /// The number of replicas that share the state that ZeRO shards; 0: all. If
   /// the choice is open, the search tries all and, for each network level, the
@@ -137,8 +139,8 @@ struct SearchOptions {
   std::vector<Split> tensorSplits; ///< the splits that tp may use
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
-  int top = 1; ///< plans to return, best first
-  /// Slower plans are rejected.
+  int top = 1; ///< number of plans to return, best first
+  /// The longest allowed step. Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
   /// The search calls `stop` between candidates once there is a plan, and stops
   /// if `stop` returns true. Null: the search never stops early.

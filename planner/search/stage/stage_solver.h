@@ -40,14 +40,15 @@ struct StageSolution {
   } outcome = Outcome::illegal;
   /// In chain order, as if the stage held the first repeats of each segment.
   std::vector<SegmentPlan> runs;
-  std::vector<PhaseTimes> times; ///< of one repeat, by run
+  std::vector<PhaseTimes> times; ///< by run: the times of one repeat
   MemoryUse memory;
   Bytes reserve; ///< the bytes that are reserved for the workspace
   /// A lower bound of the sum of times over plans that fit; +infinity if no
   /// plan fits.
   Seconds lowerBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
-  bool limited = true;  ///< false: `runs` are the fastest plan of any memory
+  /// If false, `runs` are the fastest plan even without a memory limit.
+  bool limited = true;
 };
 
 /// Caches stage solutions, by every value on which they depend. Each thread

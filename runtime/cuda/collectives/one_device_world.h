@@ -48,13 +48,13 @@ private:
   const std::unique_ptr<Communicator> host;
   const GroupName its;
   const SharedContext context;
-  std::vector<std::shared_ptr<Marks>> marks; ///< by place; shared by all ranks
+  std::vector<std::shared_ptr<Marks>> marks; ///< one per rank in the group
 };
 
 /// The world of ranks that share a device.
 class OneDeviceWorld final : public World {
 public:
-  /// \param host  must outlive this world; its ranks are threads of this
+  /// \param host  must outlive this world; its ranks must be threads of this
   /// process
   OneDeviceWorld(World &host, SharedContext context);
 
@@ -64,7 +64,8 @@ public:
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
   /// Copies the data to a parcel. Allocates a new parcel if the receiver has
-  /// not read any earlier one, which only happens in the first step.
+  /// read no earlier parcel of sufficient size, which usually happens only in
+  /// the first step.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
   void receive(const std::string &label, void *data, std::int64_t bytes,
@@ -104,7 +105,7 @@ private:
   World &host;
   const SharedContext context;
   std::map<std::pair<int, int>, std::vector<SharedParcel>>
-      parcels; ///< by receiver and channel
+      parcels; ///< the key is the receiver and the channel
 };
 
 } // namespace mtplan::runtime::cuda

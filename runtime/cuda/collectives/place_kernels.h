@@ -32,7 +32,8 @@ void reducePlaces(const Context &context, Reduction reduction,
                   std::span<const void *const> sources,
                   std::span<void *const> outputs, const PieceRows &rows);
 
-/// Row o of the result is the concatenation of row o of all sources, in order.
+/// Concatenates the rows of all sources: row o of the result consists of row o
+/// of each source, in order.
 /// \param sources  at most kMostPlaces
 void gatherPlaces(const Context &context, std::span<const void *const> sources,
                   void *out, const PieceRows &rows);

@@ -52,7 +52,8 @@ private:
     return {{shape.batch, heads, seen, shape.width},
             {rows * heads * shape.width, shape.width, heads * shape.width, 1}};
   }
-  // The log-sum-exps. cuDNN supports no other strides in backward graphs.
+  // Returns the layout of the log-sum-exps. cuDNN supports no other strides in
+  // backward graphs.
   TensorLayout ofSums() const {
     return {{shape.batch, shape.heads, shape.queries, 1},
             {shape.heads * shape.queries, shape.queries, 1, 1}};

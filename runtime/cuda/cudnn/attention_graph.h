@@ -55,7 +55,8 @@ struct Taken {
   std::string why; ///< cuDNN's reason if not
 };
 
-/// Returns whether cuDNN has a kernel for the graph within kMostScratch.
+/// Returns whether cuDNN has a kernel for the graph that needs at most
+/// kMostScratch bytes of workspace.
 /// \param handle  null if the graph contains a description of the device
 /// \throws DeviceError if cuDNN lacks a library that it needs
 Taken offer(Graph &graph, cudnnHandle_t handle);

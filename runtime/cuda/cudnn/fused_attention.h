@@ -26,13 +26,14 @@ struct AttentionShape {
   std::int64_t batch, queries, heads, keys, keyRows, keyHeads, width;
   bool causal;
   double scale;     ///< multiplies scores
-  ElementType type; ///< log-sum-exps are f32
+  ElementType type; ///< type of all tensors but the log-sum-exps (f32)
 
   bool operator==(const AttentionShape &) const = default;
 };
 
 /// Returns the shape of an `attention` or `attention_grad`, or none if it has
-/// unsupported types, dropout, a bias or a soft cap.
+/// unsupported types, dropout, a bias, a soft cap, or a causal mask and queries
+/// after the last key.
 std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec);
 
 /// Returns the shape with the largest batch size that divides `batch` and for

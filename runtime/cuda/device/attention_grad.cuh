@@ -3,10 +3,9 @@
 // Probabilities are recomputed from the log-sum-exp of each row. To sum in a
 // fixed order without atomics, one kernel computes the gradients of queries per
 // tile of queries, and another the gradients of keys and values per tile of
-// keys. The
-// gradient of the bias table is summed along each diagonal of the scores, on
-// which the distance of query and key is constant. The diagonals are then
-// summed by row of the table.
+// keys. The gradient of the bias table is summed along each diagonal of the
+// scores, on which the distance of query and key is constant. The diagonals are
+// then summed by row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +17,7 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kDiagonals = 2 * kTile - 1; ///< per tile of scores
+inline constexpr int kDiagonals = 2 * kTile - 1; ///< diagonals of a tile
 
 /// The operands of the gradient; `above` is the gradient of the result.
 struct GradOperands {

@@ -45,7 +45,7 @@ struct Heads {
   std::int64_t firstHead, allHeads;
   std::int64_t microBatch = 0;
   Operand table = kNone;                 ///< the bias table, or no data
-  const std::int32_t *buckets = nullptr; ///< rows of the table, by bucketAt()
+  const std::int32_t *buckets = nullptr; ///< table rows, indexed by bucketAt()
   double softcap = 0.0; ///< 0: no soft cap; else there is no table
 
   __host__ __device__ std::int64_t queryTiles() const {

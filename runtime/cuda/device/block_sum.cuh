@@ -54,7 +54,8 @@ template <typename R> __device__ R sumOverBlock(R value) {
   return overBlock(value, Plus());
 }
 
-/// Sums several values per thread with one synchronization.
+/// Returns the sums of several values per thread over a block, on all threads.
+/// All sums share the synchronizations.
 template <typename R, int Sums>
 __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
   __shared__ R warps[Sums][kWarp];

@@ -106,7 +106,8 @@ private:
   std::int64_t first;    ///< index of this lane's first draw
 };
 
-/// Applies dropout to pairs whose rows are queries.
+/// Sets the dropped elements of pairs whose rows are queries to zero, without
+/// scaling the others.
 /// \param key  the first key of the columns
 template <int Strips, int Columns>
 __device__ void drop(CorePairs<Strips, Columns> &pairs,

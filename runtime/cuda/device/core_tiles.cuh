@@ -55,7 +55,7 @@ struct CoreBlock {
   __device__ int lastFirst() const { return (tiles - 1 - tile) * rows; }
 };
 
-/// Computes Heads::visible with 32-bit numbers; positions are below 2^31.
+/// Computes Heads::visible with 32-bit numbers; positions must be below 2^31.
 struct CausalMask {
   int past, keys;
 

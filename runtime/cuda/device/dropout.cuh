@@ -133,7 +133,8 @@ struct Piece {
 };
 
 /// Returns the position of a rank's shard in the global tensor.
-/// \throws std::invalid_argument if more than kMostDims dimensions remain
+/// \throws std::invalid_argument if more than kMostDims dimensions remain after
+/// merging
 inline Piece pieceOfWhole(const TensorView &view) {
   // The vectors begin with the last dimension, and are reversed below.
   std::vector<std::int64_t> sizes, offsets, globals;

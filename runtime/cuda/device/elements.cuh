@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kPack = 8; ///< elements; 16 bytes of a 16-bit type
+inline constexpr int kPack = 8; ///< elements of a pack (16 bytes in bf16)
 
 /// Returns an operand that reads the present values of a result.
 inline __host__ __device__ Operand standing(const Result &result) {
@@ -49,7 +49,7 @@ template <typename R> __device__ R widened(std::int32_t value) {
   return static_cast<R>(value);
 }
 
-/// Rounds to the nearest value, ties to even.
+/// Rounds to the nearest value of T, ties to even; integers are truncated.
 template <typename T, typename R> __device__ T narrowed(R value) {
   if constexpr (std::is_same_v<T, __half>) {
     if constexpr (std::is_same_v<R, double>)
@@ -226,7 +226,8 @@ inline Grid gridOfPacks(std::int64_t rows, std::int64_t width) {
   return gridOf(rows * blocksFor(width, kPack));
 }
 
-/// The indices of two rows to add; negative: none.
+/// The index of a row of `first` and that of a row of `second`, which
+/// gatherRows adds; negative: no row.
 struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
@@ -281,14 +282,15 @@ struct Share {
 /// \tparam Item describes a tensor and has a member `elements`
 template <typename Item> struct TensorList {
   const Item *items;
-  const Share *shares; ///< by block
+  const Share *shares; ///< one per block
   std::int64_t blocks;
 };
 
-/// The number of threads per block, and of packs per thread.
+/// The number of threads per block.
 inline constexpr unsigned kListThreads = 256;
+/// The number of packs of a piece that a thread processes.
 inline constexpr std::int64_t kListPacks = 8;
-/// Elements per piece; the last piece of a tensor may have fewer.
+/// The number of elements per piece; the last piece of a tensor may have fewer.
 inline constexpr std::int64_t kListPiece = kListThreads * kListPacks * kPack;
 
 /// Calls `use(first, count)` for this thread's packs of a piece.

@@ -121,8 +121,9 @@ void embedding(cudaStream_t stream, const std::int32_t *ids,
   gather<R>(stream, table, kNone, to, tokens, width, LookupSource{ids, held});
 }
 
-/// Returns whether a table has very few rows, like one of token types. A single
-/// block per row would be slow, so all blocks read all gradients once per row.
+/// Returns whether a table has very few rows, like a table of token types. A
+/// single block per row would be slow, so all blocks read all gradients once
+/// per row.
 inline bool hasFewRows(const HeldRows &held) {
   constexpr std::int64_t kFew = 4;
   return held.count <= kFew;
@@ -139,7 +140,7 @@ std::size_t embeddingGradScratch(const ColumnSizes &sizes,
                    sizeof(Placed);
 }
 
-/// Queues the gradient of the held rows of the table.
+/// Queues the gradient of the rows of the table that this rank holds.
 template <typename R>
 void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
                    const Operand &above, const Result &to,

@@ -125,8 +125,8 @@ inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues the computation of a table that has the slot of each row of the
-/// experts' buffers, or -1 for an unused row.
+/// Queues the computation of a table, and returns it: the index of the slot of
+/// each row of the experts' buffers, or -1 for an unused row.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {

@@ -60,8 +60,9 @@ template <typename R> struct Token {
 
 inline constexpr unsigned kGateThreads = 128;
 
-/// Computes the gates: the probabilities of the chosen experts, and zeros for
-/// the others. A thread processes a token.
+/// Computes the gates: the probabilities of the chosen experts, divided by
+/// their sum if `normalise`, and zeros for the others. A thread processes a
+/// token.
 template <typename R>
 __global__ void gate(Operand logits, Result to, std::int64_t tokens,
                      std::int64_t experts, std::int64_t topK, bool normalise) {
@@ -113,8 +114,8 @@ __global__ void gateGrad(Operand logits, Operand above, Result to,
   });
 }
 
-/// Writes for each expert its rank among the token's choices, or -1. A thread
-/// processes a token.
+/// Writes for each expert its rank among the token's choices, from 0, or -1 if
+/// the token does not choose it. A thread processes a token.
 template <typename R>
 __global__ void rankExperts(Operand logits, std::int32_t *ranks,
                             std::int64_t tokens, std::int64_t experts,

@@ -158,6 +158,7 @@ void crossEntropyGrad(cudaStream_t stream, const Operand &logits,
          sums, targets, count, to, classes);
 }
 
+/// Queues sumLosses.
 /// \param tokens  the number of tokens per sample
 inline void tokenLoss(cudaStream_t stream, const Operand &largest,
                       const Operand &sums, const Operand &picked,

@@ -44,7 +44,7 @@ __device__ Statistics<R> statisticsOf(const Operand &from, std::int64_t start,
   return {mean, R(1) / sqrt(squares / static_cast<R>(width) + epsilon)};
 }
 
-/// \param beta  has no data for an RMS norm
+/// Computes the layer norm of each row, or the RMS norm if `beta` has no data.
 template <typename R>
 __global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
                           std::int64_t width, R epsilon) {

@@ -131,7 +131,7 @@ void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                 FirstRow<R>{above, sequence, sizes.columns});
 }
 
-/// Queues the addition of each position's row of the table.
+/// Queues the addition of the table's rows to the rows of `from`, by position.
 /// \param length  the number of local positions per sample
 template <typename R>
 void positionEmbedding(cudaStream_t stream, const Operand &from,

@@ -79,8 +79,8 @@ __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
 }
 
 /// Begins the asynchronous copy of Bytes bytes (8 or 16) to shared memory. Both
-/// addresses are multiples of Bytes. If `there` is false, zeros are written,
-/// but `from` must be a valid address.
+/// addresses must be multiples of Bytes. If `there` is false, zeros are
+/// written, but `from` must be a valid address.
 template <int Bytes>
 __device__ __forceinline__ void beginCopy(void *to, const void *from,
                                           bool there) {

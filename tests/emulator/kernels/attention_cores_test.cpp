@@ -16,7 +16,7 @@ struct Attention {
   std::int64_t batch, queries, heads, keys, keyHeads, width;
   bool causal;
   double rate;
-  std::vector<Span> pieces; ///< of the query's dimensions; empty: all
+  std::vector<Span> pieces; ///< the query's shard; empty: the whole tensor
   double sharpness = 1.5;   ///< multiplies the scores
 
   /// Returns a forward case with random inputs rounded to `rounded`.

@@ -88,7 +88,8 @@ TEST(CudaProducts, FuseTheBiasGradient) {
     }
 }
 
-// cuBLASLt fuses only GELU, and only in 16-bit types.
+// Adds are fused in all types. cuBLASLt fuses no activation but GELU, and only
+// in 16-bit types.
 TEST(CudaCalibration, MeasuresFusedConsumers) {
   const CalibrationShapes small{
       .samples = 2, .sequence = 64, .hidden = 128, .words = 512, .square = 256};

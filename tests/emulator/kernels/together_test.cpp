@@ -14,8 +14,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// Tensor sizes in elements: up to one pack of a thread (8), about the share of
-// one block (16384), and several blocks.
+// Tensor sizes in elements. A thread handles up to 8 elements at once, and a
+// block about 16384.
 constexpr std::array<std::int64_t, 8> kSizes{1,     7,     8,     768,
                                              16384, 16385, 16391, 40000};
 

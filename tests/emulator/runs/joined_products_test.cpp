@@ -23,7 +23,7 @@ using namespace runtime;
 using emulator::StreamOrder;
 
 std::atomic<int> joined{0};
-bool mayJoin = true; // set between runs
+bool mayJoin = true; // whether Watched batches products
 
 /// A CUDA backend that counts batched products, or refuses them.
 class Watched : public Backend {

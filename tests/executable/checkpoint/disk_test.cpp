@@ -147,9 +147,9 @@ TEST_F(CheckpointDisk, FullDiskLosesNoCheckpoint) {
 }
 
 TEST_F(CheckpointDisk, FullInodeTableLosesNoCheckpoint) {
-  // The number of files ranges up to a folder, its lock, `latest` and its
-  // replacement, three checkpoints with a folder and four files each, and a new
-  // manifest.
+  // The limits range up to all files that a run has at once: the folder, its
+  // lock, `latest` and its replacement, three checkpoints with a folder and
+  // four files each, and a new manifest.
   for (int files = 3; files <= 22 && !HasFailure(); ++files)
     expectNoneIsLost("nr_inodes=" + std::to_string(files));
 }

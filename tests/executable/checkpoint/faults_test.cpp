@@ -35,8 +35,9 @@ constexpr std::array kErrors = {ENOSPC, EIO, EROFS};
 
 /// A call of a save.
 struct Site {
-  long at = 0;      ///< number of the call in the run, from 1
-  std::string call; ///< as "fsync latest.new", relative to the run's folder
+  long at = 0; ///< number of the call in the run, from 1
+  /// "call path", such as "fsync latest.new"; relative to the run's folder.
+  std::string call;
   /// Whether the checkpoint is renamed and synced to the disk before this call.
   bool isAfter = false;
   /// Whether a failure has no effect, because the call closes a folder or a

@@ -29,14 +29,15 @@ using testing::HasSubstr;
 struct Layout {
   std::string name;
   std::vector<std::string> flags;
-  int paddedVocabulary = 0; ///< 0: as in the example
+  /// Size of the vocabulary with padding; 0: as in the example.
+  int paddedVocabulary = 0;
 };
 
 struct Family {
   std::string model;
-  std::vector<std::string> flags; ///< for all layouts
+  std::vector<std::string> flags; ///< flags that all layouts have
   std::vector<Layout> layouts;
-  double tolerance = 1e-4; ///< for losses
+  double tolerance = 1e-4; ///< largest relative error of losses
 };
 
 void PrintTo(const Family &family, std::ostream *out) { *out << family.model; }

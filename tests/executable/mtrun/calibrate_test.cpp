@@ -195,7 +195,8 @@ TEST(Calibrate, MeasurementsGiveTheSameMachine) {
             made.machineText);
 }
 
-// Without these runs, no run uses the smaller tiles. One rank uses no link.
+// Without runs of small or batched products, no run uses the smaller tiles. One
+// rank uses no link.
 TEST(Calibrate, UnmeasuredFiguresAreReported) {
   std::vector<MeasuredRun> runs = runsOf(truth(), 1);
   std::erase_if(runs, [](const MeasuredRun &run) {

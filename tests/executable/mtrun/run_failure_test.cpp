@@ -1,4 +1,4 @@
-//===- run_failure_test.cpp - mtrun, when something goes wrong ------------===//
+//===- run_failure_test.cpp - Failures of ranks and files in mtrun --------===//
 //
 // Kills, stops and slows real processes. Tests check which processes end, with
 // which messages, and that none remains. Limits on times are so long that a

@@ -47,7 +47,7 @@ private:
 struct Trained {
   int code = -1;
   std::string out, err;
-  std::vector<double> losses, norms; ///< by step
+  std::vector<double> losses, norms; ///< one value per step
 };
 
 double numberAfter(const std::string &line, const std::string &key) {

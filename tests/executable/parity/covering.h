@@ -15,7 +15,7 @@
 
 namespace mtplan {
 
-using Row = std::vector<int>; ///< by factor, the index of a value
+using Row = std::vector<int>; ///< an index into the values of each factor
 
 /// Returns the rows, for at most 16 values per factor, in O(rows chosen x legal
 /// rows x pairs of factors).

@@ -35,7 +35,7 @@ struct Logits {
 /// Samples and expected logits of a folder of tests/parity/files.
 struct LogitsGolden {
   std::shared_ptr<const runtime::StepSamples> samples;
-  Logits logits; ///< without padding
+  Logits logits; ///< expected logits, without padding
 };
 LogitsGolden readLogitsGolden(const std::string &file);
 

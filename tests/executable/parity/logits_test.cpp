@@ -37,7 +37,7 @@ const std::string kFiles =
 struct Layout {
   const char *name;
   std::vector<std::string> flags;
-  int paddedVocabulary = 0; ///< 0: mtplan's own padding
+  int paddedVocabulary = 0; ///< size with padding; 0: as mtplan pads
   /// Number of tokens of the vocabulary per rank; 0: any.
   std::int64_t ofOneRank = 0;
 };
@@ -209,7 +209,7 @@ private:
 
   std::string bytes;
   runtime::SafetensorsHeader header;
-  int changed = 0; ///< number of tensors
+  int changed = 0; ///< number of changed tensors
 };
 
 /// Returns 0, 1, 2, ...
@@ -221,7 +221,8 @@ Order inPlace(std::int64_t extent) {
 
 /// The tensors of attention in the files of a family.
 struct Family {
-  std::string query, key, value; ///< "": columns of one tensor
+  /// Parts of the tensors' names; "": all three are columns of one tensor.
+  std::string query, key, value;
   std::int64_t head = 4; ///< features per head, of which four are rotated
   bool turns = true;
 };

@@ -94,8 +94,9 @@ std::map<CollectiveCount, std::int64_t> census(const ir::RunResult &result) {
   return counts;
 }
 
-// Every rank counts its own calls; the interpreter counts all ranks of a stage
-// as one.
+// Returns the counts of collectives per rank, as the interpreter counts them:
+// it counts all ranks of a stage as one, while in a run every rank counts its
+// own calls.
 std::map<CollectiveCount, std::int64_t> ofOneRank(const Gathered &ran,
                                                   int ranksOfStage) {
   std::map<CollectiveCount, std::int64_t> counts;

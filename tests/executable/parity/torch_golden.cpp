@@ -119,7 +119,7 @@ public:
             const runtime::TensorView &view, void *out) override {
     if (input.label != "patches")
       return SampleData::fill(input, microBatch, view, out);
-    std::int64_t elements = 1; // of a micro-batch over all ranks
+    std::int64_t elements = 1; // number in a micro-batch, over all ranks
     for (const runtime::Span &piece : view.pieces)
       elements *= piece.global;
     runtime::forEachElement(view, [&](std::int64_t local, std::int64_t global) {

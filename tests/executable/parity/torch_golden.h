@@ -51,7 +51,7 @@ struct FileTensor {
 /// One training step of a Transformers model, and the tensors of its weights
 /// file.
 struct TransformersGolden {
-  Golden golden; ///< without initial values
+  Golden golden; ///< the step, without initial values
   std::map<std::string, FileTensor> tensors;
 };
 

@@ -61,8 +61,8 @@ double largestOf(const std::vector<double> &numbers) {
 
 /// Tolerances, relative to the largest element of a tensor.
 struct Bounds {
-  double gradients; ///< of the first step
-  double training;  ///< other numbers, final parameters
+  double gradients; ///< tolerance of the first step's gradients
+  double training;  ///< tolerance of other numbers and final parameters
   /// Whether key biases are compared after the last step. Softmax cancels them,
   /// so their gradient is rounding noise, which AdamW scales to full steps.
   bool blind;

@@ -125,7 +125,9 @@ protected:
   runtime::WeightTable table;
 };
 
-// Transformers rounds norms, rotations and softmax to single precision.
+// kBound limits relative errors: Transformers rounds norms, rotations and
+// softmax to single precision. Wrong weights change the loss by more than
+// kFar.
 constexpr double kBound = 1e-6, kFar = 1e-3;
 
 TEST_P(Transformers, HaveTheSameLossAndNorm) {

@@ -1,4 +1,4 @@
-//===- weights_test.cpp - Models and files of other tools -----------------===//
+//===- weights_test.cpp - Parameters in files of other tools --------------===//
 //
 // Every parameter of a model is in exactly one tensor of its family's files.
 // The shapes of these tensors, written out by hand from the configurations, are
@@ -49,9 +49,9 @@ struct Parameters {
 };
 
 struct Example {
-  std::string name;    ///< in examples/tiny-<name>.json
+  std::string name;    ///< <name> of examples/tiny-<name>.json
   Shapes outside;      ///< tensors outside the layers
-  std::string layer;   ///< prefix "transformer.h."
+  std::string layer;   ///< prefix of layers, such as "transformer.h."
   Shapes inside;       ///< tensors of a layer
   std::string changed; ///< text that `to` replaces
   std::string to;

@@ -20,7 +20,7 @@ protected:
     return compareRuns(whole, split);
   }
 
-  RunResult split; ///< of the last comparison
+  RunResult split; ///< result of the last partitioned program
 };
 
 void expectEqual(const Comparison &comparison) {

@@ -146,7 +146,8 @@ TEST_F(InterpretStages, ComputeWhatOneRankDoes) {
               ElementsAre(false, false, true, true));
   EXPECT_THAT(holders(split.results.at({"loss", 0})),
               ElementsAre(false, false, true, true));
-  // There are two micro-batches, and both stages of a group count.
+  // There are two micro-batches. The all-reduce over pp counts once for each of
+  // its two stages.
   const std::map<CollectiveKey, std::int64_t> counts = {
       {{Phase::forward, "send", "pp"}, 2},
       {{Phase::forward, "receive", "pp"}, 2},

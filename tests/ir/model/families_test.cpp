@@ -404,7 +404,7 @@ TEST(Qwen2Moe, ASharedExpertProcessesAllTokens) {
   EXPECT_NE(text.find("\"h.*.shared.router.weight\" : tensor<64xbf16>"),
             std::string::npos);
   EXPECT_NE(text.find("\"h.*.attn.q.bias\""), std::string::npos);
-  // Gates are softmax values without normalisation.
+  // The gates are not normalised, so the attribute is absent.
   EXPECT_EQ(text.find("normalise"), std::string::npos);
 }
 
@@ -421,7 +421,7 @@ TEST(Overrides, ChangeLayersSequenceAndType) {
   EXPECT_NE(text.find("mtp.layers = 3"), std::string::npos);
   EXPECT_NE(text.find("@h repeat 3 (%arg0: tensor<1x16x64xf32>)"),
             std::string::npos);
-  // The position table keeps its rows.
+  // The position table keeps its 32 rows, although the sequence is shorter.
   EXPECT_NE(text.find("\"wpe.weight\" : tensor<32x64xf32>"), std::string::npos);
 }
 

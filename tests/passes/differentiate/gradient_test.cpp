@@ -167,7 +167,7 @@ TEST_P(Gradient, EqualsTheDifferenceQuotient) {
 // The families
 //===----------------------------------------------------------------------===//
 
-// A product with a parameter, for operators without one.
+// A product with a parameter, for blocks that have no other parameter.
 const std::string kProduct = R"(
   %w = mtp.parameter "h.*.fc.weight" : $W
   %p = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : ($T, $W) -> $T
@@ -196,7 +196,8 @@ Family attention(const std::string &name, const std::string &causal) {
        mask = "h.*.core"} : ($T, $K, $K) -> ($T, $K))"};
 }
 
-// All layers share the bias table.
+// Returns an attention block with a table of relative position biases, which
+// all layers share.
 Family biased(const std::string &name, const std::string &causal) {
   Family family = attention(name, causal);
   family.block =

@@ -48,14 +48,15 @@ TEST(FirstTerms, AreMissingIfAPieceGetsNoTerm) {
   EXPECT_EQ(firstTermsOf(1, {}), std::nullopt);
 }
 
-// All layers use the same table.
+// All layers add to one sum. Layer 7 runs first and adds the first term.
 TEST(FirstTerms, AreOfOneLayerIfAllAddToOneSum) {
   EXPECT_THAT(
       firstTermsOf(1, {{0, 0, 7, 0}, {0, 0, 6, 0}, {0, 1, 7, 0}, {0, 1, 6, 0}}),
       Optional(ElementsAre(Pair(0, FirstTerm{0, 7}))));
 }
 
-// Adder 1 adds the first term of piece 2 (in layer 1), but not of piece 1.
+// In layer 1, operation 1 adds the first term of piece 2. In layer 0, it adds
+// to piece 1, which already has a term.
 TEST(FirstTerms, AreOfOneLayerIfOtherLayersAddLater) {
   EXPECT_THAT(
       firstTermsOf(3, {{1, 0, 1, 0}, {2, 0, 1, 1}, {0, 0, 0, 0}, {1, 0, 0, 1}}),

@@ -19,7 +19,8 @@ mtp.segment @embed chunk 0 () {
   mtp.yield %w, %e : tensor<4x2xf32>, tensor<2xf32>
 }
 
-// A gradient may have another layout than its value, and so be smaller.
+// A gradient may have another layout than its value, and so be smaller. The
+// name send_0 is taken by a segment below.
 // CHECK: mtp.segment @send_0_ chunk 0 (%[[X:.*]]: tensor<4x2xf32>, %[[E:.*]]: tensor<2xf32>) {
 // CHECK-NEXT:   mtp.send "carried_1.0", %[[X]] to 1 : tensor<4x2xf32>
 // CHECK-NEXT:   mtp.send "carried_1.1", %[[E]] to 1 : tensor<2xf32>
@@ -51,8 +52,7 @@ mtp.segment @send_0 repeat 2 chunk 1 (%x : tensor<4x2xf32>, %e : tensor<2xf32>) 
   mtp.yield %x, %e : tensor<4x2xf32>, tensor<2xf32>
 }
 
-// Another segment has the name send_1_ already. A value that chunk 1 does not
-// use is sent on.
+// A value that chunk 1 does not use is sent on.
 // CHECK: mtp.segment @send_1 chunk 1 (
 // CHECK-NEXT: mtp.send "carried_2.0", %{{.*}} to 2 : tensor<4x2xf32>
 // CHECK-NEXT: mtp.send "carried_2.1", %{{.*}} to 2 : tensor<2xf32>

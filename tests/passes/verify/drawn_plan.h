@@ -29,7 +29,7 @@ using planner::Split;
 /// The random choices of one proof.
 struct Drawn {
   Parallelism config;
-  std::vector<Split> splits; ///< allowed for the tensor axis
+  std::vector<Split> splits; ///< splits that the tensor axis may have
   int microBatches = 1;
   std::uint64_t seed = 0;
 };

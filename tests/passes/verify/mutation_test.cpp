@@ -48,7 +48,7 @@ std::vector<Operation *> collectivesOf(mlir::ModuleOp module) {
   return found;
 }
 
-// Returns the value before its collectives.
+// Returns the value from which a chain of collectives computes `value`.
 Value rootOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!axisOf(op))
@@ -58,7 +58,8 @@ Value rootOf(Value value) {
   return value;
 }
 
-// Returns whether only the loss's maximum or the keys' bias gradient uses it.
+// Returns whether `op` affects only the maximum that the loss subtracts, or the
+// keys' bias.
 bool hasNoEffect(Operation *op) {
   auto cause = op->getAttrOfType<mlir::StringAttr>("cause").getValue();
   if (cause == "loss.max" || cause.contains("attn.k.db") ||
@@ -281,7 +282,8 @@ protected:
     return text;
   }
 
-  // One mesh per family, because all meshes take minutes.
+  // Returns one mesh per family, because all meshes take minutes;
+  // MTPLAN_TEST_ALL selects all of them.
   static std::vector<std::pair<int, int>> meshes() {
     if (std::getenv("MTPLAN_TEST_ALL"))
       return {{2, 2}, {1, 4}, {2, 4}};

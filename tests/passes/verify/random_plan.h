@@ -218,7 +218,7 @@ public:
 private:
   struct Piece {
     int segment = 0;
-    std::size_t firstDraw = 0; ///< index of the first table of draws
+    std::size_t firstDraw = 0; ///< index of the first table of random times
   };
 
   // For each segment, `cuts` has the layers before which the segment is split.
@@ -264,9 +264,9 @@ private:
   const planner::ModelGraph &graph;
   planner::Machine machine;
   planner::Setting setting;
-  std::vector<planner::SegmentProblem> problems; ///< by segment
+  std::vector<planner::SegmentProblem> problems; ///< problem of each segment
   planner::ChainProblem chain;
-  std::vector<Piece> pieces; ///< by link
+  std::vector<Piece> pieces; ///< piece of each link
   std::optional<planner::ChainSolver> solver;
 };
 

@@ -13,7 +13,7 @@
 //   unmatched  one stage does not take part in the all-reduce
 //   unshared   no stage all-reduces the gradient
 //   summed on  every stage all-reduces the gradient twice
-//   all        all stages reduce, whether or not they hold the gradient
+//   all        one stage all-reduces over all stages, not only the gradient's
 //   kept       one stage does not update its tied weight
 //   swap       two ranks receive each other's tensors
 //   shift      received tensors are shifted by one element
@@ -39,7 +39,7 @@ using planner::ScheduleKind;
 struct Case {
   const char *example;
   int pp;
-  std::vector<int> layers; ///< of each part
+  std::vector<int> layers; ///< layers of each virtual stage
 };
 void PrintTo(const Case &c, std::ostream *out) {
   *out << c.example << " pp " << c.pp << " of " << c.layers.size();
@@ -96,7 +96,7 @@ bool unmatched(Operation *op) {
   return true;
 }
 
-// The sums of all stages for one cause.
+// Returns the all-reduces of all stages that have the cause of `op`.
 std::vector<Operation *> allOf(Operation *op) {
   std::vector<Operation *> found;
   op->getParentOfType<mlir::ModuleOp>().walk([&](ir::AllReduceOp sum) {

@@ -12,9 +12,9 @@
 namespace mtplan::planner {
 namespace {
 
-// y = a W and z = a V, with `a` [rows, in] and weights [in, out]. Backward
-// computes the gradients of both weights, and that of `a` by two products and a
-// sum.
+// The segment computes a = norm(x), y = a W and z = a V, with `a` [rows, in]
+// and weights [in, out]. Backward computes the gradients of both weights, and
+// that of `a` by two products and a sum.
 class Pair {
 public:
   Pair(std::int64_t rows, std::int64_t in, std::int64_t outY,

@@ -114,7 +114,8 @@ TEST(ProductTime, EqualsTheStudy) {
   }
 }
 
-// The test adds 64 to an extent, which leaves its alignment unchanged.
+// The test adds 1 to m or to the batch, or 64 to n or k, which leaves the
+// alignment unchanged.
 TEST(ProductTime, MoreOfAnyDimensionNeverTakesLess) {
   for (const char *name : {"dgx-2h", "dgx-a100-80g", "dgx-h100", "cpu"}) {
     Machine machine = loadMachine(name);

@@ -211,7 +211,7 @@ bool sameBut(int a, int b, const std::vector<int> &axes) {
   return true;
 }
 
-using Ranks = std::vector<Array>; // by rank
+using Ranks = std::vector<Array>; // the shard of each rank
 
 Ranks distribute(const Array &global, const Layout &layout,
                  std::mt19937_64 &rng) {
@@ -221,8 +221,8 @@ Ranks distribute(const Array &global, const Layout &layout,
     ranks.push_back(pieceOf(global, layout, rank));
   if (layout.partial.empty())
     return ranks;
-  // The other ranks of a group get random terms. The first rank gets the term
-  // that completes the reduction.
+  // The ranks of a group get partial values: all but the first get random ones,
+  // and the first gets those for which the reduction gives the shard.
   for (int rank = 0; rank < kMesh.ranks(); ++rank) {
     int root = 0;
     while (!sameBut(root, rank, layout.partial))

@@ -1,4 +1,4 @@
-//===- op_graph_test.cpp - Graphs: soundness, batch size ------------------===//
+//===- op_graph_test.cpp - Errors and batch sizes of op graphs ------------===//
 
 #include <algorithm>
 #include <functional>
@@ -72,7 +72,8 @@ using Lines = std::vector<std::string>;
 
 TEST(Check, ASoundGraphHasNoErrors) { EXPECT_EQ(check(toy()), Lines{}); }
 
-// Breaks one invariant of the toy graph, and expects this line of check().
+// A change that breaks one invariant of the toy graph, and an error that
+// check() must then return.
 struct Broken {
   const char *name;
   std::function<void(ModelGraph &)> breakIt;

@@ -1,4 +1,4 @@
-//===- strategy_test.cpp - Legal strategies and what they imply -----------===//
+//===- strategy_test.cpp - Legal strategies and their layouts -------------===//
 
 #include <algorithm>
 #include <vector>

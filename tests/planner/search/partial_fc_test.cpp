@@ -1,4 +1,4 @@
-//===- partial_fc_test.cpp - A trunk by samples, a head by classes --------===//
+//===- partial_fc_test.cpp - A trunk split by samples, a head by classes --===//
 //
 // InsightFace's partial FC has ten layers that every rank runs on its own
 // samples, and a classifier over a million classes, of which every rank holds
@@ -178,7 +178,8 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   addTrunk(graph, "trunk", kLayers - 1, false);
   addHead(graph);
   ASSERT_EQ(check(graph), std::vector<std::string>{});
-  // The machine has 10 GB/s between ranks, 100 Tflop/s, 1 TB/s of memory.
+  // The machine has 10 GB/s between ranks, 100 Tflop/s, and 64 GB of memory
+  // with 1 TB/s.
   Machine machine = roundMachine();
   machine.device.memory = Bytes{64e9};
   machine.device.bandwidth = BytesPerSec{1e12};
@@ -202,7 +203,7 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
       const Op &op = segment.ops[o];
       std::string expected = segment.name == "head" ? "vocab" : "batch";
       if (op.kind == "token_loss")
-        continue; // one number per sample, in any layout
+        continue; // one number per sample; may have any split
       EXPECT_EQ(wordOf(op, run.strategies[o], axis), expected) << op.name;
     }
   }
@@ -210,9 +211,11 @@ TEST(PartialFc, TrunkBySamplesHeadByClasses) {
   Setting setting = settingOf(options, machine, best.config);
   const double kEmbeddings = 2.0 * kSamples * kWidth;
   int gathers = 0, scatters = 0;
-  double ofSamples = 0.0; // in all-reduces of one number per sample
+  // Counts all-reduces of one number per sample; a reduce-scatter counts half.
+  double ofSamples = 0.0;
   for (const LedgerEntry &entry : ledgerOf(graph, best.plans(), setting)) {
-    // The trunk's gradients are all-reduced, as in data parallelism.
+    // Skips the all-reduces of the trunk's gradients, which data parallelism
+    // has, too.
     if (entry.phase == LedgerPhase::update ||
         (entry.cause.ends_with(".dw") && entry.segment != "head"))
       continue;

@@ -26,7 +26,8 @@ double bubbleOf(const StepProblem &problem) {
   return result.stages[0].bubble / result.stages[0].busy;
 }
 
-// H3: 14 slots, 6 of them idle, and 4 micro-batches in flight.
+// H3: a step takes 14 slots. Every stage is idle in 6 of them and has 4
+// micro-batches in flight.
 TEST(StepPipeline, GPipeOfFourByFour) {
   StepResult result = simulated(equalStages({gpipe, 4, 1, 4}, 1.0, 1.0));
   EXPECT_EQ(result.step.value, 14.0);

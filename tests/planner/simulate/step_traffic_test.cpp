@@ -137,7 +137,7 @@ TEST(StepTraffic, SendsDelayTheReceiver) {
   problem.stages[1].chunks[0].sendBackward = {4.0};
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 1.0 + 3.0 + 3.0 + 4.0 + 2.0);
-  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // incl. 3 s of its send
+  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // with the 3 s of its send
   EXPECT_EQ(result.stages[0].exposedPointToPoint.value, 4.0);
   EXPECT_EQ(result.stages[1].bubble.value, 1.0 + 6.0);
   EXPECT_EQ(result.stages[1].exposedPointToPoint.value, 3.0);

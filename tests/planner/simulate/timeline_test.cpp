@@ -89,8 +89,8 @@ Run definition(const std::vector<Job> &jobs) {
   return run;
 }
 
-/// Returns tasks with whole durations, so that many events coincide. Every
-/// tenth graph has dependencies on later tasks.
+/// Returns tasks with whole durations, so that many events coincide. In about
+/// one of ten graphs, tasks may also depend on later tasks.
 std::vector<Job> randomJobs(std::mt19937_64 &random, int links) {
   int n = 1 + int(random() % 30);
   int streams = 1 + int(random() % 6);

@@ -351,7 +351,8 @@ void Writer::updates() {
   const TensorView kept = summed({2100, 20}), value = of({2100, 20});
   const auto count = static_cast<std::size_t>(kept.elements());
   cases.push_back(named("accumulate").in(value).out(kept, Doubles(count, 0.7)));
-  // The first term overwrites the accumulator, even if that contains NaN.
+  // In micro-batch `first_term`, the value overwrites the accumulator, even if
+  // that contains NaN.
   constexpr std::int64_t kOther = 1;
   const std::int64_t now = cases.back().moment.microBatch;
   for (const auto &[first, before] :
@@ -375,7 +376,8 @@ void Writer::updates() {
                         .in(kept)
                         .out(twice, Doubles{2.5, 1e-17}));
   // The limit of the norm is above the norm, below it, or 0 (no clipping). The
-  // gradients are finite or infinite. The rule applies or does not.
+  // gradients are finite or infinite. If the NormRule does not apply, the
+  // factor must not change.
   for (const double clip : {100.0, 1.0, 0.0})
     for (const double middle : {250.0, HUGE_VAL})
       for (const bool applies : {true, false}) {
@@ -421,8 +423,8 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.sums();
   writer.pointwise();
   writer.norms();
-  // The next calls have grouped heads, several blocks of queries and keys,
-  // shards and masks.
+  // Among the next calls are some with grouped heads, several blocks of queries
+  // and keys, shards, and causal masks.
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.0, true, false);
   writer.attention({kB, 70, 24}, {kB, 140, 12},
                    {{2, kB + 3}, {70, 140}, {24, 48}}, 0.2, true, false);
@@ -437,7 +439,7 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.embeddings();
   writer.loss(53, {0, 50});
   writer.loss(1100, {1100, 2000});
-  writer.loss(20, {20, 20}); // only padding
+  writer.loss(20, {20, 20}); // the shard is only padding
   writer.mixtures();
   writer.positions();
   writer.moves();

@@ -104,7 +104,8 @@ TEST_P(Conformance, AgreesWithTheReference) {
             << titleOf(one);
 }
 
-// On a GPU, tensor cores or, without dropout, a library compute this.
+// On a GPU, tensor cores or, without dropout, a library compute attention in
+// these shapes.
 TEST_P(Conformance, AttentionOfModelsAgrees) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend(),
                                  other = GetParam().make();
@@ -134,8 +135,8 @@ TEST_P(Conformance, FusedConsumersOfEinsumsAgree) {
     }
 }
 
-// A backend need not write the terms of accumulations. If a case accumulates,
-// the test therefore compares only the accumulators.
+// A backend need not write the gradients that it adds to accumulators. If a
+// case accumulates, the test therefore compares only the accumulators.
 TEST_P(Conformance, FusedBiasGradientsAgree) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
@@ -193,7 +194,7 @@ TEST_P(Conformance, FusedNormGradientKeepsBits) {
       for (const Case &both : normGradCases(type, 1, type, sum)) {
         const std::vector<Doubles> own = both.run(*backend),
                                    right = inTurn(both, *backend);
-        for (std::size_t i = 1; i < own.size(); ++i) // 0 is intermediate
+        for (std::size_t i = 1; i < own.size(); ++i) // result 0 is intermediate
           EXPECT_EQ(own[i], right[i]) << titleOf(both) << ", result " << i;
       }
 }
@@ -244,8 +245,8 @@ TensorView viewOfSample(TensorView view, std::int64_t sample) {
   return view;
 }
 
-/// Returns the case of one sample. It is a micro-batch of its own if no input
-/// is a shard of the samples; otherwise it remains in the same micro-batch.
+/// Returns the case of one sample. The sample is a micro-batch of its own if no
+/// input is a shard of the samples; otherwise its micro-batch stays the same.
 Case oneSample(const Case &all, std::int64_t sample) {
   Case one(all.spec.kernel);
   one.spec.settings = all.spec.settings;

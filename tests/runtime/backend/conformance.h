@@ -31,12 +31,13 @@ inline constexpr std::int64_t kSamples = 4;
 std::vector<Case> catalog(ElementType type, unsigned seed);
 
 /// Returns attention and its gradient in shapes of real models, for which some
-/// backends have several kernels. `type` has 16 bits.
+/// backends have several kernels. `type` must have 16 bits.
 std::vector<Case> modelAttention(ElementType type, unsigned seed);
 
 struct Contender {
   const char *name;
-  std::function<std::unique_ptr<Backend>()> make; ///< null: no device
+  /// Returns null if there is no device.
+  std::function<std::unique_ptr<Backend>()> make;
   /// Kernels whose result for a sample may depend on the number of samples.
   std::set<std::string> joinSamples = {};
 };

@@ -17,7 +17,8 @@ double through(ElementType type, double value) {
   return readElement(type, &bits, 0);
 }
 
-// Rounds to `digits` binary digits, at the finest to a multiple of 2^`least`.
+// Rounds to `digits` binary digits, or to a multiple of 2^`least` if that is
+// coarser.
 double rounded(double value, int digits, int least) {
   int exponent = 0;
   std::frexp(value, &exponent);

@@ -25,7 +25,8 @@ KernelSpec linear(const char *then, ElementType type, std::int64_t width) {
           {out, out}};
 }
 
-/// Returns whether separate kernels round the term before they accumulate it.
+/// Returns whether separate kernels round the value between them, before the
+/// second kernel accumulates it.
 bool isRoundedBetween(const Case &both) {
   return both.spec.text(kThen, "") == "accumulate" &&
          bytesOf(both.spec.outputs[0].type) < bytesOf(kF32);
@@ -42,7 +43,7 @@ TEST(Followed, FusedKernelsKeepTheBitsOfSeparateOnes) {
         for (const Case &both : cases) {
           if (isRoundedBetween(both))
             continue;
-          // A fused accumulation need not write the term itself.
+          // A fused accumulation need not write the value that it adds.
           const std::string then = both.spec.text(kThen, "");
           const std::vector<Doubles> all = both.run(*backend),
                                      right = inTurn(both, *backend);

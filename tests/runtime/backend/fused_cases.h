@@ -59,8 +59,8 @@ inline std::vector<Case> normGradCases(ElementType type, unsigned seed,
   return cases;
 }
 
-/// Returns the value of an accumulator before the kernel runs: NaN if the term
-/// of this run is the first, which must overwrite the accumulator.
+/// Returns the value of an accumulator before the kernel runs: NaN if this run
+/// is the first to accumulate, because it must overwrite the accumulator.
 inline double beforeSum(const Case &one) {
   return firstTermOf(one.spec.settings)
                  .isOf(one.moment.microBatch, one.moment.copy)

@@ -137,7 +137,7 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
       seconds += 3 * 16 * 4 / machine.stream;
       break;
     case MeasuredAs::pass:
-      continue; // look-ups and updates count other bytes: see below
+      continue; // bytes differ by kernel: see ReportsBytesOfTraffic
     case MeasuredAs::followed:
       if (!run.after.empty()) {
         // Compared with the first kernel alone, the pair reads another operand
@@ -236,7 +236,7 @@ TEST(Calibration, ReportsBytesOfTraffic) {
   constexpr ElementType kF32 = ElementType::f32, kBf16 = ElementType::bf16;
   EXPECT_EQ((bytes[{"add", kF32}]), 3 * 4 * x);
   EXPECT_EQ((bytes[{"add", kBf16}]), 3 * 2 * x);
-  // A look-up counts the rows that it reads and writes, and 4 bytes an index.
+  // A look-up counts the rows that it reads and writes, and 4 bytes per index.
   EXPECT_EQ((bytes[{"embedding", kBf16}]), 2 * 2 * x + 4 * 2 * 64);
   EXPECT_EQ((bytes[{"vocab_pick", kF32}]), (4 + 4 + 4) * 2 * 64);
   // The update moves the gradient, the weight and two moments, and in bf16 also

@@ -55,7 +55,7 @@ TEST(Deal, ColumnsAreGatheredEvenly) {
   for (const StateTensor &tensor : state.tensors)
     boxes.push_back({box(0, {0, 0}, {tensor.shape[0], 2}),
                      box(1, {0, 2}, {tensor.shape[0], 2})});
-  // The largest tensor comes first: b for rank 0, then d, a and c for rank 1.
+  // Larger tensors are assigned first: b to rank 0, then d, a and c to rank 1.
   EXPECT_THAT(assignParts(state, boxes, 2, 32),
               ElementsAre(Part{0, 0, 4, 1}, Part{1, 0, 16, 0}, Part{2, 0, 4, 1},
                           Part{3, 0, 8, 1}));

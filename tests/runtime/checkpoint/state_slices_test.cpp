@@ -14,7 +14,8 @@ namespace {
 /// Positions of elements: in the tensor -> in the box.
 using Places = std::map<std::int64_t, std::int64_t>;
 
-// Returns the positions by a loop over the elements of the box.
+// Computes the positions one element at a time. Elements of the box beyond the
+// end of the tensor have none.
 Places placesOf(const TensorView &box, const std::vector<std::int64_t> &whole) {
   Places places;
   std::int64_t elements = 1;
@@ -70,7 +71,8 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
                  last = at + count - 1;
                });
     ASSERT_EQ(visited, expected);
-    // Two calls, before and after a cut, together visit the same elements.
+    // One call for the elements before a cut, and one for those after it,
+    // together visit the same elements.
     std::int64_t elements = 1;
     for (const std::int64_t extent : whole)
       elements *= extent;

@@ -52,8 +52,8 @@ inline Bytes drawnTensor(ElementType type, std::int64_t elements,
 }
 
 /// Stores in element `at` of `out` the reduction of element `from` of all
-/// tensors of `in`, which has one per place of the group. The sum has the order
-/// and the type that communicator.h specifies.
+/// tensors of `in`, one for each rank of the group, in the group's order. A sum
+/// has the order and the type that communicator.h specifies.
 inline void reduceElement(ElementType type, Reduction reduction,
                           const std::vector<Bytes> &in, std::int64_t from,
                           Bytes &out, std::int64_t at) {
@@ -105,8 +105,8 @@ struct CommunicatorCase {
   }
 };
 
-/// Returns the bytes that the call must return to the rank with place `place`
-/// in the group. `in` has the operands of all places.
+/// Returns the bytes that the call must return to the rank with index `place`
+/// in the group. `in` has the operands of all ranks of the group.
 inline Bytes expectedOf(const CommunicatorCase &its,
                         const std::vector<Bytes> &in, int place) {
   const auto [type, outer, inner] = its.pieces;

@@ -242,7 +242,7 @@ TEST_P(CommunicatorFailure, BarriersMustMatch) {
                              HasSubstr("rank 1 calls barrier \"load\"")));
 }
 
-// The sender or the receiver may be first.
+// The sender or the receiver calls first. The mismatch is found either way.
 TEST_P(CommunicatorFailure, MessagesMustMatch) {
   for (const int late : {0, 1}) {
     const RunErrors outcome =

@@ -179,7 +179,7 @@ TEST(Launch, Torchrun) {
   EXPECT_EQ(two.start.host, "node1");
   EXPECT_THAT(two.start.ports, ElementsAre(29500));
 
-  // A user or a job of Kubernetes sets these variables alone.
+  // A user or a job of Kubernetes sets only these variables.
   const Launch byHand = launched({{"RANK", "1"},
                                   {"WORLD_SIZE", "2"},
                                   {"MASTER_ADDR", "job-0"},
@@ -387,7 +387,7 @@ TEST(Launch, EachRankHasADevice) {
 }
 
 TEST(Launch, RanksShareTheirHost) {
-  EXPECT_EQ(ranksOfHost(launched({}), 16), 16); // threads
+  EXPECT_EQ(ranksOfHost(launched({}), 16), 16); // ranks are threads
   EXPECT_EQ(ranksOfHost(launched(kOpenMpi), 8), 4);
   EXPECT_EQ(ranksOfHost(launched(kSlurm), 6), 2);
   EXPECT_EQ(ranksOfHost(launched(kTwoNodes), 8), 4);

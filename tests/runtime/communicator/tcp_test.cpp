@@ -147,7 +147,7 @@ TEST(CommunicatorTcp, MissingRanksAreNamedToTheOthers) {
   for (std::thread &thread : threads)
     thread.join();
   for (const int rank : {0, 2})
-    EXPECT_THAT(errors[rank], AllOf(HasSubstr("ranks 1 and 3 did not come"),
+    EXPECT_THAT(errors[rank], AllOf(HasSubstr("ranks 1 and 3 did not reach"),
                                     HasSubstr("within 1500 ms")));
 }
 
@@ -244,7 +244,7 @@ TEST(CommunicatorTcp, GarbageOnThePortIsIgnored) {
   std::mt19937_64 draws(5);
   EXPECT_THAT(
       disturbed([&](const TcpStart &start, int port) {
-        std::vector<Socket> open; // until the rendezvous ends
+        std::vector<Socket> open; // they stay open until the rendezvous ends
         for (int i = 0; i < 200; ++i) {
           Hello hello;
           hello.key = keyOf(start.job);

@@ -178,8 +178,8 @@ TEST(DataCommand, CheckReportsCountsOrTheFirstFault) {
   const std::string raw =
       writeFile(folder / "a.u16", bytesOfNumbers<std::uint16_t>({1, 40000, 3}));
   EXPECT_EQ(dataCheck(raw, std::nullopt, std::nullopt),
-            raw + ": uint16, 3 tokens, the largest is 40,000: nothing is "
-                  "wrong\n");
+            raw + ": uint16, 3 tokens, the largest is 40,000: no faults "
+                  "found\n");
   EXPECT_EQ(messageOf<DataError>([&] { dataCheck(raw, {}, 256); }),
             raw + ": byte 2: token 40000, the vocabulary has 256 (0 to 255)");
   const std::string empty = writeFile(folder / "b.txt", "");

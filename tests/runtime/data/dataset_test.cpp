@@ -205,7 +205,7 @@ TEST(RandomTokens, AreBelowTheVocabularyAndFixedBySample) {
   // A sample is not its neighbour shifted by one token.
   const auto first = sampleOf(*data, 0), second = sampleOf(*data, 1);
   EXPECT_FALSE(std::equal(first.begin() + 1, first.end(), second.begin()));
-  for (int count : seen) // of 1000, within four standard errors
+  for (int count : seen) // 51 is four standard errors of 200 in 1000
     EXPECT_NEAR(count, 200, 51);
 }
 

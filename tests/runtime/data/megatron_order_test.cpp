@@ -80,7 +80,7 @@ TEST(MegatronOrder, LastEpochTogether) {
 TEST(MegatronOrder, WithoutANumberOfSamplesOneEpoch) {
   EXPECT_EQ(order(0).epochs, 1);
   EXPECT_EQ(order(0).shuffle.size(), 3U);
-  // 7 samples with s = 2 need 7 * 2 + 1 = 15 tokens, which one epoch has.
+  // 7 samples of 2 tokens need 7 * 2 + 1 = 15 tokens, which one epoch has.
   EXPECT_EQ(order(7, 2).epochs, 1);
   EXPECT_EQ(order(8, 2).epochs, 2);
 }

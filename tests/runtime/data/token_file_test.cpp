@@ -245,7 +245,7 @@ TEST_F(BrokenMegatron, AnyByteChangedIsReadOrRefused) {
         }
         ++read;
       }
-  EXPECT_GT(read, 60); // e.g. a 0 that becomes 0
+  EXPECT_GT(read, 60); // e.g. if a byte 0 is set to 0
 }
 
 } // namespace

@@ -33,7 +33,7 @@ std::string reshaped(const std::string &name, const std::string &tensor,
   for (SafeTensor &each : header.tensors)
     if (each.name == tensor)
       each.shape = shape;
-  if (!another.empty()) // without elements
+  if (!another.empty()) // the tensor has no elements
     header.tensors.push_back({another, "F32", {0}, 0, 0});
   return layOut(header) + file.substr(data);
 }

@@ -62,7 +62,7 @@ TEST_P(HuggingFaceFiles, RoundTripByteByByte) {
   EXPECT_THAT(exported.leftOut, IsEmpty());
   expectFiles(folder / "out", given);
   std::vector<std::string> names = namesIn(given);
-  std::erase(names, "logits.json"); // belongs to the test
+  std::erase(names, "logits.json"); // is no model file
   EXPECT_EQ(namesIn(folder / "out"), names);
 }
 

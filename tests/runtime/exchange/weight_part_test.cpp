@@ -27,8 +27,8 @@ std::uint16_t rounded(double value, ElementType type) {
   return bits;
 }
 
-// The values are slightly above a tie. Rounding to float first would make them
-// ties, which would round down to even.
+// The first value of each type is slightly above a tie. Rounding it to float
+// first would make it the tie, the second value, which rounds down to even.
 TEST(WeightPart, DoublesAreRoundedOnce) {
   EXPECT_EQ(rounded(1 + 0x1p-8 + 0x1p-40, ElementType::bf16), 0x3F81);
   EXPECT_EQ(rounded(1 + 0x1p-8, ElementType::bf16), 0x3F80);
@@ -61,7 +61,7 @@ TEST(WeightPart, TransposesThereAndBack) {
                 (kBefore + o) * kIn + i);
   insertPart(part, 4, reinterpret_cast<std::byte *>(own.data()),
              reinterpret_cast<std::byte *>(again.data()));
-  std::fill_n(file.begin(), kBefore * kIn, -1); // another parameter
+  std::fill_n(file.begin(), kBefore * kIn, -1); // rows of another parameter
   EXPECT_EQ(again, file);
 }
 

@@ -24,7 +24,8 @@ Tensor tensorIn(int buffer) {
   return tensor;
 }
 
-/// Returns a plan whose first stage has ranks 0 and 1, the second 2 and 3.
+/// Returns a plan that has only groups. They are those of a first stage with
+/// ranks 0 and 1, and a second stage with ranks 2 and 3.
 Plan planOfTwoStages() {
   Plan plan;
   plan.ranks = 4;

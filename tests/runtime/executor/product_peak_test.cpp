@@ -19,7 +19,7 @@ using testing::Pair;
 struct Device {
   double now = 0.0;
   double launch = 2e-5, flops = 5e14;
-  double hiccup = 0.0; ///< seconds that the second run takes longer
+  double hiccup = 0.0; ///< additional seconds of the second run
   std::size_t room = std::size_t{80} << 30, taken = 0; ///< bytes
   bool records = true;
   std::map<std::int64_t, int> ran; ///< number of runs, by size
@@ -49,7 +49,7 @@ public:
   void queueUpload(void *, const void *, std::size_t) override {}
   void queueDownload(void *, const void *, std::size_t) override {}
 
-  std::size_t uploaded = 0; ///< number of elements
+  std::size_t uploaded = 0; ///< number of uploaded elements
   std::ptrdiff_t zeros = 0;
 
 private:
@@ -131,7 +131,8 @@ TEST(ProductPeak, SlowDeviceIsMeasuredByASmallProduct) {
 
 TEST(ProductPeak, MemoryLimitsTheProduct) {
   Device device;
-  device.room = std::size_t{300} << 20; // 4096 needs 192 MiB, 8192 needs 768
+  // A product of size 4096 needs 192 MiB, and one of size 8192 needs 768 MiB.
+  device.room = std::size_t{300} << 20;
   EXPECT_NEAR(peakOf(device), device.flops, 0.08 * device.flops);
   EXPECT_EQ(device.ran.rbegin()->first, 4096);
   device.room = 1 << 20;

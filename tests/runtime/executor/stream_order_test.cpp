@@ -56,7 +56,7 @@ TEST(StreamOrder, TheScheduleJoinsWhatIsOverlapped) {
   const StreamOrder order(plan.stages[0], program(true));
   RecordingQueue queue;
   order.begin(queue);
-  EXPECT_EQ(queue.takeText(), "s0 r2 s1 w2"); // waits for earlier work
+  EXPECT_EQ(queue.takeText(), "s0 r2 s1 w2"); // stream 1 waits for earlier work
   order.end(queue);
   EXPECT_EQ(queue.takeText(), "s0");
   order.endOverlap(queue);

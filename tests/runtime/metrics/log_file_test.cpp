@@ -46,7 +46,8 @@ TEST(LogFile, FullDeviceLosesRecordsAndReportsThem) {
             "/dev/full: 2 records lost: No space left on device");
 }
 
-/// Limits the size of files of this process.
+/// Limits the size of the files that this process writes. SIGXFSZ is ignored,
+/// so that a write beyond the limit fails instead of ending the process.
 class SizeLimit {
 public:
   explicit SizeLimit(rlim_t bytes) {

@@ -34,7 +34,7 @@ std::string late(int instruction) {
          ", which needs what comes after the first";
 }
 
-/// A stage with one program of products. Each tensor has one unit (kUnit).
+/// A stage with one program of products. Each tensor has kUnit bytes.
 struct Products {
   Products() {
     stage.arenas = {{MemoryClass::activations, 1000 * kUnit},
@@ -180,7 +180,7 @@ TEST(BatchedProducts, ShareOneOfTwoOperands) {
 }
 
 TEST(BatchedProducts, AscendInMemoryAsInTheProgram) {
-  Products weights; // offsets of w descend, of y ascend
+  Products weights; // the weights' offsets descend, the results' ascend
   weights.product(0, 12, 20);
   weights.product(0, 10, 21);
   EXPECT_THAT(weights.faultsOf({0, 1}), ElementsAre(uneven(1)));
@@ -240,7 +240,7 @@ TEST(BatchedProducts, DifferInTheirTensorsAlone) {
 }
 
 TEST(BatchedProducts, ConflictsWithInstructionsBetweenAreRejected) {
-  // The result of the first is an operand of the second.
+  // The result of the first product is an operand of the second.
   Products chain;
   chain.product(0, 20, 21);
   chain.product(0, 21, 22);
@@ -253,12 +253,12 @@ TEST(BatchedProducts, ConflictsWithInstructionsBetweenAreRejected) {
     return some.faultsOf({0, 2});
   };
   EXPECT_THAT(faults(40, 41), IsEmpty());
-  EXPECT_THAT(faults(20, 41), IsEmpty()); // reads the result of the first
+  EXPECT_THAT(faults(20, 41), IsEmpty()); // reads the first result
   EXPECT_THAT(faults(12, 41), IsEmpty()); // reads what the second reads
   EXPECT_THAT(faults(40, 12), ElementsAre(late(2))); // overwrites the weight
   EXPECT_THAT(faults(40, 0), ElementsAre(late(2)));
-  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes y of the second
-  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads y of the second
+  EXPECT_THAT(faults(40, 21), ElementsAre(late(2))); // writes the second result
+  EXPECT_THAT(faults(21, 41), ElementsAre(late(2))); // reads the second result
 }
 
 // An instruction of another stream counts as earlier than a product only if the
@@ -290,8 +290,8 @@ TEST(BatchedProducts, KeepTheOrderOfStreams) {
 }
 
 TEST(BatchedProducts, WriteOnlyTheirSums) {
-  // The intermediate that the second gradient does not write shares bytes with
-  // an operand of other products.
+  // A batch does not write the values that it adds to accumulators. The bytes
+  // of such a value may therefore be those of an operand of the other products.
   Products some;
   some.gradient(0, 10, 30, 20);
   some.product(5, 6, 31);
@@ -300,7 +300,8 @@ TEST(BatchedProducts, WriteOnlyTheirSums) {
   EXPECT_THAT(some.faultsOf({0, 3}), IsEmpty());
   EXPECT_EQ(some.steps({0, 3}).inputs, (Numbers{0, kUnit}));
   EXPECT_EQ(some.steps({0, 3}).outputs, (Numbers{0, kUnit}));
-  // A product with a fused sum is checked like an accumulated product.
+  // The same holds for products with a fused `add`. Products with a fused
+  // activation cannot be batched.
   Products added = some, activated = some;
   for (const std::size_t i : {0U, 3U}) {
     const auto word = [i](Products &products) -> Setting & {
@@ -311,7 +312,7 @@ TEST(BatchedProducts, WriteOnlyTheirSums) {
   }
   EXPECT_THAT(added.faultsOf({0, 3}), IsEmpty());
   EXPECT_THAT(activated.faultsOf({0, 3}), ElementsAre(unlike(0)));
-  // The sum, in contrast, is written.
+  // An accumulator is written, so its bytes must not be those of the operand.
   some.all()[3].outputs[1] = some.at(31);
   EXPECT_THAT(some.faultsOf({0, 3}), ElementsAre(late(3)));
 }
@@ -336,7 +337,7 @@ TEST(BatchedProducts, DistancesMustBeEvenInEveryRun) {
   EXPECT_THAT(copies.faultsOf({0, 1}), IsEmpty());
   EXPECT_THAT(copies.faultsOf({0, 1, 2}), ElementsAre(uneven(2, 1)));
   buffer(2).entryStride = 10 * kUnit;
-  buffer(1).entries = 2; // copy 2 wraps to entry 0
+  buffer(1).entries = 2; // copy (layer) 2 wraps to entry 0
   EXPECT_THAT(copies.faultsOf({0, 1}), ElementsAre(uneven(1, 2)));
   EXPECT_THAT(copies.faultsOf({1, 2}), ElementsAre(uneven(2, 2)));
   EXPECT_THAT(copies.faultsOf({0, 1, 2}), ElementsAre(uneven(1, 2)));
@@ -364,7 +365,8 @@ TEST(BatchedProducts, AreNotOfTheUpdateNorTheHosts) {
   EXPECT_THAT(some.faultsOf({0, 1, 2}),
               ElementsAre(kHere + "is in \"h.forward\", which does not run by "
                                   "one entry of /apply alone"));
-  // A batch in the update is a batch of kernels: only the first may wait.
+  // In the update, a batch of products is checked like a batch of any kernels:
+  // only its first kernel may wait for other instructions.
   some.stage.schedule.clear();
   some.all()[2].waits = {0};
   EXPECT_THAT(some.faultsOf({0, 1, 2}),

@@ -35,7 +35,7 @@ struct Updates {
     stage.programs[0].name = "update";
     stage.apply = {{.program = 0}};
   }
-  /// \param copies  number of copies, whose elements are adjacent
+  /// \param copies  number of copies (layers) of the tensor, which are adjacent
   Tensor at(int element, std::int64_t size = 2, int copies = 1) {
     Buffer buffer{"x", 0, element * kElement, size * kElement};
     buffer.entries = copies;
@@ -68,15 +68,15 @@ struct Updates {
     return faultsOfBatches(
         {}, stage, {{std::move(some), false}, {std::move(others), false}});
   }
-  /// Returns the faults of a batch of the only two kernels. They run for one
-  /// copy, so a batch of all copies has the same faults.
+  /// Returns the faults of a batch of the program's two kernels. They run for
+  /// only one copy (layer), so a batch of all copies must have the same faults.
   Found faultsOfTwo() const {
     Found faults = faultsOf({0, 1});
     EXPECT_EQ(faultsOf({0, 1}, true), faults);
     return faults;
   }
 
-  static constexpr std::int64_t kElement = 4; ///< bytes
+  static constexpr std::int64_t kElement = 4; ///< bytes of an element
   Stage stage;
 };
 

@@ -43,8 +43,8 @@ struct Calls {
     stage.ranks = {0, 1};
     plan.groups = {{"dp", {{0, 1}, {2, 3}}}, {"tp", {{0, 1}, {2, 3}}}};
   }
-  /// \param copies, slots  numbers of copies and slots, whose elements are
-  /// adjacent
+  /// \param copies, slots  numbers of copies (layers) and of slots of the
+  /// tensor, which are adjacent
   Tensor at(int element, int copies = 1, int slots = 1) {
     Buffer buffer{"x", 0, element * kElement, 2 * kElement};
     buffer.entries = copies;
@@ -83,7 +83,7 @@ struct Calls {
         plan, stage, {{std::move(some), false}, {std::move(others), false}});
   }
 
-  static constexpr std::int64_t kElement = 4; ///< bytes
+  static constexpr std::int64_t kElement = 4; ///< bytes of an element
   Plan plan;
   Stage stage;
 };
@@ -191,7 +191,8 @@ TEST(GroupedCollectives, MayBeAnyNumber) {
   EXPECT_THAT(calls.faultsOfBoth(range(0, 64), range(64, 100)), IsEmpty());
 }
 
-// Only the first collective waits, so the whole group begins after that wait.
+// The first collective of a group may wait for a kernel. A group that includes
+// the kernel is rejected.
 TEST(GroupedCollectives, OnlyTheFirstMayWait) {
   Calls calls;
   calls.add(0, 2).add(4, 6).add(8, 10);

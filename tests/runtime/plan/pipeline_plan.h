@@ -23,11 +23,11 @@ namespace mtplan::runtime {
 
 struct PipelineSize {
   int pp = 1, dp = 1, tp = 1;
-  int layers = 1; ///< per stage
+  int layers = 1; ///< layers per stage
   int microBatches = 1;
-  int chain = 1;                                       ///< products of a layer
-  std::int64_t samples = 1, positions = 2, hidden = 4; ///< samples per rank
-  bool zero = false;                                   ///< needs dp > 1
+  int chain = 1;                                       ///< products per layer
+  std::int64_t samples = 1, positions = 2, hidden = 4; ///< samples: per rank
+  bool zero = false;                                   ///< ZeRO, needs dp > 1
   bool forwardsFirst = false;                          ///< GPipe, not 1F1B
   ElementType type = ElementType::f32;
 };
@@ -107,7 +107,8 @@ private:
     return static_cast<int>(stage.buffers.size()) - 1;
   }
 
-  // Adds a workspace buffer of the current program. The next reuses its bytes.
+  // Adds a workspace buffer of the current program. Other programs reuse its
+  // bytes.
   int workspace(std::string name, std::int64_t bytes) {
     Arena &arena =
         stage.arenas[static_cast<std::size_t>(MemoryClass::workspace)];
@@ -422,10 +423,11 @@ private:
   PipelineSize size;
   Plan plan;
   Stage stage;
-  std::vector<int> sums; ///< gradient buffer of each parameter
+  std::vector<int> sums; ///< [parameter]: index of its gradient buffer
   const std::vector<Setting> firstOfAll = {{kFirstTerm, std::int64_t{0}}};
   int s = 0;
-  /// Ends of the workspace, bytes: of all programs, and of the current program.
+  /// In bytes, the end of the workspace buffers that all programs share, and
+  /// the end of the buffers that the current program has added after them.
   std::int64_t shared = 0, used = 0;
 };
 

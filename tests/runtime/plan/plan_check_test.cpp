@@ -147,8 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
         // another reads.
         Break{"/stages/0/buffers/17/offset", "0",
               "/stages/0/programs/4/instructions/3/inputs/0: reads buffer 14 "
-              "(\"carry.grad\"), whose place buffer 17 (\"h.*.dx0\") has taken "
-              "since"},
+              "(\"carry.grad\"), whose memory buffer 17 (\"h.*.dx0\") has "
+              "overwritten"},
         Break{"/stages/0/buffers/16/offset", "512",
               "/stages/0/programs/1/instructions/1/outputs/0: overlaps input "
               "0; it needs bytes of its own"},

@@ -79,8 +79,8 @@ TEST(PlanCorruption, RandomBytesAreRejectedOrRead) {
   EXPECT_GT(refused, tries * 9 / 10);
 }
 
-// Numbers that may change by one without a fault, because nothing else in the
-// plan depends on them.
+// Returns the pointers of numbers that may change by one without a fault. "#"
+// stands for any index.
 const std::set<std::string> &freeNumbers() {
   static const std::set<std::string> kFree = {
       "/sequence", "/layers",

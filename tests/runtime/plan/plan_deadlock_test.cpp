@@ -31,8 +31,8 @@ Plan plain(int pp) {
       .make();
 }
 
-// Adds a program at the end of a stage's reduction. All its calls access the
-// same number.
+// Adds a program at the end of a stage's reduction. All calls of the program
+// access the same number.
 class Ending {
 public:
   Ending(Plan &plan, std::size_t number) : stage(plan.stages[number]) {

@@ -269,8 +269,8 @@ TEST(PlanJson, RejectsNumbersThatJsonCannotHold) {
               StartsWith(where + "s: must be UTF-8"));
 }
 
-// A change of the text, and the message that follows. The message has the
-// pointer, the value, and the valid values.
+// A change of the text, and the message of the error that it causes. The
+// message has the pointer, the value, and the valid values.
 struct Fault {
   std::string from, to, said;
 };
@@ -417,7 +417,8 @@ TEST_F(PlanFile, ReportsFilesThatCannotBeReadOrWritten) {
 TEST_F(PlanFile, KeepsTheOldFileUntilTheNewOneIsComplete) {
   std::filesystem::path path = folder / "plan.json";
   writePlanFile(path, twoReplicas());
-  std::filesystem::create_directory(folder / "plan.json.part"); // in the way
+  // A folder with the name of the temporary file makes the next write fail.
+  std::filesystem::create_directory(folder / "plan.json.part");
   EXPECT_THROW(writePlanFile(path, everyMember()), PlanError);
   EXPECT_EQ(planText(readPlanFile(path)), planText(twoReplicas()));
 }

@@ -101,7 +101,8 @@ TEST(PlanOverlap, OtherAccessesToItsBytesAreRejected) {
   EXPECT_THAT(checkPlan(plan), testing::Not(meets));
 }
 
-// Stages that share a communicator wait for each other in order.
+// An overlapped collective must not involve several stages, because the other
+// stages would wait for this one.
 TEST(PlanOverlap, IsOfOneStage) {
   Plan plan = overlapped();
   plan.stages.push_back(plan.stages[0]);

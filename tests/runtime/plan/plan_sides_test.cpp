@@ -18,8 +18,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr std::size_t kForward = 0, kReduce = 2, kApply = 3; // programs
-constexpr int kArrived = 7, kMaster = 8;                     // buffers
+constexpr std::size_t kForward = 0, kReduce = 2, kApply = 3; // program indices
+constexpr int kArrived = 7, kMaster = 8;                     // buffer indices
 
 // Returns twoReplicas() with the optimizer in the host's memory: the moments, a
 // master weight, and a buffer that receives the gradient.

@@ -41,7 +41,7 @@ TEST(PlanStreams, KeepCallsOfAGroupInOrder) {
   std::vector<Instruction> &calls = plan.stages[0].programs[2].instructions;
   Instruction again = calls[0];
   again.stream = 0;
-  again.inputs[0].buffer = again.outputs[0].buffer = 6; // other bytes
+  again.inputs[0].buffer = again.outputs[0].buffer = 6; // fc.dw: other bytes
   calls.push_back(again);
   const std::string missing =
       "/stages/0/programs/2/instructions/1/waits: must lead to "

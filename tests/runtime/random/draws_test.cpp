@@ -165,7 +165,7 @@ TEST(Masks, RoundTheirRates) {
   EXPECT_EQ(maskFactor(0x1p-17), 1.0);
   EXPECT_EQ(maskLimit(0x1p-16), 1U);
   EXPECT_EQ(maskFactor(0.75), 4.0);
-  // Some elements are always kept.
+  // The highest rate still keeps some elements.
   EXPECT_EQ(maskLimit(0.999999), 0x7FFFU);
   const Stream stream = Stream::ofMask({1, 1, 0, 0}, "m");
   for (int i = 0; i < 100; ++i) {

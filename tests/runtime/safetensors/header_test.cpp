@@ -331,7 +331,7 @@ TEST(SafetensorsHeader, Depth) {
                    R"("x":)" +
                    std::string(arrays, '[') + std::string(arrays, ']') + "}}");
   };
-  EXPECT_EQ(nested(125), ""); // the limit of the reference
+  EXPECT_EQ(nested(125), ""); // the limit of the reference implementation
   EXPECT_THAT(nested(126), HasSubstr("nested deeper than 127 levels"));
   EXPECT_THAT(nested(1'000'000), HasSubstr("nested deeper than 127 levels"));
 }

@@ -37,7 +37,8 @@ Moments momentsOf(const std::vector<double> &values) {
   return {sum / n, std::sqrt(squares / n)};
 }
 
-// 1 % of the deviation is four standard errors at 80 000 elements.
+// The matrix has 160 000 elements, for which 1 % of the deviation is more than
+// five standard errors.
 TEST(InitialValues, HaveTheirDeviations) {
   const TensorView matrix = whole(400, 400);
   const Moments normal = momentsOf(filled("normal", matrix));
@@ -51,8 +52,8 @@ TEST(InitialValues, HaveTheirDeviations) {
 }
 
 // A normal distribution has 68.27 % within one deviation and 4.55 % beyond two.
-// Values at each of the four positions of a draw do, too. Neighbours are
-// uncorrelated.
+// The values at each of the four positions of a draw have these fractions, too,
+// and neighbours are uncorrelated.
 TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   const std::vector<double> values = filled("normal", whole(400, 400));
   for (std::size_t place = 0; place < 4; ++place) {

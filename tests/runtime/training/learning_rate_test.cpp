@@ -71,7 +71,8 @@ TEST(LearningRate, InverseSquareRoot) {
   EXPECT_DOUBLE_EQ(learningRateAt(rate, 50001), 1e-4);
 }
 
-// The rate is 1 until step 800 of 1 000, and then decays to 0.2.
+// After 10 steps of warm-up, the rate is 1 until step 800 of 1 000, and then
+// decays to 0.2.
 TEST(LearningRate, WarmUpStableDecay) {
   LearningRate rate;
   rate.decay = Decay::wsd;

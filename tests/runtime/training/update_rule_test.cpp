@@ -19,7 +19,7 @@ TEST(UpdateRule, FiniteGradientsAreClippedAndUnscaled) {
   EXPECT_EQ(five.stop, "");
   EXPECT_EQ(plain.lossScale(), 1);
 
-  settings.scaler = LossScalerSettings{}; // 65536
+  settings.scaler = LossScalerSettings{}; // the initial scale is 65536
   UpdateRule scaled(settings);
   EXPECT_EQ(scaled.lossScale(), 65536);
   EXPECT_DOUBLE_EQ(scaled.decide(1, 25 * 65536.0 * 65536.0).factor,

@@ -263,9 +263,9 @@ PlanOutcome onOne(const char *model, double gib, int tp, Recompute recompute) {
   return plan(request);
 }
 
-// Feature E13: on GPUs of 32 GB, of which 31.74 GiB are usable, 1.2 B weights
-// need 18.08 GiB plus activations. 8.3 B need 124 GiB: eight GPUs and
-// recomputation.
+// Feature E13: a GPU of 32 GB has 31.74 GiB of usable memory. One such GPU
+// holds GPT-2 1.2B, whose state has 18.08 GiB. The state of GPT-2 8.3B has 124
+// GiB, which do not fit four GPUs; with recomputation, the model fits eight.
 TEST(Memory, MegatronModelsFitOneAndEightV100s) {
   EXPECT_NE(onOne("gpt2-1.2b", 31.74, 1, Recompute::none).best(), nullptr);
   for (int tp : {1, 2, 4})
@@ -317,8 +317,8 @@ TEST(Memory, BertOnElevenGigabytes) {
   EXPECT_NE(of(24, Recompute::full, Offload::optimizer).best(), nullptr);
 }
 
-// Feature H2: four GPUs together hold what one large GPU holds. The memory of
-// each stage is known; the plan names the stage that needs most.
+// Feature H2: the fullest of four stages needs a quarter of the memory that one
+// large GPU needs, and at most 35 % more. The plan names the fullest stage.
 TEST(Memory, OfStagesAddsUp) {
   auto need = [](int stages) {
     PlanRequest request = exampleRequest("gpt2-2.5b", 1);

@@ -54,7 +54,8 @@ std::string modelFile(const std::string &name, int layers, int hidden,
   return path;
 }
 
-// Rule K1: on one GPU where the model fits, nothing is needed.
+// Rule K1: if the model fits one GPU, the plan has neither ZeRO, recomputation
+// nor collectives.
 TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
   PlanOutcome outcome = planned(openRequest("bert-336m", 1, "dgx-a100-80g"));
   const PlannedCandidate &best = *outcome.best();
@@ -64,10 +65,9 @@ TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
   EXPECT_TRUE(ledger(outcome).empty());
 }
 
-// Rule K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, even
-// with recomputation. With the optimizer on the host, 4 bytes per weight
-// remain; if the optimizer fits, it stays on the GPU. Weights are not
-// offloaded: the report says that more than 4 bytes do not fit.
+// Rule K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, so the
+// plan offloads the optimizer to the host. Of each weight, 4 bytes stay on the
+// GPU: the weight and its gradient. A small model is not offloaded.
 TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   PlanRequest request = openRequest("gpt2-8.3b", 1, "dgx-a100-80g");
   request.software = "megatron-2020"; // gradients of 2 bytes
@@ -106,15 +106,16 @@ PlanRequest wideLayer(std::int64_t gpus) {
   return request;
 }
 
-// Rule K3: on one GPU where even the largest weight does not fit, the plan
-// offloads the optimizer and tiles that weight by name.
+// Rule K3: if one GPU lacks the memory to use the largest weight untiled, the
+// plan offloads the optimizer and uses that weight in tiles. The report names
+// the weight.
 TEST(DecisionFlow, OneGpuThatALayerDoesNotFitTilesIt) {
   PlanRequest request = wideLayer(1);
   request.software = "megatron-2020"; // gradients of 2 bytes
   request.globalBatch = 1;
   request.offload = {};
-  // The memory holds 8.5 billion weights of 4 bytes, and a gradient of 4.8 GB
-  // once, not twice.
+  // The memory holds 4 bytes for each of 8.5 billion weights, and one more
+  // gradient of the largest weight (4.8 GB), but not two.
   request.memory = planner::Bytes{46e9};
   EXPECT_EQ(plan(request).best(), nullptr);
   request.tiles = {};
@@ -207,8 +208,8 @@ TEST(DecisionFlow, ALayerThatDoesNotFitIsSplit) {
 }
 
 // Rule K7, tiles: ZeRO 3 alone does not fit, because a gathered weight and its
-// gradient have 4.8 GB each. With tiles it fits, and is slower. Each plan has
-// tensor ranks or tiles.
+// gradient have 4.8 GB each. With tiles it fits, and is slower. If tp is open,
+// each plan has tensor ranks or tiles.
 TEST(DecisionFlow, AWeightThatDoesNotFitIsTiled) {
   PlanRequest request = wideLayer(8);
   const planner::MemoryUse whole = planned(request).best()->memory;

@@ -228,8 +228,9 @@ TEST(Layers, AreCutUnevenlyWhereTheyDoNotDivide) {
   EXPECT_EQ(plan["layers"], Json({13, 14, 13}));
 }
 
-// The embedding and the head count as a layer each. The search finds the same
-// plan whether the number of virtual stages is open or fixed.
+// The first or the last virtual stage may have one layer less than the others,
+// because it also has the embedding or the head. The search cuts the layers in
+// the same way whether the number of virtual stages is open or fixed.
 TEST(Layers, InterleavedEndsMayHaveOneLess) {
   auto planWith = [](const char *vp) {
     return runExample(
@@ -255,7 +256,8 @@ TEST(Layers, InterleavedEndsMayHaveOneLess) {
                         "may be 2 4, or any with --stage-layers"));
 }
 
-// The hidden size must be a multiple of the heads.
+// A model is rejected if the number of heads does not divide the hidden size.
+// The error names the key n_head.
 TEST(Layers, HeadsDivideTheHiddenSize) {
   std::ifstream file(examplePath("tiny-gpt2"));
   Json model = Json::parse(file);

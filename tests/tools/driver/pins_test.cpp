@@ -123,8 +123,8 @@ TEST(Pins, HoldForARangeOfLayers) {
       EXPECT_EQ(words[copy], pinned) << copy;
     }
   }
-  // Pinning one layer to its own choice changes nothing, with recomputation or
-  // without.
+  // Pinning one layer to the choice that it has without pins does not change
+  // the step time.
   auto stepOf = [](std::vector<std::string> more) {
     more.insert(more.end(), {"--gpus", "2", "--tp", "2", "--micro-batch", "1",
                              "--recompute", "full", "--splits",

@@ -80,7 +80,7 @@ TEST(RepeatedWork, NamesTheNearest) {
   for (const std::vector<std::string> &with : {std::vector<std::string>{},
                                                {"--splits", "column,row"},
                                                {"--pp", "1,2"}}) {
-    std::map<int, std::string> said; // by number of GPUs
+    std::map<int, std::string> said; // notes by number of GPUs
     for (int gpus = 2; gpus <= 40; ++gpus) {
       std::vector<std::string> flags{"--gpus",         std::to_string(gpus),
                                      "--global-batch", "12",

@@ -96,7 +96,8 @@ TEST(Shardings, MarkPartialValues) {
                         "has no word for partial values\n"));
 }
 
-// Hugging Face's splits, planned as pins, give the same splits.
+// The exported plan has the styles that Hugging Face's Llama configurations
+// have, which are Megatron-LM's splits.
 TEST(TpPlan, IsMegatronsSplit) {
   Ran plan = exported("tiny-llama", "hf-tp-plan");
   EXPECT_EQ(plan.code, kDone) << plan.err;

@@ -58,8 +58,8 @@ selective_ac_option = "op"
   EXPECT_EQ(config.parallelism.recompute, Recompute::selective);
 }
 
-// The expected layers follow torchtitan's rule by hand: 10 layers are
-// distributed, the embedding and the head among them.
+// The expected layers follow torchtitan's rule by hand. For example, 8 layers,
+// the embedding and the head are 10, which four stages share as 3, 3, 2 and 2.
 TEST(ExchangeTorchtitan, SharesLayersAsTorchtitanDoes) {
   EXPECT_THAT(torchtitanParts(4, 2), ElementsAre(2, 2));
   EXPECT_THAT(torchtitanParts(8, 4), ElementsAre(2, 3, 2, 1));

@@ -149,7 +149,8 @@ double stepOf(const PlanRequest &request) {
   return planned(request).best()->time.step.value;
 }
 
-// Megatron-LM's sequence parallelism, as pins, is compared with the optimum.
+// The best plan is not slower than Megatron-LM's sequence parallelism, which
+// pins express.
 TEST(Ledger, SequenceParallelismOrSomethingCheaperIsFound) {
   for (const Gpt2 &model : kGpt2)
     for (int tp : {2, 4, 8}) {
@@ -195,7 +196,8 @@ TEST(Ledger, SequenceParallelismOrSomethingCheaperIsFound) {
     }
 }
 
-// The optimum is never slower than Megatron-LM's partitioning at equal prices.
+// The best plan over all splits is not slower than the best plan over
+// Megatron-LM's splits.
 TEST(Ledger, TheOptimumIsNoWorseThanMegatronsOnEveryExample) {
   for (const char *model :
        {"gpt2-1.2b", "gpt2-2.5b", "gpt2-4.2b", "gpt2-8.3b", "bert-336m",

@@ -33,7 +33,8 @@ Json jsonOfExample(const std::string &name,
   return Json::parse(ran.out);
 }
 
-// Only experts are split: their products, collectives and sums.
+// If `expert` is the only split, tp splits the experts' products but not
+// attention, and the proof holds.
 TEST(Json, TensorAxisSplitsExperts) {
   Json report =
       jsonOfExample("tiny-mixtral", {"--tp", "4", "--gpus", "4", "--splits",
@@ -212,7 +213,8 @@ TEST(Proof, IsPrintedAndHolds) {
 }
 
 TEST(Infeasible, NamesTheNearestPlanAndRemedies) {
-  // Parameters, gradients and optimizer state of 8.3 B take 125 GiB.
+  // The weights, gradients and optimizer state of 8.3 billion parameters take
+  // 125 GiB, more than two GPUs of 32 GB have.
   Ran ran = runExample("gpt2-8.3b", {"--gpus", "2", "--hardware", "dgx-2h"});
   EXPECT_EQ(ran.code, kNothingFits);
   EXPECT_EQ(ran.err, "");

@@ -41,7 +41,8 @@ std::string contentOf(const std::string &path) {
   return text.str();
 }
 
-// The test covers every row that has enough to be priced.
+// The predicted times of all rows that state enough facts are near the
+// published times.
 TEST(Validate, PricesAreNearPublishedRuns) {
   Validated ran = validate({kAccuracy + "throughput.csv", "--json"});
   ASSERT_EQ(ran.code, kDone) << ran.err;

@@ -25,8 +25,9 @@ std::string escaped(std::string_view text, std::size_t most = 2000);
 /// Formats a coordinate with at most one decimal and no exponent.
 std::string coordinate(double value);
 
-/// Returns "12.3 s" or "4.56 GiB"; "unknown" if the value is not finite.
+/// Formats a time, "12.3 s"; "unknown" if the value is not finite.
 std::string secondsText(double seconds);
+/// Formats a size, "4.56 GiB"; "unknown" if the value is not finite.
 std::string bytesAsText(double bytes);
 
 /// Returns the value if it can be drawn, else 0.

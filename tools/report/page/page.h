@@ -37,9 +37,9 @@ struct PagePart {
 
 struct PageBar {
   std::string name;
-  std::vector<double> parts; ///< by PageBars::parts; missing ones are 0
+  std::vector<double> parts; ///< sizes of PageBars::parts; 0 if missing
   double total = kUnknown;   ///< unknown: the sum of the parts
-  std::string note = {};     ///< for the column PageBars::noteName
+  std::string note = {};     ///< cell of the column PageBars::noteName
 };
 
 /// Holds bars with the same parts.
@@ -69,14 +69,14 @@ struct PageStream {
   int stage = 0;
   std::string name;            ///< "compute", "gather"
   bool isCompute = false;      ///< drawn larger
-  std::vector<PageTask> tasks; ///< by start
+  std::vector<PageTask> tasks; ///< ordered by start
 };
 
 struct PageTimeline {
   double end = 0; ///< seconds
   int stages = 0;
   std::vector<PageKind> kinds;
-  std::vector<PageStream> streams; ///< by stage
+  std::vector<PageStream> streams; ///< ordered by stage
 };
 
 /// Counts equal collectives of one axis and phase.

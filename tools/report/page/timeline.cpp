@@ -182,7 +182,7 @@ private:
     for (const TimelineLane &lane : drawn.lanes)
       for (const TimelineBox &box : lane.boxes)
         used[static_cast<std::size_t>(box.kind)] = true;
-    // Kinds that share a colour run on separate streams.
+    // Kinds that share a colour have one entry, with all their names.
     std::vector<std::pair<int, std::string>> entries;
     for (std::size_t kind = 0; kind < used.size(); ++kind) {
       if (!used[kind])

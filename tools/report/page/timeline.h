@@ -32,8 +32,10 @@ struct TimelineBox {
   int kind = 0;
   double top = 0, height = 1; ///< share of the stream's height
   int tasks = 1;
-  int chunk = -1, segment = -1;             ///< of a single task
-  int microBatch = -1, lastMicroBatch = -1; ///< of a group: first, last
+  /// The chunk and the segment of a single task; -1: none.
+  int chunk = -1, segment = -1;
+  /// The micro-batch of a single task, or the first and the last of a group.
+  int microBatch = -1, lastMicroBatch = -1;
 };
 
 struct TimelineLane {
@@ -43,7 +45,7 @@ struct TimelineLane {
 };
 
 struct TimelineBoxes {
-  std::vector<TimelineLane> lanes; ///< valid while the timeline is
+  std::vector<TimelineLane> lanes; ///< point into the timeline
   int stages = 0;                  ///< number of drawn stages
   int detailed = 0;                ///< drawn stages with all streams
   int edge = 0;                    ///< single tasks at either end

@@ -63,7 +63,7 @@ ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
   return ncclSuccess;
 }
 
-/// Calls NCCL, on data with one row.
+/// Queues the NCCL operation of a call. The data must have a single row.
 ncclResult_t queue(const Call &call, int places, const void *from, void *to,
                    ncclComm_t comm, cudaStream_t stream) {
   const std::size_t count = countOf(call.pieces);

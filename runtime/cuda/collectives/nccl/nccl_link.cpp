@@ -16,9 +16,9 @@ namespace mtplan::runtime::cuda {
 namespace {
 
 /// Returns whether an event in a graph has happened since `launch`, an event
-/// before the graph's launch, which must have happened. Until the graph reaches
-/// `event`, the time of `event` is that of an earlier launch, or undefined.
-/// Returns none if the device does not report the event.
+/// that was recorded before the graph's launch. `launch` must have happened.
+/// Until the graph reaches `event`, the time of `event` is that of an earlier
+/// launch, or undefined. Returns none if the device does not report the event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
@@ -32,8 +32,9 @@ std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   return std::nullopt;
 }
 
-/// The factor of the timeout for creating a communicator, which loads libraries
-/// and opens connections. All ranks are known to be running by then.
+/// The timeout is multiplied by this factor while a communicator is created,
+/// which loads libraries and opens connections. All ranks are known to be
+/// running by then.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,

@@ -4,13 +4,13 @@
 // until the matching receive, and the calls of a communicator run in order.
 // Three rules avoid this:
 //
-//   * A message is copied, in the order of the caller's stream, to memory of
-//     the line, and sent from there on a stream of the line. A plan joins all
-//     its streams after each segment, so a blocked stream would block all of
-//     them, and two ranks that send to each other first would deadlock.
 //   * A line is one direction of one channel between two ranks, with its own
 //     communicator, so that messages of other lines can overtake it. Messages
 //     within a line are in order.
+//   * A message is copied, in the order of the caller's stream, to memory of
+//     its line, and sent from there on a stream of the line. A plan joins all
+//     its streams after each segment, so a blocked stream would block all of
+//     them, and two ranks that send to each other first would deadlock.
 //   * A line is created at its first message. The sender does not wait for
 //     the creation: messages wait in the line until both ends are connected,
 //     and the watchdog then sends them.

@@ -33,8 +33,8 @@ using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
 /// monitors them in every launch of the graph.
 class NcclRecording final : public RecordedCalls {
 public:
-  /// Ends a recording: the context's stream 0, which is being captured, waits
-  /// for all captured messages.
+  /// Ends a recording: makes the context's stream 0 wait for all captured
+  /// messages. The capture of the stream must not have ended yet.
   /// \param theWatchdog  must outlive the recording
   NcclRecording(const Watchdog &theWatchdog, SharedContext theContext,
                 const std::vector<std::shared_ptr<NcclLink>> &links,
@@ -78,8 +78,8 @@ private:
                                                     ///< sends
 };
 
-/// The first version with ncclCommInitRankScalable. A program that was linked
-/// with a newer version may find an older library on another machine.
+/// The first version of NCCL with ncclCommInitRankScalable. A program that was
+/// linked with a newer version may find an older library on another machine.
 constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
 
 std::string wordsOfVersion(int version) {
@@ -149,7 +149,8 @@ private:
   const SharedContext context;
   Watchdog watchdog;
   const int unwinding;
-  std::vector<std::shared_ptr<NcclLink>> links; ///< all except outgoing lines
+  /// The links of the groups and of the incoming lines.
+  std::vector<std::shared_ptr<NcclLink>> links;
   OutgoingLines outgoing;
   std::map<LineKey, NcclLink *> incoming;
 };

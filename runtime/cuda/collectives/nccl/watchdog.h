@@ -40,7 +40,7 @@ public:
 /// The watchdog of a rank.
 class Watchdog {
 public:
-  /// Monitors the calling thread's current device.
+  /// Starts the watchdog thread, for the calling thread's current device.
   /// \param host  must outlive the watchdog
   explicit Watchdog(World &host);
   ~Watchdog() { stop(); }
@@ -81,7 +81,8 @@ private:
   std::thread thread;
 };
 
-/// Sleeps for 50 us between two polls. Throws the watchdog's fault.
+/// Throws the watchdog's fault, if there is one; otherwise sleeps for 50 us,
+/// the time between two polls.
 void awaitAMoment(const Watchdog &watchdog);
 
 } // namespace mtplan::runtime::cuda

@@ -1,6 +1,7 @@
 //===- device_ranks_test.cpp - Runs with a device per rank ----------------===//
 //
-// Runs plans with MTPLAN_NCCL_REGISTER, and on different devices.
+// Runs plans that register memory with NCCL (MTPLAN_NCCL_REGISTER), and a plan
+// whose ranks have different kinds of devices.
 //
 //===----------------------------------------------------------------------===//
 

@@ -109,7 +109,8 @@ Plan twoReplicas(const std::vector<std::string> &flags) {
 struct Replicas {
   std::vector<std::string> flags;
   StreamOrder pace;
-  int launches; ///< per rank and step, after the schedule
+  /// Number of launches of collectives per rank and step, after the schedule.
+  int launches;
 };
 void PrintTo(const Replicas &replicas, std::ostream *out) {
   for (const std::string &flag : replicas.flags)
@@ -118,7 +119,8 @@ void PrintTo(const Replicas &replicas, std::ostream *out) {
 
 class EmulatedReplicas : public ::testing::TestWithParam<Replicas> {};
 
-// The model has twenty parameters, some sharded over an inner dimension.
+// The model has twenty parameters, some of which are sharded over an inner
+// dimension. Their collectives take one or two launches in all.
 TEST_P(EmulatedReplicas, GroupTheCollectivesOfAllParameters) {
   const Plan plan = twoReplicas(GetParam().flags);
   const runtime::Stage &stage = plan.stages.front();

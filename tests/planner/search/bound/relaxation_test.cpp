@@ -95,8 +95,8 @@ TEST(Relaxation, BoundsEveryPlanOfTheSpace) {
   EXPECT_GT(counted, 50);
 }
 
-// Overlaps any subset of communication, with software that slows down
-// overlapped compute.
+// Tries every subset of the three overlaps of communication with compute. The
+// software slows down overlapped compute.
 TEST(Relaxation, BoundsEveryPlanUnderAnyOverlap) {
   Software taxed = defaultSoftware();
   taxed.overlap.tax = 0.3;
@@ -129,8 +129,8 @@ TEST(Relaxation, BoundsEveryPlanUnderAnyOverlap) {
   EXPECT_GT(compared, 1000);
 }
 
-// Overlaps any subset of the host's work with the device, and either all or no
-// communication between replicas.
+// Tries every subset of the three overlaps of the host's work with the device,
+// each with all and with no communication overlapped.
 TEST(Relaxation, BoundsEveryPlanWithOffload) {
   int compared = 0;
   Software sweeping = defaultSoftware();

@@ -207,6 +207,21 @@ TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
 }
 
+// The accumulators of two repeats take 2 * 64 * 2 B. With ZeRO 1, an early
+// reduce-scatter writes its shard, 8 x 4 in 2 B, behind them, once per virtual
+// stage.
+TEST_F(LedgerTest, EarlyReduceScattersNeedAShardPerVirtualStage) {
+  plan.parameters[0]->optimizer = layout({{1}, {0}});
+  EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256);
+  setting.scattersEarly = true;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 64);
+  setting.parts = 2;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 2 * 64);
+  // There are no more chunks than repeats.
+  setting.parts = 3;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 2 * 64);
+}
+
 // A tied parameter is stored, updated and summed once.
 TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
   model.parameters[0].shared = true;

@@ -119,8 +119,8 @@ void expectPlansCost(const Case &drawn,
     expectNear(held, cost.memory);
 }
 
-// Checks the cost of every link's assignment, without a memory limit and with
-// decreasing limits.
+// Checks the costs of the chain's optimal solutions without a memory limit and
+// with decreasing limits.
 void expectReadsBack(const Case &drawn) {
   std::vector<SegmentProblem> problems = problemsOf(drawn);
   ChainProblem chain = chainOf(problems);

@@ -58,8 +58,8 @@ TEST(PipelineParts, ContainEveryLayerOnce) {
   }
 }
 
-// The first and last stage, which also have embedding and head, get fewer
-// layers.
+// If the layers do not divide evenly, the first stage and then the last, which
+// also have the embedding and the head, get fewer layers.
 TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(30, 4), (std::vector{7, 8, 8, 7}));
   EXPECT_EQ(evenLayers(31, 4), (std::vector{7, 8, 8, 8}));
@@ -67,7 +67,8 @@ TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(5, 2), (std::vector{2, 3}));
 }
 
-// Middle chunks have equal numbers of layers, and end chunks at most one less.
+// fillsChunks() returns whether evenLayers() gives all middle chunks equal
+// numbers of layers, and the first and the last chunk at most one less.
 TEST(PipelineParts, ChunksAreEqualButForTheEnds) {
   for (int layers = 1; layers <= 60; ++layers)
     for (int chunks = 1; chunks <= 64; ++chunks) {
@@ -294,8 +295,8 @@ TEST(Zero, HybridSharding) {
   EXPECT_EQ(mesh.ranks(), 8);
 }
 
-// A rank sends 2 (n - 1) / n of a weight of 2 bytes in stages 0 to 2, and half
-// as much again in stage 3.
+// Replicas all-reduce gradients in stage 0. In stages 1 to 3, they
+// reduce-scatter gradients and all-gather weights instead.
 TEST(Zero, LedgerOfAStep) {
   Case drawn = drawCase(0);
   for (int stage : {0, 1, 2, 3}) {

@@ -112,8 +112,9 @@ inline Case drawCase(unsigned seed) {
   return drawn;
 }
 
-/// Also opens the options that are off by default, on nodes of two devices with
-/// a network that is `slower` times slower than the links inside a node.
+/// Adds experts and opens the options that are off by default. Nodes have two
+/// devices, and the network between nodes is `slower` times slower than the
+/// links inside a node.
 inline void openEverything(Case &drawn, double slower) {
   addExperts(drawn.model);
   drawn.options.ep = drawn.options.recomputeLayers =

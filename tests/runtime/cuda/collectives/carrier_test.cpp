@@ -185,9 +185,9 @@ TEST_P(Carriers, FollowTheSelectedStream) {
   });
 }
 
-// Both ranks send all messages before they receive any. Each line (nccl_mail.h)
-// has more messages than pieces of memory, and the channels are received in
-// another order than they are sent.
+// Both ranks send all messages before they receive any. Each channel has
+// more messages than the kPieces buffers of a line (nccl_mail.h). The channels
+// are received in another order than they are sent.
 TEST_P(Carriers, SendsAreBuffered) {
   constexpr int kMessages = 20;
   for (const StreamOrder pace :
@@ -218,7 +218,7 @@ TEST_P(Carriers, SendsAreBuffered) {
   }
 }
 
-// A line (nccl_mail.h) overwrites its copy of a message only after the
+// The sender's copy of a message (nccl_mail.h) is overwritten only after the
 // receiver's device has read it. The receiver's host calls much earlier.
 TEST_P(Carriers, MessagesInTransitAreNotOverwritten) {
   emulator::setStreamOrder(StreamOrder::asked);

@@ -79,7 +79,8 @@ void onRanks(const std::function<void(DeviceRank &)> &body) {
   EXPECT_THAT(emulator::takeNcclMisuses(), IsEmpty());
 }
 
-using Outputs = std::vector<std::vector<std::vector<float>>>; ///< by rank
+/// The values of all tensors: [rank][tensor][element].
+using Outputs = std::vector<std::vector<std::vector<float>>>;
 
 /// Returns the values of all ranks after `calls`.
 ///
@@ -167,8 +168,8 @@ TEST_P(GroupedCalls, GroupingCanBeSwitchedOff) {
   EXPECT_EQ(launches, kRanks * Values::kCalls);
 }
 
-// Groups run on two streams in turn, and then by a graph. All of them share the
-// buffer for transpositions.
+// Groups run on two streams in turn, and are then replayed by a graph. All of
+// them share the buffer for transpositions.
 TEST_P(GroupedCalls, GroupsAreReplayedByAGraph) {
   onRanks([&](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1, 2});

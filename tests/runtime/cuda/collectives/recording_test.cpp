@@ -65,7 +65,8 @@ void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
   EXPECT_EQ(emulator::ncclCommunicators(), 0);
 }
 
-/// Runs under every order in which a device may execute concurrent streams.
+/// Tests that run under each order in which the emulated device may execute
+/// concurrent streams.
 class Recordings : public ::testing::TestWithParam<StreamOrder> {
 protected:
   Recordings() { emulator::setStreamOrder(GetParam()); }
@@ -120,8 +121,8 @@ TEST_P(Recordings, ReplayedCollectivesReadCurrentData) {
   });
 }
 
-// In each direction, a line (nccl_mail.h) has more messages than pieces of
-// memory. The messages have two sizes, and some are not recorded.
+// In each direction, there are more messages than the kPieces buffers of a line
+// (nccl_mail.h). The messages have two sizes, and some are not recorded.
 TEST_P(Recordings, ReplayedMessagesReadCurrentData) {
   constexpr int kMessages = 21;
   onOneEach(2, [](DeviceRank &rank) {

@@ -105,7 +105,7 @@ std::vector<float> callsOf(const RankWithArenas &rank, std::int64_t outer) {
 
 // The growing buffer for transpositions is registered, too.
 TEST(RegistrationTest, RegisteredMemoryKeepsBits) {
-  constexpr int kMessages = 2 * kRanks * kRanks; // all-to-all: sends, receives
+  constexpr int kMessages = 2 * kRanks * kRanks; // NCCL calls per all-to-all
   for (const std::int64_t outer : {1, 4}) {
     std::array<std::vector<float>, kRanks> plain, registered;
     for (const bool registers : {false, true}) {

@@ -209,7 +209,7 @@ TEST(WatchdogTest, MismatchedCallsAreReportedWithBothSides) {
 }
 
 // In both directions, the sender and the receiver disagree on the first message
-// of a line (nccl_mail.h), at which the line is connected.
+// of a channel. The channel is connected at this message (nccl_mail.h).
 TEST(WatchdogTest, MismatchedMessagesAreReportedWithBothSides) {
   const RunErrors outcome = failing(2, [](DeviceRank &rank) {
     const int other = 1 - rank.host.rank();
@@ -221,10 +221,11 @@ TEST(WatchdogTest, MismatchedMessagesAreReportedWithBothSides) {
               AllOf(HasSubstr("\"h.0\""), HasSubstr("\"h.1\"")));
 }
 
-// The missing message is the first of its line (nccl_mail.h), or a later one.
+// The missing message is the first of its channel, at which the channel is
+// connected (nccl_mail.h), or a later one.
 TEST(WatchdogTest, UnsentMessageIsNamed) {
   for (const bool first : {true, false}) {
-    std::array<float, 2> values{}; // by rank; devices may write late
+    std::array<float, 2> values{}; // [rank]; devices may write late
     const RunErrors outcome = failing(2, [&](DeviceRank &rank) {
       float &value = values.at(rank.host.rank());
       if (rank.host.rank() == 0) {
