@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""tidy.py <build folder> without-mlir|with-mlir: runs clang-tidy-14 on our
-files in compile_commands.json that include no MLIR header, directly or through
-our headers, or on those that do, which take longer.
+"""tidy.py <build folder> rooms|tests|mlir: runs clang-tidy-14 on our files in
+compile_commands.json. `mlir` are those that include an MLIR header, directly or
+through our headers, and take longest. `rooms` and `tests` are the others, of
+the rooms and of tests/ and bench/.
 
 Nearly all of clang-tidy's time goes into third-party headers. So files with
 equal flags whose own names do not clash are checked as one file that includes
@@ -26,8 +27,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = ("base", "ir", "passes", "planner", "codegen", "runtime", "tools",
-         "tests", "bench")
+ROOMS = ("base", "ir", "passes", "planner", "codegen", "runtime", "tools")
+TESTS = ("tests", "bench")
 # A regular expression of our headers, from .clang-tidy.
 HEADERS = re.search(r"^HeaderFilterRegex: '(.*)'$",
                     (ROOT / ".clang-tidy").read_text(encoding="utf-8"),
@@ -173,14 +174,21 @@ def main():
     build, kind = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     commands = json.loads((build / "compile_commands.json")
                           .read_text(encoding="utf-8"))
-    ours = tuple(f"{ROOT / room}/" for room in ROOMS)
     known = {}
-    flags_of = flags([
-        c for c in commands if c["file"].startswith(ours)
-        and not c["file"].endswith(".cu")
-        and Reached(pathlib.Path(c["file"]), known).mlir
-        == (kind == "with-mlir")])
-    headers = sorted(h for room in ROOMS for h in (ROOT / room).rglob("*.h"))
+
+    def kind_of(file):
+        """Returns the kind of one of our files, else None."""
+        room = pathlib.Path(file).relative_to(ROOT).parts[0]
+        if room not in ROOMS + TESTS or file.endswith(".cu"):
+            return None
+        if Reached(pathlib.Path(file), known).mlir:
+            return "mlir"
+        return "rooms" if room in ROOMS else "tests"
+
+    flags_of = flags([c for c in commands if c["file"].startswith(f"{ROOT}/")
+                      and kind_of(c["file"]) == kind])
+    headers = sorted(h for room in ROOMS + TESTS
+                     for h in (ROOT / room).rglob("*.h"))
     shared = digest([ROOT / ".clang-tidy"] + headers).encode()
 
     memory = build / "tidy" / kind
