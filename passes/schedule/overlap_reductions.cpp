@@ -72,7 +72,8 @@ private:
 
   // Marks the reductions of `sum` that can overlap with the backward program of
   // `segment`. A reduce-scatter can overlap only if a single run adds to the
-  // sum, because its shard overwrites the gradient of the next layer.
+  // sum: the shard is written over the next layer's gradient, which must have
+  // been reduced by then.
   static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());

@@ -114,7 +114,7 @@ struct ParameterTraffic {
   /// The size of messages in which replicas exchange weights and gradients; 0:
   /// each parameter has a separate message.
   Bytes bucket;
-  /// The share of the weights' bytes that are all-gathered in fp8 training.
+  /// Bytes of an all-gather of weights in fp8 training, relative to 16 bits.
   double gatheredFp8 = 1.0;
   /// If not 0, the rate of one ring through all devices, which prices the
   /// exchanges between replicas instead of the model of NetworkLevel.

@@ -351,9 +351,9 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
   return all;
 }
 
-// All values between stages have one layout; values within a stage differ.
-// Split layouts come first, because they are usually better, so that the other
-// layouts are pruned early.
+// Returns the layouts to try for the values between stages, which all have the
+// same one; values within a stage may have others. Split layouts come first,
+// because they are usually better, so that the other layouts are pruned early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config) {
   if (config.pp == 1)

@@ -360,7 +360,7 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // A weight that is its own master is both outputs.
+    // Without a separate master weight, both outputs are the same memory.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];
   }

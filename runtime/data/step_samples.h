@@ -44,7 +44,7 @@ struct Objective {
   /// For masked: the fraction of positions that are targets.
   double share = 0.15;
   std::int32_t maskToken = 0;
-  std::int64_t vocabulary = 1; ///< bound of replacing tokens, > 0
+  std::int64_t vocabulary = 1; ///< random tokens are below it; > 0
   std::int64_t typeRows = 0;   ///< number of types; 0: no types
 
   /// For continuation: positions of the decoder, > 0, and its first token.

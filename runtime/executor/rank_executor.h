@@ -102,8 +102,8 @@ private:
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
   void runSchedule(const StepInput &input, bool reportsAlone);
-  /// Stores the step's inputs, which the work that is queued or replayed next
-  /// reads.
+  /// Stores the step's inputs. The work that is queued or replayed next reads
+  /// them.
   void feed(const StepInput &input, bool drops);
   /// Queues the start of a step: copies its numbers and clears the reports.
   void beginStep();

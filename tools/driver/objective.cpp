@@ -149,8 +149,8 @@ Changes oneMoreSplit(const PlanRequest &request) {
   return changes;
 }
 
-// Returns a change per operator, a pin that repeats it on every tensor rank. If
-// such a pin makes a plan legal, the operator has no legal strategy.
+// Returns a change per forward operator that is not memory-bound: a pin that
+// replicates it. If that makes a plan legal, it has no other legal strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)

@@ -96,7 +96,7 @@ protected:
       EXPECT_THAT(ended.lines("warning: "), SizeIs(warnings.size()));
       EXPECT_THAT(ended.lines("goes on from step "),
                   ElementsAre(warnings.empty() ? "6" : "4"));
-      // The search for remains also reads manifests, and tolerates failures.
+      // Whether a manifest that cannot be read causes a warning is not fixed.
       if (plan == "one" && file.ends_with(".safetensors")) {
         ASSERT_THAT(warnings, SizeIs(1)) << ended.out;
       }

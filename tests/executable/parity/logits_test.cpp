@@ -265,7 +265,8 @@ TEST_P(WrongOrder, KeysInPlaceOfValuesChangeLogits) {
   EXPECT_GT(apartNow(), kFar);
 }
 
-// Stores queries, keys and values head by head, as GPT-NeoX does.
+// Reorders heads: a fused tensor is stored head by head, as in GPT-NeoX; of
+// separate tensors, the queries are shifted by one head.
 TEST_P(WrongOrder, OrderOfHeadsChangesLogits) {
   const std::int64_t head = family.head;
   if (family.query.empty())

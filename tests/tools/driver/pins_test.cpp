@@ -55,8 +55,8 @@ PlanOutcome planWith(const std::vector<std::string> &pins,
   return plan(request, errors);
 }
 
-/// Returns the split of the tensor axis in each layer of an operator; "" if
-/// there is none.
+/// Returns, for each layer, how the tensor axis splits the operator; "" if it
+/// does not.
 std::vector<std::string> wordsAt(const PlanOutcome &outcome,
                                  const std::string &label) {
   std::vector<std::string> words;

@@ -103,9 +103,9 @@ protected:
   SegmentPlan plan;
 };
 
-// G8: a rank holds a quarter of the gathered weight, 256 B, and of its
-// gradient, 256 B made and 128 B reduced. It holds x, 64 B, and dy, 32 B,
-// throughout, and y, 32 B, as before.
+// G8: x (64 B) and dy (32 B) are held throughout. Forward adds a quarter of the
+// gathered weight (256 B) and y (32 B); backward adds a quarter of the weight's
+// gradient (256 B) and of its reduced shard (128 B).
 TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   hidesNothing();
   MemoryUse untiled = memoryOf(model, {plan}, setting);
