@@ -10,20 +10,15 @@ namespace {
 
 constexpr std::int64_t kMostWidth = 256; // as in attention_tiles.cuh
 
-/// Returns the instance of a function template for heads of up to 64, 128 or
-/// 256 features. The template argument counts groups of 32 features: 2, 4 or 8.
-std::string ofWidths(const KernelWriter &to, const char *function) {
-  const std::int64_t width = to.spec.integer("head_dim", 1);
-  return std::string(function) + "<" + to.real + ", " +
-         (width <= 64    ? "2"
-          : width <= 128 ? "4"
-                         : "8") +
-         ">";
-}
-
 /// Returns a head's width: the constant D if it has this value, else digits.
 std::string widthText(const KernelWriter &to, std::int64_t width) {
   return to.names.isConstant("D", width) ? "D" : to.count(width);
+}
+
+/// Returns the instance of a function template for the width of the heads.
+std::string ofWidths(const KernelWriter &to, const char *function) {
+  return std::string(function) + "<" + to.real + ", headTiles(" +
+         widthText(to, to.spec.integer("head_dim", 1)) + ")>";
 }
 
 std::string boolText(bool value) { return value ? "true" : "false"; }

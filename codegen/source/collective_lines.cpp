@@ -3,6 +3,7 @@
 #include "codegen/source/collective_lines.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
@@ -345,8 +346,13 @@ std::string CollectiveLines::causeOf(std::size_t i) const {
       (call.reduction == Reduction::max ? "maximum in "
                                         : "term of the sum in ") +
       origin;
+  const std::string &group = plan.groups[indexed(call.group)].name;
+  constexpr std::string_view kStages = "pp ";
   switch (call.kind) {
   case CollectiveKind::allReduce:
+    if (group.starts_with(kStages))
+      return "the weight is tied, and each of the stages " +
+             group.substr(kStages.size()) + " has a gradient of it";
     break;
   case CollectiveKind::allGather:
     return "each rank has a shard of " + dimensionText(call.gathered) + " of " +

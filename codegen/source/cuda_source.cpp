@@ -6,6 +6,7 @@
 #include <map>
 
 #include "codegen/source/dimension_names.h"
+#include "codegen/source/program_head.h"
 #include "codegen/source/program_headers.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
@@ -31,6 +32,7 @@ template <typename See> void forInstructions(const Plan &plan, See see) {
 struct Traffic {
   std::vector<int> sent, received; ///< channels, in order
   std::int64_t bytes = 0;
+  const Tensor *first = nullptr; ///< the first message
 };
 using TrafficByStages = std::map<std::pair<int, int>, Traffic>;
 
@@ -54,13 +56,12 @@ TrafficByStages trafficOf(const Plan &plan) {
             Traffic &traffic = all[{own, transfer->stage}];
             traffic.sent.push_back(transfer->channel);
             traffic.bytes += roomFor(instruction.inputs[0]);
+            if (!traffic.first)
+              traffic.first = instruction.inputs.data();
           }
   }
   return all;
 }
-
-const char *const kRule = "//===-----------------------------------------------"
-                          "-----------------------===//";
 
 /// Writes all files of a program.
 class ProgramSource {
@@ -117,8 +118,9 @@ public:
     const std::string once = "#pragma once\n\n",
                       plans = "#include \"dimensions.h\"\n";
     std::vector<ProgramFile> files = {
-        {"train.cu", head(headers) + "#include \"" + kTraining + "\"\n\n" +
-                         plans + includes +
+        {"train.cu", programHead(plan, headers, texts.step.text()) +
+                         "#include \"" + kTraining + "\"\n\n" + plans +
+                         includes +
                          "#include \"memory.cuh\"\n"
                          "#include \"parameters.cuh\"\n\n" +
                          step.text()},
@@ -141,74 +143,8 @@ public:
   }
 
 private:
-  static constexpr const char *kTraining = "training.cuh";
-
-  std::string head(const std::vector<ProgramHeader> &headers) const {
-    Text title;
-    title.line("//===- train.cu - Trains " + plan.model + " on " +
-               std::to_string(plan.ranks) +
-               (plan.ranks == 1 ? " GPU" : " GPUs"));
-    title.line("//");
-    std::string mesh;
-    for (const Axis &axis : plan.mesh)
-      if (axis.size > 1)
-        mesh += (mesh.empty() ? "" : ", ") + axis.name + " " +
-                std::to_string(axis.size);
-    title.comment(
-        "Written by mtplan. Mesh: " + (mesh.empty() ? "one rank" : mesh) +
-        "; " + std::to_string(plan.stages.size()) +
-        (plan.stages.size() == 1 ? " stage, " : " stages, ") +
-        std::to_string(plan.microBatches) +
-        (plan.microBatches == 1 ? " micro-batch" : " micro-batches") +
-        ", global batch " + std::to_string(plan.globalBatch) + ", sequence " +
-        std::to_string(plan.sequence) + ".");
-    title.line("//");
-    title.comment("Build: cmake -B build && cmake --build build");
-    title.comment("Run:   build/train --steps 100 --data synthetic");
-    title.line("//        (a thread for each GPU of this machine; or start a "
-               "process for each");
-    title.line("//        rank by torchrun, mpirun or srun)");
-    title.line("//");
-    title.comment(
-        "This file is the training step. Start at the end: main() "
-        "starts the ranks, and runRank() gives the stage's functions "
-        "to the loop over steps in training.cuh. A stage's "
-        "forwardAndBackward() is its schedule; it calls a function "
-        "for each direction of each segment of the model, above it, "
-        "once for each layer and micro-batch. All of this runs once, while the "
-        "step "
-        "is captured as a CUDA graph: the functions queue kernels and "
-        "collectives, and every step launches the graph, on the step's "
-        "inputs and numbers. So a loop over micro-batches is unrolled in "
-        "the graph, and a condition on now.microBatch is decided once.");
-    title.line("//");
-    title.comment(
-        "`now` is such a call: its rank, its layer and its micro-batch. "
-        "now.f32(buf::x, now.layer) is where this layer's entry of buffer x "
-        "lies; tensors that use the same bytes by turns are equal in "
-        "memory.cuh, and layer_input is what the embedding or the layer before "
-        "left. now.stream() is the stream that computes; now.on(s) queues on "
-        "another one, and now.wait(s, event) makes it wait. Comments have the "
-        "model's operator, then its shapes on one rank: [B/dp, T, C] is a "
-        "tensor whose samples are split over the ranks of dp.");
-    title.line("//");
-    title.comment("Beside it:");
-    const auto row = [&](const std::string &path, const std::string &summary) {
-      constexpr std::size_t kWidth = 24;
-      title.line(
-          "//   " + path +
-          std::string(path.size() < kWidth ? kWidth - path.size() : 1, ' ') +
-          summary);
-    };
-    row("dimensions.h", "B, T, C and the other sizes; axes, groups, streams");
-    row("memory.cuh", "arenas and buffers of each stage");
-    row("parameters.cuh", "initial values, gradient norm, AdamW");
-    for (const ProgramHeader &header : headers)
-      row(header.path, header.summary);
-    title.line(kRule);
-    title.line();
-    return title.text();
-  }
+  static constexpr const char *kTraining = "training.cuh",
+                              *kStreams = "kStreams";
 
   static void constant(Text &text, const char *type, const std::string &name,
                        std::int64_t value, const std::string &meaning) {
@@ -258,7 +194,9 @@ private:
     text.line("enum Axis : int " + listText(axes) + ";");
     if (!shared.groups.empty())
       text.line("enum Group : int " + listText(shared.groups) + ";");
-    text.line("enum Queue : int " + listText(shared.streams) + ";");
+    std::vector<std::string> streams = shared.streams;
+    streams.push_back(kStreams); // their number
+    text.line("enum Queue : int " + listText(streams) + ";");
     std::vector<std::string> lines;
     for (const auto &[ends, one] : traffic)
       lines.push_back(nameOf(ends));
@@ -341,6 +279,23 @@ private:
                : std::to_string(tokens);
   }
 
+  /// Returns the bytes of a step's messages as a product of sizes if all have
+  /// as many bytes as the first, else as digits.
+  std::string bytesText(int sender, const Traffic &messages) const {
+    const Tensor &first = *messages.first;
+    const auto count = static_cast<std::int64_t>(messages.sent.size());
+    if (count * elementsOf(first) * bytesOf(first.type) != messages.bytes)
+      return std::to_string(messages.bytes);
+    std::vector<std::string> factors = {
+        count == plan.microBatches ? "microBatches" : std::to_string(count)};
+    if (count == 1)
+      factors.clear();
+    for (std::size_t d = 0; d < first.shape.size(); ++d)
+      factors.push_back(dimensions.local(indexed(sender), first, d).text);
+    factors.push_back("bytesOf(" + typeText(first.type) + ")");
+    return productText(factors);
+  }
+
   static std::string listsText(const std::vector<std::vector<int>> &lists) {
     std::vector<std::string> items;
     items.reserve(lists.size());
@@ -358,7 +313,10 @@ private:
                  "stage's memory, and trains.");
     text.open("void runRank(const Start &start, const Options &options) {");
     text.line("Rank rank = startedRank(start, ranks, " + listText(sizes) +
-              ", " + std::to_string(plan.streams.size()) + ");");
+              ", " + kStreams + ");");
+    if (!plan.groups.empty())
+      text.comment("Groups and lines are in the order of enum Group and enum "
+                   "Lines.");
     for (const Group &group : plan.groups) {
       text.comment("Group " + group.name + ".");
       text.call("join", {"rank", listsText(group.communicators)});
@@ -368,7 +326,7 @@ private:
                 {"lineBetween(rank, " +
                      listText(plan.stages[indexed(ends.first)].ranks),
                  listText(plan.stages[indexed(ends.second)].ranks),
-                 std::to_string(one.bytes) + ")"});
+                 bytesText(ends.first, one) + ")"});
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const std::string stage = "stage" + std::to_string(s);
       if (plan.stages.size() > 1)

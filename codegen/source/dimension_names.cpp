@@ -126,13 +126,24 @@ void DimensionNames::learnFrom(std::size_t stage,
   if (axis == plan.mesh.end() ||
       (!gathers && call->kind != CollectiveKind::reduceScatter))
     return;
-  const Tensor &whole =
-      gathers ? instruction.outputs[0] : instruction.inputs[0];
+  Tensor whole = gathers ? instruction.outputs[0] : instruction.inputs[0];
   Tensor piece = gathers ? instruction.inputs[0] : instruction.outputs[0];
-  piece.split = splitOf({stage, &whole});
+  const std::size_t dimension =
+      indexed(gathers ? call->gathered : call->scattered);
+  const int sharded = static_cast<int>(axis - plan.mesh.begin());
+  whole.split = splitOf({stage, &whole});
+  piece.split = splitOf({stage, &piece});
+  if (whole.split.empty() && dimension < piece.split.size() &&
+      !piece.split[dimension].empty() &&
+      piece.split[dimension].back() == sharded) {
+    whole.split = piece.split;
+    whole.split[dimension].pop_back();
+    splits.try_emplace({stage, whole.buffer, whole.shape}, whole.split);
+    return;
+  }
+  piece.split = whole.split;
   piece.split.resize(piece.shape.size());
-  piece.split[indexed(gathers ? call->gathered : call->scattered)].push_back(
-      static_cast<int>(axis - plan.mesh.begin()));
+  piece.split[dimension].push_back(sharded);
   splits.try_emplace({stage, piece.buffer, piece.shape}, piece.split);
 }
 

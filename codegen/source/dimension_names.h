@@ -68,7 +68,8 @@ private:
   /// same split.
   void learnSplit(const Place &place);
   /// Records the split of a shard that an all-gather over one axis reads or a
-  /// reduce-scatter over one axis writes.
+  /// reduce-scatter over one axis writes, or, if that is known and the split of
+  /// the complete tensor is not, the split of the latter.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;

@@ -64,7 +64,7 @@ void writeZeros(const KernelWriter &to) {
   to.text.call("MTPLAN_CUDA",
                {"cudaMemsetAsync(" + to.out(0) + ".data", "0",
                 productText({to.elements(to.output(0)),
-                             to.count(bytesOf(to.output(0).type))}),
+                             "bytesOf(" + typeText(to.output(0).type) + ")"}),
                 "now.stream())"});
 }
 
@@ -130,14 +130,19 @@ void writeTake(const KernelWriter &to) {
              (step == "1" ? "" : " * " + grouped(step));
   }
   to.needs("move.cuh");
-  to.callAs("take<" + exactReal(to) + ">",
-            {to.in(0), to.out(0), runsText(to, source),
-             "Strides{" +
+  const std::string length = to.names.product(source.length, result);
+  if (start.empty())
+    start = "0";
+  to.callAs(
+      "take<" + exactReal(to) + ">",
+      {to.in(0), to.out(0), runsText(to, source),
+       source.sizes.empty()
+           ? "contiguous(" + start + ", " + length + ")"
+           : "Strides{.dims = " +
                  to.count(static_cast<std::int64_t>(source.sizes.size())) +
-                 ", " + productsText(to.names, source.sizes, result) + ", " +
-                 productsText(to.names, source.steps, from) + ", " +
-                 (start.empty() ? "0" : start) + ", " +
-                 to.names.product(source.length, result) + "}"});
+                 ", .sizes = " + productsText(to.names, source.sizes, result) +
+                 ", .steps = " + productsText(to.names, source.steps, from) +
+                 ", .start = " + start + ", .length = " + length + "}"});
 }
 
 /// Returns the operand that a fused addition adds to the kernel's result.

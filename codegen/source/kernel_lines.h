@@ -19,6 +19,8 @@ struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
   std::string vectorStep;       ///< from bias to bias, in elements
+  /// Consecutive buffers of a batched product, which have one stride.
+  std::vector<std::vector<std::string>> triples;
 };
 
 struct WantedProduct {

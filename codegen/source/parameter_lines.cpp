@@ -72,14 +72,21 @@ void writeInitialise(const Plan &plan, const Stage &stage,
     all.push_back(&parameter);
   forParameters(plan, all, to, [&](const Parameter &parameter) {
     const std::string copy = names.layerOf(parameter.firstCopy);
-    auto fill = [&](const Tensor &tensor) {
+    auto fill = [&](const std::string &tensors, const Tensor &tensor) {
       to.call("initial", {"now", "how", quoted(parameter.label), copy,
-                          quoted(parameter.init), names.tensor(tensor),
-                          names.view(tensor)});
+                          quoted(parameter.init), tensors, names.view(tensor)});
     };
-    fill(parameter.value);
-    if (parameter.master)
-      fill(*parameter.master);
+    const Tensor &value = parameter.value;
+    const std::string tensor = names.tensor(value);
+    if (!parameter.master)
+      return fill("{" + tensor + "}", value);
+    const std::string master = names.tensor(*parameter.master);
+    Tensor asValue = *parameter.master;
+    asValue.type = value.type;
+    if (names.view(asValue) == names.view(value))
+      return fill("{" + tensor + ", " + master + "}", value);
+    fill("{" + tensor + "}", value);
+    fill("{" + master + "}", *parameter.master);
   });
   to.close();
 }

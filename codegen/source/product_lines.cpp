@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "codegen/source/kernel_writer.h"
@@ -404,6 +405,26 @@ void writeBatchedProduct(const Program &program, const ProductBatch &batch,
   setStep(sizes.b, shape.b, to.input(whole.rhs), next.inputs[whole.rhs]);
   setStep(sizes.c, shape.c, to.output(whole.result),
           next.outputs[whole.result]);
+  const auto addTriples = [&](const std::string &steps, auto tensorOf) {
+    const auto bufferOf = [&](std::size_t which) {
+      const Instruction &one =
+          program.instructions[indexed(batch.instructions[which])];
+      return "buf::" + names.buffer(indexed(tensorOf(one).buffer));
+    };
+    if (steps.find("apart(") != std::string::npos)
+      for (std::size_t i = 2; i < batch.instructions.size(); ++i)
+        sizes.triples.push_back(
+            {bufferOf(i - 2), bufferOf(i - 1), bufferOf(i)});
+  };
+  addTriples(sizes.a, [&](const Instruction &one) -> const Tensor & {
+    return one.inputs[whole.lhs];
+  });
+  addTriples(sizes.b, [&](const Instruction &one) -> const Tensor & {
+    return one.inputs[whole.rhs];
+  });
+  addTriples(sizes.c, [&](const Instruction &one) -> const Tensor & {
+    return one.outputs[whole.result];
+  });
   sizes.batches = std::to_string(shape.batches);
   if (shape.biased)
     sizes.vectorStep =
@@ -416,8 +437,13 @@ void writeBatchedProduct(const Program &program, const ProductBatch &batch,
 }
 
 void writeChoices(const Needs &needs, Text &text) {
-  for (const auto &[shape, sizes] : needs.products)
+  std::set<std::vector<std::string>> said;
+  for (const auto &[shape, sizes] : needs.products) {
+    for (const std::vector<std::string> &triple : sizes.triples)
+      if (said.insert(triple).second)
+        text.call("static_assert(areEven", triple, "));");
     writeCall("choose", "rank", membersOf(shape, sizes), {}, text);
+  }
 }
 
 void addProducts(KernelTable &table) {

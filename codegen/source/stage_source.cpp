@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "codegen/source/collective_lines.h"
 #include "codegen/source/cuda_source.h"
@@ -13,6 +14,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
 #include "codegen/source/update_lines.h"
+#include "codegen/source/written_function.h"
 #include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
@@ -37,7 +39,7 @@ public:
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
     for (const Program &program : stage.programs)
-      functions.push_back(identifierFor(program.name, taken));
+      functions.push_back(identifierFor(nameOf(program), taken));
     updates.emplace(plan, stage, names, functions, taken);
   }
 
@@ -85,6 +87,26 @@ private:
       }
   }
 
+  /// Returns the name of a program's function. A program that only sends or
+  /// receives is named by what it does, others by their name in the plan.
+  static std::string nameOf(const Program &program) {
+    const auto *first =
+        program.instructions.empty()
+            ? nullptr
+            : std::get_if<Transfer>(&program.instructions.front().what);
+    if (!first ||
+        !std::ranges::all_of(program.instructions, [&](const Instruction &one) {
+          const auto *transfer = std::get_if<Transfer>(&one.what);
+          return transfer && transfer->sends == first->sends &&
+                 transfer->stage == first->stage;
+        }))
+      return program.name;
+    return std::string(first->sends ? "send " : "receive ") +
+           (program.name.ends_with(".backward") ? "gradient" : "activation") +
+           (first->sends ? " to " : " from ") + "stage" +
+           std::to_string(first->stage);
+  }
+
   /// Returns one past the last collective of the launch of NCCL that begins
   /// with instruction i, or i + 1 if no launch of several begins there.
   static std::size_t endOfGroup(const Program &program, std::size_t i) {
@@ -106,8 +128,7 @@ private:
   void writeProgram(int which) {
     const Program &program = stage.programs[indexed(which)];
     updates->writeLists(which, texts.parameters);
-    text.line();
-    writePurpose(which);
+    Text before = std::exchange(text, {});
     text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
     CollectiveLines collectives(plan, program, names, shared, text);
@@ -142,6 +163,27 @@ private:
     for (const std::string &stream : order.overlapped())
       overlapped.insert(stream);
     text.close();
+    const Text function = std::exchange(text, std::move(before));
+    text.line();
+    writePurpose(which);
+    writeTwin(which, function);
+    text.add(function);
+  }
+
+  /// Writes a comment if a long function of an earlier stage is equal except
+  /// for its buffers, and keeps the function for later stages.
+  void writeTwin(int which, const Text &function) {
+    constexpr std::size_t kLong = 1000; // characters
+    WrittenFunction own = comparable(function.text());
+    own.name =
+        "stage" + std::to_string(number) + "::" + functions[indexed(which)];
+    if (own.body.size() < kLong)
+      return;
+    for (const WrittenFunction &other : texts.functions)
+      if (other.body == own.body)
+        return text.comment("The same calls as in " + other.name +
+                            differencesOf(own, other) + ".");
+    texts.functions.push_back(std::move(own));
   }
 
   /// Writes instructions [first, end). Several instructions are collectives of
@@ -192,6 +234,12 @@ private:
                shapesOf(instruction.inputs) + " -> " +
                shapesOf(instruction.outputs);
     text.comment(title);
+    if (const auto *input = std::get_if<Input>(&instruction.what);
+        input && input->label == "count" && program.name.ends_with(".forward"))
+      text.comment("It is the number of targets of the whole step, of all "
+                   "ranks and micro-batches. Loss and gradient are divided by "
+                   "it, so that their sums over ranks and micro-batches are "
+                   "the mean.");
     if (!isInGroup)
       order.before(i);
     if (isCollective)
@@ -257,21 +305,47 @@ private:
       });
       return label + " (" + call->kernel + settingsOf(*call) +
              "): " + shapesOf(instruction.inputs) +
-             (instruction.inputs.empty() ? "-> " : " -> ") + shapesOf(results);
+             (instruction.inputs.empty() ? "-> " : " -> ") + shapesOf(results) +
+             layoutOf(*call, instruction);
     }
     if (const auto *call = std::get_if<Collective>(&instruction.what))
       return label + ": " + std::string(wordOf(call->kind)) + " over " +
              plan.groups[indexed(call->group)].name;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
       return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
-             std::to_string(transfer->stage) + ", channel " +
-             std::to_string(transfer->channel) + "; " +
+             std::to_string(transfer->stage) + "; " +
              names.shape(transfer->sends ? instruction.inputs[0]
                                          : instruction.outputs[0]);
     if (std::holds_alternative<Input>(instruction.what))
       return label + ": input, " + names.shape(instruction.outputs[0]);
     return "adds to what the step reports: " +
            std::get<Report>(instruction.what).label;
+  }
+
+  /// Returns the reason for a layout, for the comment above a kernel that makes
+  /// or needs it, or "".
+  std::string layoutOf(const KernelCall &call,
+                       const Instruction &instruction) const {
+    const auto find = [&](const char *name) -> std::int64_t {
+      const auto found = std::ranges::find(call.settings, name, &Setting::name);
+      const auto *value = found == call.settings.end()
+                              ? nullptr
+                              : std::get_if<std::int64_t>(&found->value);
+      return value ? *value : 0;
+    };
+    const auto axis = [&] {
+      return plan.mesh[indexed(static_cast<int>(find("axis")))].name;
+    };
+    if (call.kernel == "mask")
+      return "; on " + axis() + " 0 only, because ranks of " + axis() +
+             " sum what it is added to";
+    if (call.kernel == "slice")
+      return "; each rank of " + axis() + " takes a shard of dimension " +
+             std::to_string(find("dim"));
+    if (call.kernel == "embedding" &&
+        names.ranksAlong(instruction.inputs[1], 0) == 1 && plan.ranks > 1)
+      return "; every rank of the stage has the whole table";
+    return "";
   }
 
   /// Writes the call of an instruction that is no collective.
@@ -339,7 +413,8 @@ private:
     text.line();
     text.comment(
         "Runs forward and backward of all micro-batches, in the order "
-        "of the pipeline schedule, then reduces gradients over ranks.");
+        "of the pipeline schedule, then reduces gradients over ranks. "
+        "squares() in parameters.cuh, the gradient norm and update() follow.");
     text.open("void forwardAndBackward(Rank &rank) {");
     Text schedule = text.nested();
     const int inFlight = microBatchesInFlight(stage);
@@ -359,7 +434,9 @@ private:
 
   void writeUpdate() {
     text.line();
-    text.comment("Updates all parameters, once the gradient norm is known.");
+    text.comment("Updates all parameters, after squares() and the all-gather "
+                 "of the gradient norm. AdamW multiplies each gradient by "
+                 "now.rank.numbers->update.gradientFactor, which clips it.");
     text.open("void update(Rank &rank) {");
     writeSchedule(plan, updates->schedule(), functions, text);
     text.close();

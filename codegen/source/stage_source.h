@@ -11,6 +11,7 @@
 #include "codegen/source/dimension_names.h"
 #include "codegen/source/setting_names.h"
 #include "codegen/source/text.h"
+#include "codegen/source/written_function.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
@@ -31,6 +32,7 @@ struct StageTexts {
   Text parameters; ///< parameters.cuh: initial values, gradients, updates
   /// Files of the runtime that declare the functions which the texts call.
   std::set<std::string> needed;
+  std::vector<WrittenFunction> functions; ///< of the schedules of all stages
 };
 
 /// Writes a stage's memory, parameters and step, each in the stage's namespace.

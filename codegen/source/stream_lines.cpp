@@ -111,14 +111,17 @@ std::vector<std::string> StreamLines::overlapped() const {
   return beside;
 }
 
-// Returns the cause of a wait, for a comment: `late` reads a tensor that
-// `early` writes, or `late` overwrites bytes that `early` uses.
+// Returns the cause of a wait, for a comment: `late` reads a part of a tensor
+// that `early` writes, or `late` overwrites bytes that `early` uses. Without a
+// comment, `late` reads the very tensor that `early` writes.
 std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)
     for (const Tensor &read : late.inputs)
       if (names.isPartOf(made, read))
-        return "Reads " + names.buffer(indexed(read.buffer)) + ".";
+        return made.buffer == read.buffer
+                   ? ""
+                   : "Reads " + names.buffer(indexed(read.buffer)) + ".";
   for (const auto *some : {&early.inputs, &early.outputs})
     for (const Tensor &used : *some)
       for (const Tensor &made : late.outputs)

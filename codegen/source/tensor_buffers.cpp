@@ -40,6 +40,13 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call)
     return {label};
+  if (call->kernel == "cross_entropy_grad")
+    return {"logits.grad", true};
+  // A scalar accumulator is no gradient, but a number that the step reports.
+  if (call->kernel == "accumulate" && instruction.outputs[0].shape.empty())
+    return {label + ".total", true};
+  if (call->kernel == "piece" || (call->kernel == "adamw" && result == 0))
+    return {label + ".shard", true};
   static const std::map<std::string, std::vector<std::string>> kResults = {
       {"attention", {"", ".log_sum_exp"}},
       {"attention_grad", {".dq", ".dk", ".dv", ".dbias"}},
@@ -52,6 +59,43 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
     if (setting.name == kThen && result + 1 == instruction.outputs.size())
       return {label + "." + std::get<std::string>(setting.value)};
   return {label};
+}
+
+/// Returns `text` without `end`, or "" if it does not end with it.
+std::string without(const std::string &text, const std::string &end) {
+  return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
+}
+
+/// Returns the label of the forward operator of whose first operand the result
+/// is the gradient, summed over all uses of the operand; "" for other results.
+std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  if (call && call->kernel.ends_with("_norm_grad") &&
+      result + 1 == instruction.outputs.size() &&
+      std::ranges::find(call->settings, kThen, &Setting::name) !=
+          call->settings.end())
+    return without(instruction.label, ".grad");
+  return without(instruction.label, ".sum");
+}
+
+/// Returns the suffix that makes the name of an operand the name of a result
+/// that is a part of it, or "" for other results.
+std::string suffixOfPart(const Instruction &instruction) {
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  if (call && call->kernel == "mask")
+    return ".masked";
+  if (!call || call->kernel != "slice")
+    return "";
+  const auto found = std::ranges::find(call->settings, "dim", &Setting::name);
+  const auto *dim = found == call->settings.end()
+                        ? nullptr
+                        : std::get_if<std::int64_t>(&found->value);
+  constexpr std::size_t kDims = 3; // samples, positions, channels
+  if (instruction.outputs[0].shape.size() != kDims)
+    return ".shard";
+  return !dim || *dim == 0 ? ".samples"
+         : *dim == 1       ? ".positions"
+                           : ".channels";
 }
 
 /// Finds the tensors of a stage. A tensor has a definition and all its uses, in
@@ -100,10 +144,7 @@ public:
       if (own.empty())
         numbers[b][kNone] = number(stage.buffers[b].name);
       for (const std::size_t tensor : own)
-        numbers[b][tensor] =
-            number(tensor == own.front() && !nodes[tensor].isExact
-                       ? stage.buffers[b].name
-                       : nameOf(nodes[tensor]));
+        numbers[b][tensor] = number(nameOf(tensor));
     }
     const std::vector<Buffer> old =
         std::exchange(stage.buffers, std::move(buffers));
@@ -145,6 +186,10 @@ private:
     std::set<std::string> names; ///< names of all definitions
     bool isExact = false;        ///< use `names`, not the plan's
     bool isOfBackward = false;   ///< a definition is in backward
+    /// The tensor from whose name and `suffix` the name is made; if it is
+    /// kNone and there is a suffix, `origin` is that name.
+    std::size_t from = kNone;
+    std::string origin, suffix;
   };
 
   struct ProgramTensors {
@@ -163,7 +208,7 @@ private:
   }
 
   std::size_t newNode(int buffer) {
-    nodes.push_back({nodes.size(), buffer, {}});
+    nodes.push_back({nodes.size(), buffer, {}, false, false, kNone, {}, {}});
     return nodes.size() - 1;
   }
 
@@ -201,6 +246,11 @@ private:
         }
         all.nodes.push_back(node);
       }
+      const std::size_t operand =
+          instruction.inputs.empty()
+              ? kNone
+              : all.nodes[all.nodes.size() - instruction.inputs.size()];
+      firstOperands.try_emplace(instruction.label, operand);
       for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
         const Tensor &tensor = instruction.outputs[o];
         std::size_t node = kNone;
@@ -210,9 +260,29 @@ private:
           nodes[node].names.insert(name);
           nodes[node].isExact = isExact;
           nodes[node].isOfBackward = program.name.ends_with(".backward");
+          derive(node, instruction, o, operand);
         }
         all.nodes.push_back(node);
       }
+    }
+  }
+
+  /// Sets from which name the name of a result is made.
+  /// \param operand  the node of the first operand
+  void derive(std::size_t node, const Instruction &instruction,
+              std::size_t result, std::size_t operand) {
+    Node &made = nodes[node];
+    if (std::holds_alternative<Input>(instruction.what) && made.isOfBackward) {
+      made.origin = instruction.label;
+      made.suffix = ".bwd";
+    } else if (const auto found =
+                   firstOperands.find(operatorOfSum(instruction, result));
+               found != firstOperands.end() && found->second != kNone) {
+      made.from = found->second;
+      made.suffix = ".grad";
+    } else if (made.suffix = suffixOfPart(instruction); !made.suffix.empty()) {
+      made.from = operand;
+      made.origin = stage.buffers[indexed(instruction.inputs[0].buffer)].name;
     }
   }
 
@@ -246,16 +316,25 @@ private:
     return roots;
   }
 
-  std::string nameOf(const Node &tensor) const {
-    if (tensor.names.size() < 2)
-      return tensor.names.empty() ? stage.buffers[indexed(tensor.buffer)].name
-                                  : *tensor.names.begin();
-    return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
+  std::string nameOf(std::size_t root) const {
+    const Node &tensor = nodes[root];
+    const std::string &planned = stage.buffers[indexed(tensor.buffer)].name;
+    if (tensor.names.size() > 1)
+      return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
+    if (!tensor.suffix.empty())
+      return (tensor.from == kNone ? tensor.origin
+                                   : nameOf(rootOf(tensor.from))) +
+             tensor.suffix;
+    const bool isPlanned =
+        !tensor.isExact && tensorsOf(tensor.buffer).front() == root;
+    return isPlanned || tensor.names.empty() ? planned : *tensor.names.begin();
   }
 
   Stage &stage;
   std::vector<bool> isShared; ///< by buffer: tensors use it by turns
   std::vector<ProgramTensors> programs;
+  /// The node of the first operand of the first instruction of each label.
+  std::map<std::string, std::size_t> firstOperands;
   std::map<Bytes, std::size_t> present; ///< node of the latest value
   std::vector<Node> nodes;
 };

@@ -25,6 +25,11 @@ struct Strides {
   }
 };
 
+/// Returns the only run of a source that is read contiguously from `start` on.
+inline Strides contiguous(std::int64_t start, std::int64_t length) {
+  return {0, {}, {}, start, length};
+}
+
 /// Copies all runs to a contiguous result. A thread copies a pack.
 template <typename R>
 __global__ void takeRuns(Operand from, Result to, std::int64_t runs,

@@ -56,6 +56,21 @@ constexpr std::int64_t apart(const Buffer &from, const Buffer &to,
   return (to.offset - from.offset) / bytesOf(type);
 }
 
+/// Returns whether the distance from `a` to `b` is that from `b` to `c`.
+constexpr bool areEven(const Buffer &a, const Buffer &b, const Buffer &c) {
+  return b.offset - a.offset == c.offset - b.offset;
+}
+
+/// Returns the second template argument of an attention: the number of tiles of
+/// 32 features, for which heads of up to 64, 128 or 256 features have kernels.
+constexpr int headTiles(std::int64_t features) {
+  return features <= 64 ? 2 : features <= 128 ? 4 : 8;
+}
+
+/// The doubles of a sum of squares, before the reports in Rank::stepSums.
+inline constexpr std::size_t kSquareSum =
+    sizeof(DeviceLongSum) / sizeof(double);
+
 /// An operand or a result of a kernel, in device memory.
 struct Tensor {
   void *data;
@@ -313,7 +328,7 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
 
 /// Adds a number to report `which` of the step.
 inline void report(const Run &now, int which, const Tensor &from) {
-  const Tensor to{now.rank.stepSums + 2 + which, ElementType::f64};
+  const Tensor to{now.rank.stepSums + kSquareSum + which, ElementType::f64};
   ofEach<double>(now, EachSum(), 1, to, to, from);
 }
 

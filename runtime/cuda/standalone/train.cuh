@@ -4,6 +4,7 @@
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
 
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 
 #include "runtime/backend/long_sum.h"
@@ -102,11 +103,12 @@ inline LearningRate learningRateOf(const Options &options) {
   return rate;
 }
 
-/// Initializes the shard of a parameter, some rows at a time, because a
-/// complete shard in double precision may not fit into host memory.
-inline void initial(const Run &now, const Initialisation &how,
-                    const char *label, std::int64_t copy, const char *init,
-                    const Tensor &to, const TensorView &piece) {
+/// Initializes a tensor, some rows at a time, because all its rows in double
+/// precision may not fit into host memory.
+inline void initialiseTensor(const Run &now, const Initialisation &how,
+                             const char *label, std::int64_t copy,
+                             const char *init, const Tensor &to,
+                             const TensorView &piece) {
   constexpr std::int64_t kMany = 1 << 18;
   const std::int64_t rows = piece.shape.empty() ? 1 : piece.shape[0];
   const std::int64_t row = piece.elements() / rows;
@@ -131,6 +133,17 @@ inline void initial(const Run &now, const Initialisation &how,
   }
 }
 
+/// Initializes the shard of a parameter: its value and, if there is one of the
+/// same elements, its master.
+inline void initial(const Run &now, const Initialisation &how,
+                    const char *label, std::int64_t copy, const char *init,
+                    std::initializer_list<Tensor> all, TensorView piece) {
+  for (const Tensor &one : all) {
+    piece.type = one.type;
+    initialiseTensor(now, how, label, copy, init, one, piece);
+  }
+}
+
 /// Allocates `count` elements of T.
 /// \param how  cudaMalloc or cudaMallocHost
 template <typename T>
@@ -142,7 +155,7 @@ void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
 /// Allocates memory for the numbers of a step (Rank::stepSums to
 /// Rank::written).
 inline void openNumbers(Rank &rank, const StepFacts &facts) {
-  const std::size_t each = 2 + facts.reports.size(),
+  const std::size_t each = kSquareSum + facts.reports.size(),
                     all = each * static_cast<std::size_t>(rank.ranks);
   allocate(cudaMalloc, rank.stepSums, each + all);
   allocate(cudaMallocHost, rank.hostSums, all);
@@ -155,9 +168,9 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
-  MTPLAN_CUDA(cudaMemsetAsync(rank.stepSums, 0,
-                              (2 + facts.reports.size()) * sizeof(double),
-                              rank.stream()));
+  MTPLAN_CUDA(cudaMemsetAsync(
+      rank.stepSums, 0, (kSquareSum + facts.reports.size()) * sizeof(double),
+      rank.stream()));
 }
 
 /// Queues the all-gather of all ranks' sums of squares and reports. The device
@@ -166,17 +179,18 @@ inline void begin(const Rank &rank, const StepFacts &facts) {
 inline void agree(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
-  double *const sums = rank.stepSums + 2 + reports;
-  MTPLAN_NCCL(ncclAllGather(rank.stepSums, sums, 2, ncclFloat64, rank.world,
-                            rank.stream()));
+  double *const sums = rank.stepSums + kSquareSum + reports;
+  MTPLAN_NCCL(ncclAllGather(rank.stepSums, sums, kSquareSum, ncclFloat64,
+                            rank.world, rank.stream()));
   gradientFactor(rank.stream(), reinterpret_cast<DeviceLongSum *>(sums),
                  rank.ranks, rank.numbers,
                  &rank.numbers->update.gradientFactor);
   if (reports > 0)
-    MTPLAN_NCCL(ncclAllGather(rank.stepSums + 2, sums + 2 * ranks, reports,
-                              ncclFloat64, rank.world, rank.stream()));
+    MTPLAN_NCCL(ncclAllGather(rank.stepSums + kSquareSum,
+                              sums + kSquareSum * ranks, reports, ncclFloat64,
+                              rank.world, rank.stream()));
   MTPLAN_CUDA(cudaMemcpyAsync(rank.hostSums, sums,
-                              (2 + reports) * ranks * sizeof(double),
+                              (kSquareSum + reports) * ranks * sizeof(double),
                               cudaMemcpyDeviceToHost, rank.stream()));
 }
 
@@ -256,13 +270,12 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
     const auto start = std::chrono::steady_clock::now();
     const double lossScale = rule.lossScale();
     numbers.step = step;
-    numbers.update = {learningRateAt(rate, updates + 1),
-                      0.9,
-                      0.95,
-                      1e-8,
-                      options.weightDecay,
-                      updates + 1,
-                      1.0};
+    numbers.update = {.learningRate = learningRateAt(rate, updates + 1),
+                      .beta1 = 0.9,
+                      .beta2 = 0.95,
+                      .epsilon = 1e-8,
+                      .weightDecay = options.weightDecay,
+                      .step = updates + 1};
     numbers.norm = {true, lossScale, rule.clip()};
     *rank.written = numbers;
     writeInputs(rank, inputs, lossScale);

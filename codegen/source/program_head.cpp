@@ -1,0 +1,172 @@
+//===- program_head.cpp - The comment at the head of train.cu -------------===//
+
+#include "codegen/source/program_head.h"
+
+#include <set>
+
+#include "codegen/source/text.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+const char *const kRule = "//===-----------------------------------------------"
+                          "-----------------------===//";
+
+class ProgramHead {
+public:
+  ProgramHead(const Plan &thePlan, const std::vector<ProgramHeader> &theHeaders,
+              const std::string &theStep)
+      : plan(thePlan), headers(theHeaders), step(theStep) {}
+
+  std::string write() const {
+    Text title;
+    title.line("//===- train.cu - Trains " + plan.model + " on " +
+               std::to_string(plan.ranks) +
+               (plan.ranks == 1 ? " GPU" : " GPUs"));
+    title.line("//");
+    std::string mesh;
+    for (const Axis &axis : plan.mesh)
+      if (axis.size > 1)
+        mesh += (mesh.empty() ? "" : ", ") + axis.name + " " +
+                std::to_string(axis.size);
+    title.comment(
+        "Written by mtplan. Mesh: " + (mesh.empty() ? "one rank" : mesh) +
+        "; " + std::to_string(plan.stages.size()) +
+        (plan.stages.size() == 1 ? " stage, " : " stages, ") +
+        std::to_string(plan.microBatches) +
+        (plan.microBatches == 1 ? " micro-batch" : " micro-batches") +
+        ", global batch " + std::to_string(plan.globalBatch) + ", sequence " +
+        std::to_string(plan.sequence) + ".");
+    title.line("//");
+    title.comment("Build: cmake -B build && cmake --build build");
+    title.comment("Run:   build/train --steps 100 --data synthetic");
+    title.line("//        (a thread for each GPU of this machine; or start a "
+               "process for each");
+    title.line("//        rank by torchrun, mpirun or srun)");
+    title.line("//");
+    writeRankMap(title);
+    title.line("//");
+    title.comment("This file is the training step. Start at the end: main() "
+                  "starts the ranks, and runRank() gives the stage's functions "
+                  "to the loop over steps in training.cuh. A stage's "
+                  "forwardAndBackward() is its schedule; it calls a function "
+                  "for each direction of each segment of the model, above it.");
+    title.line("//");
+    title.comment(
+        "A step, captured() in training.cuh: forwardAndBackward() here, which "
+        "also sums gradients over ranks -> squares() in parameters.cuh -> "
+        "agree() in training.cuh, the all-gather of the sums of squares and "
+        "the clip factor -> update() here, AdamW of gradient x factor. All of "
+        "this runs once, while the step is captured as a CUDA graph: the "
+        "functions queue kernels and collectives, and every step launches the "
+        "graph, on the step's inputs and numbers." +
+        whereUsed("for (int batch", " So a loop over micro-batches is unrolled "
+                                    "in the graph.") +
+        whereUsed("now.microBatch !=",
+                  " A condition on now.microBatch is decided in the capture: "
+                  "the first micro-batch overwrites a gradient and later ones "
+                  "add to it, so no gradient is cleared."));
+    title.line("//");
+    title.comment(
+        "`now` is a call of such a function: its rank, its layer, counted "
+        "from the stage's first, and its micro-batch. now.f32(buf::x) is "
+        "where buffer x lies" +
+        whereUsed(", now.layer)",
+                  ", and now.f32(buf::x, now.layer) this layer's entry of it") +
+        "; tensors that use the same bytes by turns are equal in memory.cuh." +
+        whereUsed("buf::layer_input", " layer_input is what the embedding or "
+                                      "the layer before left.") +
+        whereUsed("now.on(", " now.stream() is the stream that computes; "
+                             "now.on(s) queues on another one, and now.wait(s, "
+                             "event) makes it wait for what was queued before "
+                             "the event.") +
+        " Comments have the model's operator, then its shapes on one rank" +
+        whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
+                                  "are split over the ranks of dp") +
+        "." + partText());
+    title.line("//");
+    title.comment("Beside it:");
+    const auto row = [&](const std::string &path, const std::string &summary) {
+      constexpr std::size_t kWidth = 24;
+      title.line(
+          "//   " + path +
+          std::string(path.size() < kWidth ? kWidth - path.size() : 1, ' ') +
+          summary);
+    };
+    row("dimensions.h", "B, T, C and the other sizes; axes, groups, streams");
+    row("memory.cuh", "arenas and buffers of each stage");
+    row("parameters.cuh", "initial values, gradient norm, AdamW");
+    for (const ProgramHeader &header : headers)
+      row(header.path, header.summary);
+    title.line(kRule);
+    title.line();
+    return title.text();
+  }
+
+private:
+  /// Returns a sentence about the name of a part of a segment that several
+  /// stages share, or "" if there is none.
+  std::string partText() const {
+    std::set<std::string> segments;
+    for (const Stage &stage : plan.stages)
+      for (const Program &program : stage.programs) {
+        const std::string name = program.name.substr(0, program.name.find('.'));
+        const std::size_t end = name.rfind('_');
+        if (end != std::string::npos && segments.contains(name.substr(0, end)))
+          return " " + name + " is a part of the segment " +
+                 name.substr(0, end) + " of layers, and not its layer " +
+                 name.substr(end + 1) + ".";
+        segments.insert(name);
+      }
+    return "";
+  }
+
+  /// Returns `words` if train.cu contains `mark`, else "".
+  std::string whereUsed(const char *mark, const std::string &words) const {
+    return step.find(mark) == std::string::npos ? "" : words;
+  }
+
+  /// Lists the ranks of each stage and of each process group.
+  void writeRankMap(Text &title) const {
+    if (plan.ranks == 1)
+      return;
+    title.comment("Ranks:");
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      title.comment("  stage " + std::to_string(s) + ": " +
+                    ranksText(plan.stages[s].ranks));
+    for (const Group &group : plan.groups) {
+      std::string all;
+      for (const std::vector<int> &one : group.communicators)
+        all += (all.empty() ? "" : ", ") + ranksText(one);
+      title.comment("  " + group.name + ": " + all);
+    }
+  }
+
+  /// Returns "0-3" for consecutive ranks, else "{0 2 4}".
+  static std::string ranksText(const std::vector<int> &ranks) {
+    if (ranks.size() > 1 &&
+        ranks.back() - ranks.front() + 1 == static_cast<int>(ranks.size()))
+      return std::to_string(ranks.front()) + "-" + std::to_string(ranks.back());
+    std::string all;
+    for (const int rank : ranks)
+      all += (all.empty() ? "" : " ") + std::to_string(rank);
+    return "{" + all + "}";
+  }
+
+  const Plan &plan;
+  const std::vector<ProgramHeader> &headers;
+  const std::string &step;
+};
+
+} // namespace
+
+std::string programHead(const Plan &plan,
+                        const std::vector<ProgramHeader> &headers,
+                        const std::string &step) {
+  return ProgramHead(plan, headers, step).write();
+}
+
+} // namespace mtplan::codegen

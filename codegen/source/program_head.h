@@ -1,0 +1,24 @@
+//===- program_head.h - The comment at the head of train.cu -----*- C++ -*-===//
+
+#ifndef MTPLAN_CODEGEN_SOURCE_PROGRAM_HEAD_H
+#define MTPLAN_CODEGEN_SOURCE_PROGRAM_HEAD_H
+
+#include <string>
+#include <vector>
+
+#include "codegen/source/program_headers.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::codegen {
+
+/// Returns the comment: the plan, the order of a step, the words of the program
+/// and the files beside it. A sentence about a word is in the comment only if
+/// the program has the word.
+/// \param step  train.cu without the comment
+std::string programHead(const runtime::Plan &plan,
+                        const std::vector<ProgramHeader> &headers,
+                        const std::string &step);
+
+} // namespace mtplan::codegen
+
+#endif // MTPLAN_CODEGEN_SOURCE_PROGRAM_HEAD_H
