@@ -249,6 +249,7 @@ CollectiveLines::argumentsOf(const std::vector<Call> &calls,
   const Call &first = calls.front();
   const auto tensor = [&](const Tensor *Call::*which, const char *name) {
     std::vector<std::string> values;
+    values.reserve(calls.size());
     for (const Call &call : calls)
       values.push_back("buf::" + names.buffer(indexed((call.*which)->buffer)));
     return names.reference(*(first.*which),
@@ -262,6 +263,7 @@ CollectiveLines::argumentsOf(const std::vector<Call> &calls,
       tensor(&Call::to, "to")};
   for (std::size_t s = 0; s < first.sizes.size(); ++s) {
     std::vector<std::string> values;
+    values.reserve(calls.size());
     for (const Call &call : calls)
       values.push_back(call.sizes[s]);
     const char *const name = first.sizes.size() == 1 ? "elements"
@@ -341,7 +343,7 @@ std::string CollectiveLines::causeOf(std::size_t i) const {
   const Instruction &instruction = program.instructions[i];
   const auto &call = std::get<Collective>(instruction.what);
   const std::string origin = originOf(instruction);
-  const std::string term =
+  std::string term =
       std::string("each rank has a ") +
       (call.reduction == Reduction::max ? "maximum in "
                                         : "term of the sum in ") +

@@ -47,7 +47,7 @@ std::string KernelWriter::adds() const {
   const FirstTerm first = firstTermOf(spec.settings);
   if (first.microBatch == FirstTerm::kNone)
     return "true";
-  const std::string isLater = "now.microBatch != " + count(first.microBatch);
+  std::string isLater = "now.microBatch != " + count(first.microBatch);
   if (first.copy == FirstTerm::kNone)
     return isLater;
   return isLater + " || now.layer != " + count(first.copy - program.firstCopy);
