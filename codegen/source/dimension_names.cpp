@@ -14,22 +14,13 @@ using namespace runtime;
 
 namespace {
 
-const Setting *settingOf(const KernelCall &call, const std::string &name) {
-  const auto found = std::ranges::find(call.settings, name, &Setting::name);
-  return found == call.settings.end() ? nullptr : &*found;
-}
-
 std::int64_t integerOf(const KernelCall &call, const std::string &name) {
-  const Setting *setting = settingOf(call, name);
-  const auto *value =
-      setting ? std::get_if<std::int64_t>(&setting->value) : nullptr;
+  const auto *value = settingValue<std::int64_t>(call.settings, name);
   return value ? *value : 0;
 }
 
 std::string wordOf(const KernelCall &call, const std::string &name) {
-  const Setting *setting = settingOf(call, name);
-  const auto *value =
-      setting ? std::get_if<std::string>(&setting->value) : nullptr;
+  const auto *value = settingValue<std::string>(call.settings, name);
   return value ? *value : "";
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "codegen/source/text.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 
@@ -13,16 +14,9 @@ using namespace runtime;
 
 namespace {
 
-const Setting *find(const KernelCall &call, const std::string &name) {
-  const auto found = std::ranges::find(call.settings, name, &Setting::name);
-  return found == call.settings.end() ? nullptr : &*found;
-}
-
 /// Returns the meaning of an attention's scale, for a comment.
 std::string meaningOfScale(const KernelCall &call, double scale) {
-  const Setting *width = find(call, "head_dim");
-  const auto *channels =
-      width ? std::get_if<std::int64_t>(&width->value) : nullptr;
+  const auto *channels = settingValue<std::int64_t>(call.settings, "head_dim");
   const bool isUsual =
       channels &&
       std::abs(scale * std::sqrt(static_cast<double>(*channels)) - 1) < 1e-12;
@@ -42,8 +36,7 @@ SettingNames::SettingNames(const Plan &plan) {
 void SettingNames::see(const KernelCall &call) {
   const auto add = [&](const char *setting, const std::string &name,
                        const char *meaning) {
-    const Setting *found = find(call, setting);
-    const auto *value = found ? std::get_if<double>(&found->value) : nullptr;
+    const auto *value = settingValue<double>(call.settings, setting);
     // A kernel with the rate 0 has no dropout.
     if (!value || *value == 0.0 ||
         std::ranges::any_of(settings, [&](const NamedSetting &one) {

@@ -327,10 +327,7 @@ private:
   std::string layoutOf(const KernelCall &call,
                        const Instruction &instruction) const {
     const auto find = [&](const char *name) -> std::int64_t {
-      const auto found = std::ranges::find(call.settings, name, &Setting::name);
-      const auto *value = found == call.settings.end()
-                              ? nullptr
-                              : std::get_if<std::int64_t>(&found->value);
+      const auto *value = settingValue<std::int64_t>(call.settings, name);
       return value ? *value : 0;
     };
     const auto axis = [&] {

@@ -55,9 +55,9 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   const auto found = kResults.find(call->kernel);
   if (found != kResults.end() && result < found->second.size())
     return {label + found->second[result], !found->second[result].empty()};
-  for (const Setting &setting : call->settings)
-    if (setting.name == kThen && result + 1 == instruction.outputs.size())
-      return {label + "." + std::get<std::string>(setting.value)};
+  const auto *then = settingValue<std::string>(call->settings, kThen);
+  if (then && result + 1 == instruction.outputs.size())
+    return {label + "." + *then};
   return {label};
 }
 
@@ -72,8 +72,7 @@ std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel.ends_with("_norm_grad") &&
       result + 1 == instruction.outputs.size() &&
-      std::ranges::find(call->settings, kThen, &Setting::name) !=
-          call->settings.end())
+      findSetting(call->settings, kThen))
     return without(instruction.label, ".grad");
   return without(instruction.label, ".sum");
 }
@@ -86,10 +85,7 @@ std::string suffixOfPart(const Instruction &instruction) {
     return ".masked";
   if (!call || call->kernel != "slice")
     return "";
-  const auto found = std::ranges::find(call->settings, "dim", &Setting::name);
-  const auto *dim = found == call->settings.end()
-                        ? nullptr
-                        : std::get_if<std::int64_t>(&found->value);
+  const auto *dim = settingValue<std::int64_t>(call->settings, "dim");
   constexpr std::size_t kDims = 3; // samples, positions, channels
   if (instruction.outputs[0].shape.size() != kDims)
     return ".shard";
@@ -101,9 +97,9 @@ std::string suffixOfPart(const Instruction &instruction) {
 /// Finds the tensors of a stage. A tensor has a definition and all its uses, in
 /// all programs. If several definitions reach one use, they form one tensor: a
 /// layer reads either the input of the first layer or the output of a layer.
-class StageTensors {
+class BufferDivision {
 public:
-  explicit StageTensors(Stage &theStage)
+  explicit BufferDivision(Stage &theStage)
       : stage(theStage), isShared(stage.buffers.size(), true) {
     for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
       const MemoryClass in =
@@ -124,6 +120,10 @@ public:
     for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
       for (const ScheduleEntry &entry : *entries)
         run(entry);
+    tensorsOf.resize(stage.buffers.size());
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+      if (nodes[node].parent == node)
+        tensorsOf[indexed(nodes[node].buffer)].push_back(node);
   }
 
   void divideBuffers() {
@@ -140,10 +140,9 @@ public:
         }
         return found->second;
       };
-      const std::vector<std::size_t> own = tensorsOf(static_cast<int>(b));
-      if (own.empty())
+      if (tensorsOf[b].empty())
         numbers[b][kNone] = number(stage.buffers[b].name);
-      for (const std::size_t tensor : own)
+      for (const std::size_t tensor : tensorsOf[b])
         numbers[b][tensor] = number(nameOf(tensor));
     }
     const std::vector<Buffer> old =
@@ -307,15 +306,6 @@ private:
     }
   }
 
-  /// Returns the root nodes of a buffer's tensors, in program order.
-  std::vector<std::size_t> tensorsOf(int buffer) const {
-    std::vector<std::size_t> roots;
-    for (std::size_t node = 0; node < nodes.size(); ++node)
-      if (nodes[node].buffer == buffer && nodes[node].parent == node)
-        roots.push_back(node);
-    return roots;
-  }
-
   std::string nameOf(std::size_t root) const {
     const Node &tensor = nodes[root];
     const std::string &planned = stage.buffers[indexed(tensor.buffer)].name;
@@ -326,7 +316,7 @@ private:
                                    : nameOf(rootOf(tensor.from))) +
              tensor.suffix;
     const bool isPlanned =
-        !tensor.isExact && tensorsOf(tensor.buffer).front() == root;
+        !tensor.isExact && tensorsOf[indexed(tensor.buffer)].front() == root;
     return isPlanned || tensor.names.empty() ? planned : *tensor.names.begin();
   }
 
@@ -337,6 +327,8 @@ private:
   std::map<std::string, std::size_t> firstOperands;
   std::map<Bytes, std::size_t> present; ///< node of the latest value
   std::vector<Node> nodes;
+  /// By buffer, the root nodes of its tensors, in program order.
+  std::vector<std::vector<std::size_t>> tensorsOf;
 };
 
 } // namespace
@@ -350,7 +342,7 @@ bool areSameBytes(const Buffer &one, const Buffer &other) {
 
 Plan withTensorBuffers(Plan plan) {
   for (Stage &stage : plan.stages)
-    StageTensors(stage).divideBuffers();
+    BufferDivision(stage).divideBuffers();
   return plan;
 }
 

@@ -2,14 +2,14 @@
 
 #include "runtime/backend/kernel.h"
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::runtime {
 
 const Setting *KernelSpec::find(const std::string &name) const {
-  auto found = std::ranges::find(settings, name, &Setting::name);
-  return found == settings.end() ? nullptr : &*found;
+  return findSetting(settings, name);
 }
 
 namespace {

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <type_traits>
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include "runtime/backend/element.h"
 

@@ -13,20 +13,15 @@ namespace mtplan::runtime {
 
 namespace {
 
-const Setting *settingOf(const KernelCall &call, const char *name) {
-  const auto found = std::ranges::find(call.settings, name, &Setting::name);
-  return found == call.settings.end() ? nullptr : &*found;
-}
-
 /// Returns whether an instruction is an einsum of at least two inputs, alone or
 /// with a fused `add` or `accumulate`.
 bool isProduct(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call || call->kernel != "einsum" || instruction.inputs.size() < 2)
     return false;
-  const Setting *then = settingOf(*call, kThen);
-  const auto *word = then ? std::get_if<std::string>(&then->value) : nullptr;
-  return !then || (word && (*word == "accumulate" || *word == "add"));
+  const auto *word = settingValue<std::string>(call->settings, kThen);
+  return !findSetting(call->settings, kThen) ||
+         (word && (*word == "accumulate" || *word == "add"));
 }
 
 bool areAlike(const std::vector<Tensor> &some,

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -23,6 +24,24 @@ namespace mtplan::runtime {
 /// Converts an index, which must be at least 0, to std::size_t.
 inline std::size_t indexed(int index) {
   return static_cast<std::size_t>(index);
+}
+
+/// Returns the setting called `name`, or null if there is none.
+inline const Setting *findSetting(const std::vector<Setting> &settings,
+                                  std::string_view name) {
+  for (const Setting &setting : settings)
+    if (setting.name == name)
+      return &setting;
+  return nullptr;
+}
+
+/// Returns the value of the setting called `name`, or null if there is none or
+/// its value has another type.
+template <typename Value>
+const Value *settingValue(const std::vector<Setting> &settings,
+                          std::string_view name) {
+  const Setting *setting = findSetting(settings, name);
+  return setting ? std::get_if<Value>(&setting->value) : nullptr;
 }
 
 /// Returns a shape as text: "[2, 6]".

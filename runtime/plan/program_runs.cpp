@@ -2,7 +2,6 @@
 
 #include "runtime/plan/program_runs.h"
 
-#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -60,8 +59,7 @@ ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
 
 bool isWritten(const Instruction &kernel, std::size_t output) {
   const auto &settings = std::get<KernelCall>(kernel.what).settings;
-  return output % 2 == 1 ||
-         std::ranges::find(settings, kThen, &Setting::name) == settings.end();
+  return output % 2 == 1 || !findSetting(settings, kThen);
 }
 
 BatchSteps stepsOf(const Stage &stage, int program, const Batch &batch) {

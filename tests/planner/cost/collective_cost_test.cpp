@@ -93,7 +93,7 @@ TEST(CollectiveTime, GroupsAcrossNodesPayForTheOuterLevel) {
                    12e-3);
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 6}, roundMachine()),
                    12e-3);
-  // Of 12 ranks, 8 are on one node and 4 on another: three units of four. Each
+  // Eight ranks are on one node and four on another: three units of four. Each
   // rank of a unit sends 2/3 of its quarter, 0.3 GB, between nodes.
   EXPECT_DOUBLE_EQ(
       time(StepKind::reduceScatter, 1.2e9, {12, 1, 24}, roundMachine()),
