@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times one rank's training step in PyTorch, to compare mtrun with.
 
-Reads the same Hugging Face configuration (gpt2 or llama), builds the model as
+Reads the same Hugging Face configuration (gpt2, llama or qwen2), builds the model as
 people write it for PyTorch (one product for q, k and v, F.linear,
 F.scaled_dot_product_attention, F.cross_entropy, fused AdamW, a clip of the
 gradients' norm), eager or with --compile, and trains it on random tokens, on
@@ -27,12 +27,12 @@ from torch.nn import functional as F
 
 
 class Attention(nn.Module):
-    def __init__(self, hidden, heads, key_heads, bias, drop, rope):
+    def __init__(self, hidden, heads, key_heads, biases, drop, rope):
         super().__init__()
         self.heads, self.key_heads, self.width = heads, key_heads, hidden // heads
         wide = (heads + 2 * key_heads) * self.width
-        self.qkv = nn.Linear(hidden, wide, bias=bias)
-        self.proj = nn.Linear(hidden, hidden, bias=bias)
+        self.qkv = nn.Linear(hidden, wide, bias=biases[0])
+        self.proj = nn.Linear(hidden, hidden, bias=biases[1])
         self.drop, self.rope = drop, rope
 
     def forward(self, x):
@@ -86,6 +86,7 @@ class Model(nn.Module):
     def __init__(self, config, sequence):
         super().__init__()
         gpt = config["model_type"] == "gpt2"
+        biased = config["model_type"] in ("gpt2", "qwen2")  # q, k and v
         hidden = config["n_embd" if gpt else "hidden_size"]
         heads = config["n_head" if gpt else "num_attention_heads"]
         inner = (config["n_inner"] or 4 * hidden) if gpt else config["intermediate_size"]
@@ -106,7 +107,8 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(
             Block(norm,
                   Attention(hidden, heads, heads if gpt else config["num_key_value_heads"],
-                            gpt, config["attn_pdrop"] if gpt else config["attention_dropout"],
+                            (biased, gpt),
+                            config["attn_pdrop" if gpt else "attention_dropout"],
                             rope),
                   Gelu(hidden, inner) if gpt else Swiglu(hidden, inner),
                   config["resid_pdrop"] if gpt else 0.0)

@@ -12,7 +12,8 @@ FAMILIES = ("gpt2", "bert", "llama")
 LAYOUTS = {"one": [], "tp4": ["--tp", "4"], "pp2tp2": ["--pp", "2", "--tp", "2"],
            "zero3": ["--dp", "4", "--zero", "3"]}
 SUITES = ("cuda_tests", "cudnn_tests")
-SPEED = ("gpt2", "gpt2-no-dropout", "llama")
+SPEED = {"gpt2": "gpt2-1.2b", "gpt2-no-dropout": "gpt2-1.2b", "llama": "llama-3.2-1b",
+         "qwen2": "qwen2.5-1.5b"}
 # Efficiencies of 1 and no overheads give the roofline of a device's peaks.
 IDEAL = {"bandwidth_efficiency": 1.0, "elementwise_efficiency": 1.0, "gemm_efficiency": 1.0,
          "gemm_efficiency_fp8": 1.0, "attention_efficiency": 1.0, "unaligned_64_rate": 1.0,
@@ -54,12 +55,10 @@ def cases(scale):
                            "--gpus", "1" if name == "one" else "4", *flags)))
     found.append(Case("sanitized", "tiny-gpt2", ("--gpus", "1", "--global-batch", "4",
                                                  "--micro-batch", "2", "--precision", "bf16")))
-    for name in SPEED:
-        family = name.split("-")[0]
-        model = {"gpt2": "gpt2-1.2b", "llama": "llama-3.2-1b"}[family]
+    for name, model in SPEED.items():
         shape = ("--seq", "1024", "--global-batch", "8", "--micro-batch", "8")
         if scale == "tiny":
-            model, shape = f"tiny-{family}", ("--global-batch", "8", "--micro-batch", "8")
+            model, shape = f"tiny-{name.split('-')[0]}", shape[2:]
         found.append(Case(f"speed-{name}", model,
                           (*shape, "--gpus", "1", "--precision", "bf16"), speed=True,
                           dropout="no-dropout" not in name))

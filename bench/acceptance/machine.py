@@ -200,10 +200,13 @@ class Machine:
 
     def training(self, case, steps, *more, backend=None):
         """Starts to train a prepared plan, and returns a function that waits for it."""
+        backend = backend or self.backend
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
+        if backend != self.backend:  # beside a run on the GPU, whose threads need cores as well
+            more = *more, "--threads", max(1, (os.cpu_count() or 1) // 2)
         command = self.start(
             self.mtrun(), self.prepared / case, "--steps", steps,
-            "--data", self.prepared / "data.txt", "--backend", backend or self.backend,
+            "--data", self.prepared / "data.txt", "--backend", backend,
             "--warmup", 0, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
             *more)
 

@@ -116,10 +116,11 @@ class Speed:
                              for name in ("machine.json", "measurements.json"))
         with self.record.attempt("mtrun calibrate"):
             tiny = self.machine.scale == "tiny"
+            seconds = max(1, min(1 if tiny else 240, int(0.8 * self.machine.left())))
             like = ["--like", self.machine.flags.like] if self.machine.backend == "cuda" else []
             said = self.machine.run(
                 self.machine.mtrun(), "calibrate", "--backend", self.machine.backend, "-o", machine,
-                "--measurements", measured, "--replace", "--seconds", 1 if tiny else 240,
+                "--measurements", measured, "--replace", "--seconds", seconds,
                 "--precisions", "fp32,bf16", *like)
             (self.machine.flags.results / "calibrate.txt").write_text(said, encoding="utf-8")
             self.record.words["facts"] = {"machine": json.loads(machine.read_text())}
