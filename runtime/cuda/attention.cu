@@ -32,6 +32,8 @@ private:
 template <typename Use> void withWidths(std::int64_t width, Use use) {
   if (width <= 2 * kTile)
     use(std::integral_constant<int, 2>());
+  else if (width <= 3 * kTile)
+    use(std::integral_constant<int, 3>());
   else if (width <= 4 * kTile)
     use(std::integral_constant<int, 4>());
   else

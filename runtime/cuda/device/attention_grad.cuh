@@ -201,7 +201,7 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
     MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes<R>(all), stream));
   }
   const std::int64_t rows = all.batch * all.queries * all.heads;
-  launch(stream, {blocksFor(rows, kTileThreads / kWarp), 1, kTileThreads},
+  launch(stream, {blocksFor(rows, kTileThreads / kRowLanes), 1, kTileThreads},
          project<R>, result, from.above, lse, rows, all.width, numbers);
   const RowNumbers<R> *const kept = numbers;
   if constexpr (std::is_same_v<R, float> && Widths * kTile <= kMostOnCores)

@@ -9,10 +9,10 @@
 // products.
 //
 // For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
-// of shared memory. For heads up to 128 wide, a block processes 128 queries in
-// 103 KiB, or 64 keys in 69 KiB. If a device has less than 103 KiB per block, a
-// block processes 64 queries in 69 KiB; the order of each query's sums is the
-// same.
+// of shared memory. For wider heads, a block processes 128 queries in 79 KiB (up
+// to 96 wide) or 103 KiB (up to 128), or 64 keys in 53 or 69 KiB. If a device
+// has less per block, a block processes 64 queries in 53 or 69 KiB; the order of
+// each query's sums is the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,20 +30,28 @@ template <typename R> struct RowNumbers {
   R projection; ///< dot product of the result and its gradient
 };
 
-/// Computes the RowNumbers of each query. A warp processes a row.
+/// The number of lanes that process a row in project().
+inline constexpr unsigned kRowLanes = 16;
+
+/// Computes the RowNumbers of each query.
 template <typename R>
 __global__ void project(Operand result, Operand above, Operand lse,
                         std::int64_t rows, std::int64_t width,
                         RowNumbers<R> *to) {
-  const std::int64_t row = threadOfGrid() / kWarp;
-  if (row >= rows)
-    return;
+  const std::int64_t row = threadOfGrid() / kRowLanes;
+  const unsigned lane = threadIdx.x % kRowLanes;
   R sum = R(0);
-  for (std::int64_t h = threadIdx.x % kWarp; h < width; h += kWarp)
-    sum += loadOne<R>(result, row * width + h) *
-           loadOne<R>(above, row * width + h);
-  sum = overWarp(sum, Plus());
-  if (threadIdx.x % kWarp == 0)
+  if (row < rows)
+    for (std::int64_t h = lane * kPack; h < width; h += kRowLanes * kPack) {
+      R left[kPack], right[kPack];
+      load(result, row * width + h, packAt(h, width), left);
+      load(above, row * width + h, packAt(h, width), right);
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        sum += left[i] * right[i];
+    }
+  sum = overWarp<kRowLanes>(sum, Plus());
+  if (row < rows && lane == 0)
     to[row] = {loadOne<R>(lse, row), sum};
 }
 
