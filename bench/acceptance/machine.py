@@ -198,7 +198,7 @@ class Machine:
         """Returns the output on both streams; `status` None accepts any status."""
         return self.start(*command, **more).end(status)
 
-    def training(self, case, steps, *more, backend=None):
+    def training(self, case, steps, *more, backend=None, env=None):
         """Starts to train a prepared plan, and returns a function that waits for it."""
         backend = backend or self.backend
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
@@ -208,7 +208,7 @@ class Machine:
             self.mtrun(), self.prepared / case, "--steps", steps,
             "--data", self.prepared / "data.txt", "--backend", backend,
             "--warmup", 0, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
-            *more)
+            *more, env=env)
 
         def trained():
             said = command.end()
@@ -219,11 +219,11 @@ class Machine:
             return Trained(records, said)
         return trained
 
-    def train(self, case, steps, *more, backend=None, watch=False):
+    def train(self, case, steps, *more, backend=None, env=None, watch=False):
         """Trains a prepared plan."""
         memory = DeviceMemory() if watch else contextlib.nullcontext()
         with memory:
-            trained = self.training(case, steps, *more, backend=backend)()
+            trained = self.training(case, steps, *more, backend=backend, env=env)()
         trained.device_bytes = memory.bytes if watch else None
         return trained
 

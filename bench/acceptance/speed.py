@@ -18,6 +18,9 @@ PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
+# Instructions that were timed one by one may take this share of a step more than
+# within it, since the GPU's clock and its caches differ.
+CLOCKS = 0.03
 FIRST = 3  # warm-up steps: allocation, capture, first launch
 
 
@@ -66,11 +69,12 @@ class Speed:
             step = classes.pop("step")
             rest = step - sum(classes.values()) if "rest" not in classes else classes.pop("rest")
             self.lost(case, classes, rest, step)
-            if rest <= 0:
-                raise Failure(f"instructions took {1e3 * (step - rest):.4g} ms in a step without "
-                              f"overlap, and a step {1e3 * step:.4g} ms: this does not tell what "
-                              "it is outside kernels")
-            self.record.measure("time outside kernels", 100 * rest / step)
+            said = (f"instructions took {1e3 * (step - rest):.4g} ms in a step without overlap, "
+                    f"and a step {1e3 * step:.4g} ms")
+            if rest < -CLOCKS * step:
+                raise Failure(f"{said}: this does not tell what it is outside kernels")
+            self.record.measure("time outside kernels", 100 * max(0.0, rest) / step,
+                                said if rest < 0 else "")
         seconds = statistics.median(run.median("seconds", FIRST) for run in ours)
         used = [run.device_bytes for run in ours if run.device_bytes]
         self.record.words["facts"] = {"case": name, "step_seconds": seconds,
