@@ -53,8 +53,9 @@ def cases(scale):
         found.append(Case(f"ranks-{name}", model,
                           (*layers, *common, "--precision", "fp32", "--micro-batch", "1",
                            "--gpus", "1" if name == "one" else "4", *flags)))
-    found.append(Case("sanitized", "tiny-gpt2", ("--gpus", "1", "--global-batch", "4",
-                                                 "--micro-batch", "2", "--precision", "bf16")))
+    for name, precision in ("sanitized", "bf16"), ("sanitized-fp32", "fp32"):
+        found.append(Case(name, "tiny-gpt2", ("--gpus", "1", "--global-batch", "4",
+                                              "--micro-batch", "2", "--precision", precision)))
     for name, model in SPEED.items():
         shape = ("--seq", "1024", "--global-batch", "8", "--micro-batch", "8")
         if scale == "tiny":

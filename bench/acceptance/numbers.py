@@ -22,9 +22,13 @@ OURS = ("--kernel-name", "kns=mtplan")
 # Libraries ask CUDA for functions that a driver may lack, which memcheck would
 # count as errors. mtrun checks the result of each of its own calls.
 NO_CALLS = ("--report-api-errors", "no")
-TOOLS = {"memcheck": NO_CALLS, "synccheck": OURS, "initcheck": (), "racecheck": OURS}
+# Under racecheck the 16-bit products of cuBLASLt for Hopper fail to launch, so
+# it checks a training in fp32, and the 16-bit kernels of attention by the suite.
+TOOLS = {"memcheck": (NO_CALLS, "sanitized"), "synccheck": (OURS, "sanitized"),
+         "initcheck": ((), "sanitized"), "racecheck": (OURS, "sanitized-fp32")}
 AT_ONCE = 8  # cases of a suite that share the GPU
-SANITIZED = "*Conformance.AgreesWithTheReference/*"  # the suite that runs every kernel
+SUITES_SANITIZED = {"memcheck": "*Conformance.AgreesWithTheReference/*",  # every kernel
+                    "racecheck": "*Conformance.AttentionOfModelsAgrees/*"}
 EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
 
 CONFORMANCE = [Line(f"{suite}: cases failed or left out", 0)
@@ -40,7 +44,8 @@ BITWISE = [Line(f"{what}: tensors that differ", 0) for what in ("one rank, bf16"
 EMITTED_LINES = [Line(f"{name}: losses of {STEPS} steps, relative",
                       ROUNDING if "fp32" in name else ROUNDING_16) for name in EMITTED]
 SANITIZER = [Line(f"{what}: errors", 0) for what in
-             (*(f"{tool}, mtrun" for tool in TOOLS), "memcheck, cuda_tests")]
+             (*(f"{tool}, mtrun" for tool in TOOLS),
+              *(f"{tool}, cuda_tests" for tool in SUITES_SANITIZED))]
 
 
 def differences(text):
@@ -251,28 +256,34 @@ class Numbers:
 
     def sanitizer(self):
         steps = 3  # step 2 is captured as a graph, step 3 launches the graph
-        mtrun = [self.machine.mtrun(),
-                 self.machine.prepared / "sanitized", "--data",
-                 self.machine.prepared / "data.txt", "--steps", steps, "--backend",
-                 self.machine.backend, "--patience", 3600]
-        runs = [(f"{tool}, mtrun", tool, only, mtrun) for tool, only in TOOLS.items()]
-        runs.append(("memcheck, cuda_tests", "memcheck", (*NO_CALLS, *OURS),
-                     [self.machine.binaries / "cuda_tests", f"--gtest_filter={SANITIZED}"]))
+
+        def trained_to_the_end(said):
+            return re.search(rf"^step {steps}/{steps} ", said, re.M)
+
+        runs = []
+        for tool, (only, case) in TOOLS.items():
+            runs.append((f"{tool}, mtrun", tool, only, trained_to_the_end, [
+                self.machine.mtrun(), self.machine.prepared / case, "--data",
+                self.machine.prepared / "data.txt", "--steps", steps, "--backend",
+                self.machine.backend, "--patience", 3600]))
+        for tool, cases in SUITES_SANITIZED.items():
+            more = NO_CALLS if tool == "memcheck" else ()
+            runs.append((f"{tool}, cuda_tests", tool, (*more, *OURS), passed, [
+                self.machine.binaries / "cuda_tests", f"--gtest_filter={cases}"]))
         # All run at once, so that a slow tool does not use up the others' time.
         started = {}
-        for what, tool, only, command in runs:
+        for what, tool, only, whole, command in runs:
             with self.record.attempt(f"{what}, to be started"):
                 output = self.machine.flags.results / f"{what.replace(', ', '-')}.txt"
                 output.unlink(missing_ok=True)
-                started[what] = command, output, self.machine.start(
+                started[what] = whole, output, self.machine.start(
                     "compute-sanitizer", "--tool", tool, "--error-exitcode", "99", *only,
                     *command, to=output)
-        for what, (command, output, process) in started.items():
+        for what, (whole, output, process) in started.items():
             with self.record.attempt(what):
                 said = process.end(status=None)
                 found = re.findall(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+)", said, re.M)
-                trained = len(re.findall(rf"^step {steps}/{steps} ", said, re.M))
-                if not found or not (trained if command is mtrun else passed(said)):
+                if not found or not whole(said):
                     raise Failure(f"it did not run to its end: {said[-TAIL:]}")
                 self.record.measure(f"{what}: errors", sum(map(int, found)))
                 if any(map(int, found)):

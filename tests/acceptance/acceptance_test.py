@@ -45,6 +45,7 @@ esac
 """,
     "compute-sanitizer": """#!/bin/sh
 tool=$2; shift 4
+case $1 in --report-api-errors) shift 2 ;; esac
 case $1 in --kernel-name) echo "checks $2"; shift 2 ;; esac
 case $1 in *cuda_tests) echo '[  PASSED  ] 3 tests.'; echo '[  SKIPPED ] 2 tests' ;; *) "$@" ;; esac
 case $tool in
