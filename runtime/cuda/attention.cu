@@ -127,7 +127,8 @@ public:
   AttentionGrad(const KernelSpec &theSpec, SharedContext theContext)
       : AttentionKernel(theSpec, std::move(theContext), 6),
         biased(spec.outputs.size() > 3) {
-    context->reserve(attentionGradScratch<R>(all, biased));
+    context->reserve(
+        attentionGradScratch<R>(all, biased, spec.number("rate", 0.0) > 0.0));
   }
 
   void run(const Invocation &call) override {

@@ -87,10 +87,8 @@ inline float powerOfTwo(float x) {
   return power < std::numeric_limits<float>::min() ? 0.0F : power;
 }
 
-struct Halves {
-  bool low, high;
-};
-inline Halves reachingHalves(std::uint32_t word, std::uint32_t limits) {
+inline void keepReaching(std::uint32_t word, std::uint32_t limits, float &low,
+                         float &high) {
   const auto reaches = [&](int shift) {
     const auto of = [&](std::uint32_t bits) {
       return static_cast<float>(
@@ -98,7 +96,8 @@ inline Halves reachingHalves(std::uint32_t word, std::uint32_t limits) {
     };
     return !(std::abs(of(word)) < of(limits));
   };
-  return {reaches(0), reaches(16)};
+  low = reaches(0) ? low : 0.0F;
+  high = reaches(16) ? high : 0.0F;
 }
 
 inline void *launchedMemory() { return emulator::launchedMemory(); }

@@ -2,12 +2,12 @@
 //
 // There are two kernels: one on tensor cores for 16-bit tensors, and a general
 // kernel. The first is FlashAttention-2 (Dao 2023): a block processes 128
-// queries, 32 per warp, and iterates over tiles of keys. Sums stay in
-// registers, and probabilities are rounded to 16 bits only as weights of the
-// values. The values of a tile are copied while its scores are computed, and
-// the next keys while the values are added. A block uses 36 KiB of shared
-// memory for heads up to 64 wide (tiles of 64 keys), and 51 KiB up to 128
-// (tiles of 32).
+// queries, 32 per warp (64 and 16 if heads are 96 wide), and iterates over
+// tiles of keys. Sums stay in registers, and probabilities are rounded to 16
+// bits only as weights of the values. The values of a tile are copied while its
+// scores are computed, and the next keys while the values are added. A block
+// uses 36 KiB of shared memory for heads up to 64 wide (tiles of 64 keys), 26
+// KiB up to 96 and 51 KiB up to 128 (tiles of 32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,9 @@ namespace mtplan::runtime::cuda {
 
 /// The tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
-  static constexpr int kStrips = 2; ///< strips of 16 rows per warp
+  /// Strips of 16 rows per warp. With one strip of heads 96 wide, the registers
+  /// suffice for four blocks per multiprocessor instead of two.
+  static constexpr int kStrips = Width == 96 ? 1 : 2;
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;
   static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
@@ -154,15 +156,15 @@ __global__ void __launch_bounds__(kCoreThreads)
   begin(keys, key, 0);
   CoreSums<kStrips, Width> sums = {};
   RunningRows<kStrips> rows;
-  const CoreMaskOf<Drops, false> mask(masks, all, block.sample, head,
-                                      first + row);
+  const CoreMaskOf<Drops> mask(masks, all, block.sample, head, first + row);
   for (int k = 0; k < end; k += kKeys) {
     endCopies();
     __syncthreads();
     begin(values, value, k);
     CoreSums<kStrips, kKeys> scores;
     if (k < seenByWarp)
-      dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
+      dotRows<Width, kStrips, kKeys>(scores, TileRows<Width, T>{queries, row},
+                                     keys);
     endCopies();
     __syncthreads();
     if (k + kKeys < end)

@@ -176,10 +176,13 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
                                   (all.keyTiles() + 1) * kTile) *
          sizeof(R);
 }
-/// Returns the scratch memory of attentionGradOf in bytes.
+/// Returns the scratch memory of attentionGradOf in bytes: RowNumbers, then
+/// what a bias or the dropout of the kernels on tensor cores needs, which have
+/// no bias.
 template <typename R>
-std::size_t attentionGradScratch(const Heads &all, bool biased) {
-  return numberBytes<R>(all) + (biased ? diagonalBytes<R>(all) : 0);
+std::size_t attentionGradScratch(const Heads &all, bool biased, bool drops) {
+  return numberBytes<R>(all) + std::max(biased ? diagonalBytes<R>(all) : 0,
+                                        drops ? KeptScores::bytes(all) : 0);
 }
 
 /// Queues the gradients of attention, on tensor cores if suitCores() is true.
@@ -194,10 +197,10 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
                      std::int64_t biases, const Heads &all, const Masks &masks,
                      void *scratch) {
   auto *numbers = static_cast<RowNumbers<R> *>(scratch);
+  void *const further = static_cast<std::byte *>(scratch) + numberBytes<R>(all);
   R *diagonals = nullptr;
   if (toTable.data) {
-    diagonals = reinterpret_cast<R *>(static_cast<std::byte *>(scratch) +
-                                      numberBytes<R>(all));
+    diagonals = static_cast<R *>(further);
     MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes<R>(all), stream));
   }
   const std::int64_t rows = all.batch * all.queries * all.heads;
@@ -217,7 +220,7 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
              static_cast<const T *>(from.value.data),
              static_cast<const T *>(from.above.data)},
             kept, static_cast<T *>(toQuery.data), static_cast<T *>(toKey.data),
-            static_cast<T *>(toValue.data), all, masks);
+            static_cast<T *>(toValue.data), all, masks, {all, further});
       });
   launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
          queryGrad<R, Widths>, from, kept, all, masks, toQuery, diagonals);

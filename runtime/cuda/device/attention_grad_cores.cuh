@@ -9,10 +9,10 @@
 // products.
 //
 // For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
-// of shared memory. For wider heads, a block processes 128 queries in 79 KiB (up
-// to 96 wide) or 103 KiB (up to 128), or 64 keys in 53 or 69 KiB. If a device
-// has less per block, a block processes 64 queries in 53 or 69 KiB; the order of
-// each query's sums is the same.
+// of shared memory. For wider heads, a block processes 128 queries in 79 KiB
+// (up to 96 wide) or 103 KiB (up to 128), or 64 keys in 53 or 69 KiB. If a
+// device has less per block, a block processes 64 queries in 53 or 69 KiB; the
+// order of each query's sums is the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,6 +69,10 @@ template <int Width, int Strips> struct QueryGradShape {
 };
 template <int Width> struct KeyGradShape {
   static constexpr int kStrips = Width <= 64 ? 2 : 1;
+  /// The keys and values of a warp stay in registers where there are enough.
+  template <typename T>
+  using OwnRows = std::conditional_t<kStrips == 1 && Width <= 96,
+                                     HeldStrip<Width>, TileRows<Width, T>>;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
@@ -81,17 +85,18 @@ template <typename T> struct CoreOperands {
 };
 
 /// Returns the gradient of a score.
-/// \param above  the dot product of the value and the result's gradient
+/// \param above  the dot product of the value and the result's gradient, or
+/// zero if the probability is dropped
 /// \param factor  dropout's factor for probabilities that are kept
 /// \param scale  the scale of scores times log2(e), so that exp is a power of
 /// two
 /// \param share  receives the probability before dropout
-__device__ __forceinline__ float slopeOf(float score, float above, bool kept,
-                                         float factor, float scale,
+__device__ __forceinline__ float slopeOf(float score, float above, float factor,
+                                         float scale,
                                          const RowNumbers<float> &row,
                                          float &share) {
   share = powerOfTwo(score * scale - row.lse * static_cast<float>(kLog2E));
-  return share * ((kept ? above : 0.0F) * factor - row.projection);
+  return share * (above * factor - row.projection);
 }
 
 /// Begins the asynchronous copy of the RowNumbers of Rows queries of a head.
@@ -110,11 +115,12 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 
 /// Computes the gradients of queries. A block processes a tile of queries of a
 /// head of a sample; tiles are scheduled like in attendOnCores.
+/// \param stored  receives the scores that dropout keeps
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
     queryGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
-                     Heads all, Masks masks, T *to) {
+                     Heads all, Masks masks, KeptScores stored, T *to) {
   using Shape = QueryGradShape<Width, Strips>;
   constexpr int kStrips = Shape::kStrips, kKeys = Shape::kOthers,
                 kTileSize = kKeys * kPitch<Width>;
@@ -154,8 +160,8 @@ __global__ void __launch_bounds__(kCoreThreads,
                             numbers + all.keptAt(block.sample, head, first),
                             static_cast<int>(all.heads), left);
   CoreSums<kStrips, Width> sums = {};
-  const CoreMaskOf<Drops, false> mask(masks, all, block.sample, head,
-                                      first + row);
+  const CoreMaskOf<Drops> mask(masks, all, block.sample, head, first + row);
+  const TileRows<Width, T> ownQueries{queries, row}, ownAboves{aboves, row};
   for (int k = 0; k < end; k += kKeys) {
     endCopies();
     __syncthreads();
@@ -165,8 +171,8 @@ __global__ void __launch_bounds__(kCoreThreads,
       continue;
     const T *const keys = pairs + k / kKeys % 2 * (2 * kTileSize);
     CoreSums<kStrips, kKeys> scores, above;
-    dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
-    dotRows<Width, kStrips, kKeys>(above, aboves, row, keys + kTileSize);
+    dotRows<Width, kStrips, kKeys>(scores, ownQueries, keys);
+    dotRows<Width, kStrips, kKeys>(above, ownAboves, keys + kTileSize);
     if (causal.of(first + row) < k + kKeys)
       hideUnseen<false, kStrips, kKeys>(scores, causal, first + row, k);
     CorePairs<kStrips, kKeys> slopes;
@@ -178,16 +184,19 @@ __global__ void __launch_bounds__(kCoreThreads,
         const RowNumbers<float> its = rowNumbers[row + of + lane / 4];
         KeptPairOf<Drops> kept[kKeys / 8];
         mask.ofColumns(of, k, kept);
+        if constexpr (Drops)
+          storeKept(stored.at(block.sample * all.heads + head, k) + first +
+                        row + of + lane / 4,
+                    kept);
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
-          const Halves halves = kept[n].halves();
           float pair[2], share;
+          kept[n].keep(above[s][n][half * 2], above[s][n][half * 2 + 1]);
 #pragma unroll
           for (int i = 0; i < 2; ++i)
             pair[i] =
                 slopeOf(scores[s][n][half * 2 + i], above[s][n][half * 2 + i],
-                        i == 0 ? halves.low : halves.high, mask.factor(), scale,
-                        its, share);
+                        mask.factor(), scale, its, share);
           slopes[s][n][half] = pairOf<T>(pair[0], pair[1]);
         }
       }
@@ -199,10 +208,12 @@ __global__ void __launch_bounds__(kCoreThreads,
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
 /// of a key head of a sample, for one query head of its group after another.
+/// \param stored  the scores that dropout keeps, from queryGradOnCores
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
-                   Heads all, Masks masks, T *toKey, T *toValue) {
+                   Heads all, Masks masks, KeptScores stored, T *toKey,
+                   T *toValue) {
   using Shape = KeyGradShape<Width>;
   constexpr int kStrips = Shape::kStrips, kQueries = Shape::kOthers,
                 kTileSize = kQueries * kPitch<Width>;
@@ -225,7 +236,8 @@ __global__ void __launch_bounds__(kCoreThreads)
                            : 0;
   const int firstHead = block.head * static_cast<int>(all.ofHead()),
             endOfHeads = firstHead + static_cast<int>(all.ofHead());
-  const CoreMaskOf<Drops, true> mask(masks, all, block.sample, firstHead, 0);
+  const StoredMaskOf<Drops> mask(
+      stored, masks, block.sample * all.heads + firstHead, first + row);
 
   const auto begin = [&](int head, int query, int turn) {
     T *const pair = pairs + turn * (2 * kTileSize);
@@ -249,8 +261,10 @@ __global__ void __launch_bounds__(kCoreThreads)
       turn = 0;
   if (head < endOfHeads)
     begin(head, query, turn);
-  else
-    endCopies(); // no query attends to these keys
+  endCopies();
+  __syncthreads();
+  const typename Shape::template OwnRows<T> ownKeys{keys, row},
+      ownValues{values, row};
   while (head < endOfHeads) {
     const int atQuery = query, atHead = head;
     endCopies();
@@ -269,35 +283,35 @@ __global__ void __launch_bounds__(kCoreThreads)
     // Skips a tile whose queries attend to none of this warp's keys.
     if (first + row >= causal.of(atQuery + kQueries - 1))
       continue;
-    const std::int64_t rowOfMask =
-        (atHead - firstHead) * all.positions.global + atQuery;
+    typename StoredMaskOf<Drops>::Words words[kQueries / 8];
+#pragma unroll
+    for (int n = 0; n < kQueries / 8; ++n)
+      words[n] = mask.load(atHead - firstHead, atQuery + n * 8);
     // Rows beyond the last query are zeros, and add nothing.
     CoreSums<kStrips, kQueries> scores, above;
-    dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
-    dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
+    dotRows<Width, kStrips, kQueries>(scores, ownKeys, queries);
+    dotRows<Width, kStrips, kQueries>(above, ownValues, aboves);
     if (causal.of(atQuery) < first + row + kStrips * kStrip)
       hideUnseen<true, kStrips, kQueries>(scores, causal, atQuery, first + row);
     CorePairs<kStrips, kQueries> shares, slopes;
 #pragma unroll
     for (int n = 0; n < kQueries / 8; ++n) {
-      KeptPairOf<Drops> kept[kStrips][2];
-      mask.template ofRows<kStrips>(rowOfMask + n * 8, first + row, kept);
       const RowNumbers<float> of[] = {its[n * 8 + lane % 4 * 2],
                                       its[n * 8 + lane % 4 * 2 + 1]};
 #pragma unroll
       for (int s = 0; s < kStrips; ++s)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const Halves halves = kept[s][half].halves();
+          const auto kept = mask.of(words[n], s, half);
           float share[2], slope[2];
+          kept.keep(above[s][n][half * 2], above[s][n][half * 2 + 1]);
 #pragma unroll
           for (int i = 0; i < 2; ++i)
             slope[i] =
                 slopeOf(scores[s][n][half * 2 + i], above[s][n][half * 2 + i],
-                        i == 0 ? halves.low : halves.high, mask.factor(), scale,
-                        of[i], share[i]);
-          shares[s][n][half] =
-              pairOf<T>(share[0], share[1]) & kept[s][half].mask();
+                        mask.factor(), scale, of[i], share[i]);
+          kept.keep(share[0], share[1]);
+          shares[s][n][half] = pairOf<T>(share[0], share[1]);
           slopes[s][n][half] = pairOf<T>(slope[0], slope[1]);
         }
     }
@@ -314,7 +328,8 @@ __global__ void __launch_bounds__(kCoreThreads)
 template <typename T, int Width, int Strips>
 void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
                      const RowNumbers<float> *numbers, T *toQuery,
-                     const Heads &all, const Masks &masks) {
+                     const Heads &all, const Masks &masks,
+                     const KeptScores &stored) {
   using Shape = QueryGradShape<Width, Strips>;
   launch(stream,
          {.blocks = all.batch * all.heads * blocksFor(all.queries, Shape::kOwn),
@@ -322,16 +337,17 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
           .shared = Shape::kShared},
          masks.limit > 0 ? queryGradOnCores<T, Width, Strips, true>
                          : queryGradOnCores<T, Width, Strips, false>,
-         from, numbers, all, masks, toQuery);
+         from, numbers, all, masks, stored, toQuery);
 }
 
 /// Queues queryGradOnCores and keyGradOnCores.
 /// \param numbers  the values of each query that project() computes
+/// \param stored  scratch memory for the scores that dropout keeps
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,
                           T *toKey, T *toValue, const Heads &all,
-                          const Masks &masks) {
+                          const Masks &masks, const KeptScores &stored) {
   using Keys = KeyGradShape<Width>;
   constexpr int kMostStrips = 2;
   bool fits = true;
@@ -339,16 +355,17 @@ void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
     fits = QueryGradShape<Width, kMostStrips>::kShared <= mostSharedOfDevice();
   if (fits)
     launchQueryGrad<T, Width, kMostStrips>(stream, from, numbers, toQuery, all,
-                                           masks);
+                                           masks, stored);
   else if constexpr (Width > 64)
-    launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks);
+    launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks,
+                                 stored);
   launch(stream,
          {.blocks = all.batch * all.keyHeads * blocksFor(all.keys, Keys::kOwn),
           .threads = kCoreThreads,
           .shared = Keys::kShared},
          masks.limit > 0 ? keyGradOnCores<T, Width, true>
                          : keyGradOnCores<T, Width, false>,
-         from, numbers, all, masks, toKey, toValue);
+         from, numbers, all, masks, stored, toKey, toValue);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -2,9 +2,8 @@
 //
 // A Philox draw masks eight scores of one query: two adjacent scores in each of
 // four groups of eight keys (scoreIndex in runtime/random). If queries are the
-// rows of a tile, one lane holds all eight scores. If keys are the rows, two
-// lanes share the 16 scores of two queries: each lane draws for one query, and
-// the lanes exchange half of the words. No warp makes a draw twice.
+// rows of a tile, one lane holds all eight scores. The kernel whose rows are
+// keys makes no draws: it reads bits that the kernel before it has stored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,28 +31,25 @@ public:
     memcpy(static_cast<void *>(&least), &limits, sizeof(limits));
     return __hgeu2_mask(__habs2(number), least);
   }
-  /// Returns whether each element is kept.
-  __device__ Halves halves() const { return reachingHalves(word, limits); }
+  /// Sets the elements that are not kept to zero.
+  __device__ void keep(float &low, float &high) const {
+    keepReaching(word, limits, low, high);
+  }
 
 private:
   std::uint32_t word, limits;
 };
 
-/// Draws the dropout masks of a warp's score tile.
-/// \tparam KeysAreRows whether keys, instead of queries, are rows of the tile
-template <bool KeysAreRows> class CoreMask {
+/// Draws the dropout masks of a warp's score tile, whose rows are queries.
+class CoreMask {
 public:
   /// \param query  the first query of the tile
   __device__ CoreMask(const Masks &masks, const Heads &all, int sample,
                       int head, int query)
       : mask(masks.now()), ofKept(static_cast<float>(mask.factor)),
-        perQuery(scorePitch(all.keys) / kMaskDraw) {
-    const int g = laneOfWarp() / 4, t = laneOfWarp() % 4;
-    first =
-        all.maskRow(sample, head, query + (KeysAreRows ? t * 2 + g % 2 : g)) /
-            kMaskDraw +
-        (KeysAreRows ? g / 2 : t);
-  }
+        perQuery(scorePitch(all.keys) / kMaskDraw),
+        first(all.maskRow(sample, head, query + laneOfWarp() / 4) / kMaskDraw +
+              laneOfWarp() % 4) {}
 
   __device__ bool drops() const { return mask.drops(); }
   /// Returns the factor for elements that are kept.
@@ -62,56 +58,119 @@ public:
   /// Draws for query `row` + g of the tile and 32 keys from `key` on (g and t:
   /// see tensor_core.cuh). pairs[n] masks keys 8n + 2t and 8n + 2t + 1.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
-    static_assert(!KeysAreRows);
-    const PhiloxCounter words = wordsOf(row, key);
+    const PhiloxCounter words = mask.wordsOf(
+        static_cast<std::uint64_t>(first + row * perQuery + key / kMaskDraw));
 #pragma unroll
     for (int n = 0; n < 4; ++n)
       pairs[n] = KeptPair(words[n], mask.limit);
   }
 
-  /// Draws for the strips of 16 keys from `key` on and eight queries from
-  /// `query` on. pairs[s] masks keys g and g + 8 of strip s, each for queries
-  /// 2t and 2t + 1. A draw covers two strips; if Strips is 1, another warp
-  /// repeats the draw for the other strip.
-  template <int Strips>
-  __device__ void ofRows(std::int64_t query, int key,
-                         KeptPair (&pairs)[Strips][2]) const {
-    static_assert(KeysAreRows && Strips <= 2);
-    const PhiloxCounter words = wordsOf(query, key / kScoreGroup * kScoreGroup);
-    // This lane needs the half words of odd keys if `odd`, else of even keys.
-    const bool odd = laneOfWarp() / 4 % 2 != 0;
-#pragma unroll
-    for (int s = 0; s < Strips; ++s) {
-      const bool later = Strips == 1 && key / kStrip % 2 != 0;
-      const std::uint32_t upper = later ? words[2] : words[s * 2],
-                          lower = later ? words[3] : words[s * 2 + 1];
-      const std::uint32_t other = __shfl_xor_sync(
-          0xffffffffU, __byte_perm(upper, lower, odd ? 0x5410 : 0x7632), 4);
-      pairs[s][0] = KeptPair(__byte_perm(upper, other, odd ? 0x3254 : 0x5410),
-                             mask.limit);
-      pairs[s][1] = KeptPair(__byte_perm(lower, other, odd ? 0x3276 : 0x7610),
-                             mask.limit);
-    }
-  }
-
 private:
-  __device__ PhiloxCounter wordsOf(std::int64_t query, int key) const {
-    return mask.wordsOf(
-        static_cast<std::uint64_t>(first + query * perQuery + key / kMaskDraw));
-  }
-
   Mask mask;
   float ofKept;
   std::int64_t perQuery; ///< number of draws per query
   std::int64_t first;    ///< index of this lane's first draw
 };
 
+/// The scores that dropout keeps, one bit each, which the kernel whose rows are
+/// queries stores for the kernel whose rows are keys. A word holds one query
+/// and 32 keys (a group): bit 16i + 4t + n is key 8n + 2t + i, as lanes hold
+/// them in CoreMask::ofColumns.
+struct KeptScores {
+  std::uint32_t *words = nullptr;
+  std::int64_t queries = 0, groups = 0; ///< of a head
+
+  /// The number of queries is rounded up to the largest tile.
+  static constexpr std::int64_t kRounded = 128;
+
+  __host__ __device__ KeptScores(const Heads &all, void *memory)
+      : words(static_cast<std::uint32_t *>(memory)),
+        queries((all.queries + kRounded - 1) / kRounded * kRounded),
+        groups(scorePitch(all.keys) / kScoreGroup) {}
+
+  /// Returns the size of the words of all heads in bytes.
+  static std::size_t bytes(const Heads &all) {
+    const KeptScores scores(all, nullptr);
+    return static_cast<std::size_t>(all.batch * all.heads * scores.groups *
+                                    scores.queries) *
+           sizeof(std::uint32_t);
+  }
+  /// Returns the word of the first query for the group of `key`.
+  __device__ std::uint32_t *at(std::int64_t headOfAll, int key) const {
+    return words + (headOfAll * groups + key / kScoreGroup) * queries;
+  }
+};
+
+/// Stores what CoreMask::ofColumns drew for a query. All lanes must call it.
+/// \param word  the word of the query
+__device__ inline void storeKept(std::uint32_t *word,
+                                 const KeptPair (&pairs)[4]) {
+  const int lane = laneOfWarp() % 4;
+  std::uint32_t bits = 0;
+#pragma unroll
+  for (int n = 0; n < 4; ++n)
+    bits |= pairs[n].mask() & 0x00010001U << n;
+  bits <<= 4 * lane;
+  bits |= __shfl_xor_sync(0xffffffffU, bits, 1);
+  bits |= __shfl_xor_sync(0xffffffffU, bits, 2);
+  if (lane == 0)
+    *word = bits;
+}
+
+/// Determines which scores of a key with two adjacent queries are kept.
+struct KeptBits {
+  uint2 words;
+  int bit;
+
+  /// Like KeptPair::keep.
+  __device__ void keep(float &low, float &high) const {
+    low = (words.x & 1U << bit) != 0 ? low : 0.0F;
+    high = (words.y & 1U << bit) != 0 ? high : 0.0F;
+  }
+};
+
+/// Reads stored bits for a warp's score tile, whose rows are keys.
+class StoredMask {
+public:
+  using Words = uint2;
+
+  /// \param key  the first key of the tile, a multiple of 16
+  __device__ StoredMask(const KeptScores &all, const Masks &masks,
+                        std::int64_t firstHead, int key)
+      : first(all.at(firstHead, key)), perHead(all.groups * all.queries),
+        ofKept(static_cast<float>(masks.now().factor)) {
+    const int g = laneOfWarp() / 4;
+    shift = g % 2 * 16 + g / 2 * 4 + key % kScoreGroup / 8;
+  }
+
+  /// Returns the factor for elements that are kept.
+  __device__ float factor() const { return ofKept; }
+
+  /// Loads the words of two of the eight queries from `query` on.
+  __device__ Words load(int head, int query) const {
+    const uint2 words = *reinterpret_cast<const uint2 *>(
+        first + head * perHead + query + laneOfWarp() % 4 * 2);
+    return {words.x >> shift, words.y >> shift};
+  }
+  /// Returns the mask of key g + 8 * half of strip s, for queries 2t and
+  /// 2t + 1.
+  __device__ KeptBits of(Words words, int s, int half) const {
+    return {words, 2 * s + half};
+  }
+
+private:
+  const std::uint32_t *first;
+  std::int64_t perHead;
+  float ofKept;
+  int shift;
+};
+
 /// Sets the dropped elements of pairs whose rows are queries to zero, without
 /// scaling the others.
 /// \param key  the first key of the columns
 template <int Strips, int Columns>
-__device__ void drop(CorePairs<Strips, Columns> &pairs,
-                     const CoreMask<false> &mask, int key) {
+__device__ void drop(CorePairs<Strips, Columns> &pairs, const CoreMask &mask,
+                     int key) {
 #pragma unroll
   for (int s = 0; s < Strips; ++s)
 #pragma unroll
@@ -128,22 +187,30 @@ __device__ void drop(CorePairs<Strips, Columns> &pairs,
 
 /// Replaces KeptPair in kernels without dropout.
 struct AllKept {
-  __device__ std::uint32_t mask() const { return ~0U; }
-  __device__ Halves halves() const { return {true, true}; }
+  __device__ void keep(float &, float &) const {}
 };
 /// Replaces CoreMask in kernels without dropout.
 struct NoCoreMask {
   __device__ NoCoreMask(const Masks &, const Heads &, int, int, int) {}
   __device__ float factor() const { return 1.0F; }
   __device__ void ofColumns(int, int, AllKept (&)[4]) const {}
-  template <int Strips>
-  __device__ void ofRows(std::int64_t, int, AllKept (&)[Strips][2]) const {}
+};
+/// Replaces StoredMask in kernels without dropout.
+struct NoStoredMask {
+  struct Words {};
+  __device__ NoStoredMask(const KeptScores &, const Masks &, std::int64_t,
+                          int) {}
+  __device__ float factor() const { return 1.0F; }
+  __device__ Words load(int, int) const { return {}; }
+  __device__ AllKept of(Words, int, int) const { return {}; }
 };
 
 template <bool Drops>
 using KeptPairOf = std::conditional_t<Drops, KeptPair, AllKept>;
-template <bool Drops, bool KeysAreRows>
-using CoreMaskOf = std::conditional_t<Drops, CoreMask<KeysAreRows>, NoCoreMask>;
+template <bool Drops>
+using CoreMaskOf = std::conditional_t<Drops, CoreMask, NoCoreMask>;
+template <bool Drops>
+using StoredMaskOf = std::conditional_t<Drops, StoredMask, NoStoredMask>;
 
 } // namespace mtplan::runtime::cuda
 

@@ -76,7 +76,8 @@ template <int Width> constexpr unsigned tileBytes(int rows) {
   return static_cast<unsigned>(rows * kPitch<Width> * 2);
 }
 
-/// Returns the largest power of two that is at most `number`, which is positive.
+/// Returns the largest power of two that is at most `number`, which is
+/// positive.
 constexpr int powerOfTwoWithin(unsigned number) {
   int power = 1;
   while (2U * static_cast<unsigned>(power) <= number)
@@ -138,10 +139,34 @@ __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                           column + lane / 8 % 2 * kPack);
 }
 
-/// Computes the dot products of the rows of `left` from `row` on with the rows
-/// of `right`.
-template <int Width, int Strips, int Columns, typename T>
-__device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
+/// The left factors of dotRows() that are rows of a tile.
+template <int Width, typename T> struct TileRows {
+  const T *tile;
+  int row; ///< the first row
+
+  __device__ void load(std::uint32_t (&left)[4], int s, int column) const {
+    loadLeft<Width>(left, tile, row + s * kStrip, column);
+  }
+};
+/// The left factors of dotRows() that stay in registers: a strip of a tile.
+template <int Width> struct HeldStrip {
+  std::uint32_t lefts[Width / 16][4];
+
+  template <typename T> __device__ HeldStrip(const T *tile, int row) {
+#pragma unroll
+    for (int h = 0; h < Width; h += 16)
+      loadLeft<Width>(lefts[h / 16], tile, row, h);
+  }
+  __device__ void load(std::uint32_t (&left)[4], int, int column) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      left[i] = lefts[column / 16][i];
+  }
+};
+
+/// Computes the dot products of the rows of `lefts` with the rows of `right`.
+template <int Width, int Strips, int Columns, typename T, typename Lefts>
+__device__ void dotRows(CoreSums<Strips, Columns> &sums, const Lefts &lefts,
                         const T *right) {
 #pragma unroll
   for (int s = 0; s < Strips; ++s)
@@ -155,7 +180,7 @@ __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
     std::uint32_t rows[Strips][4];
 #pragma unroll
     for (int s = 0; s < Strips; ++s)
-      loadLeft<Width>(rows[s], left, row + s * kStrip, h);
+      lefts.load(rows[s], s, h);
 #pragma unroll
     for (int n = 0; n < Columns; n += 16) {
       std::uint32_t columns[4];

@@ -110,27 +110,22 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return power;
 }
 
-struct Halves {
-  bool low, high;
-};
-
-/// Returns which 16-bit halves of `word` are at least the same half of
-/// `limits`, compared as f16 without signs. NaN compares as larger than any
-/// limit.
-__device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
-                                                 std::uint32_t limits) {
-  std::uint32_t low, high;
+/// Sets a number to zero unless its 16-bit half of `word` is at least the same
+/// half of `limits`, compared as f16 without signs. NaN compares as larger than
+/// any limit.
+__device__ __forceinline__ void keepReaching(std::uint32_t word,
+                                             std::uint32_t limits, float &low,
+                                             float &high) {
   asm("{\n"
       ".reg .pred low, high;\n"
       ".reg .b32 number;\n"
       "abs.f16x2 number, %2;\n"
       "setp.geu.f16x2 low|high, number, %3;\n"
-      "selp.u32 %0, 1, 0, low;\n"
-      "selp.u32 %1, 1, 0, high;\n"
+      "selp.f32 %0, %0, 0f00000000, low;\n"
+      "selp.f32 %1, %1, 0f00000000, high;\n"
       "}\n"
-      : "=r"(low), "=r"(high)
+      : "+f"(low), "+f"(high)
       : "r"(word), "r"(limits));
-  return {low != 0, high != 0};
 }
 
 /// Returns the dynamic shared memory (Grid::shared), aligned to 16 bytes.

@@ -62,9 +62,10 @@ constexpr bool areEven(const Buffer &a, const Buffer &b, const Buffer &c) {
 }
 
 /// Returns the second template argument of an attention: the number of tiles of
-/// 32 features, for which heads of up to 64, 128 or 256 features have kernels.
+/// 32 features, for which heads of up to 64, 96, 128 or 256 features have
+/// kernels.
 constexpr int headTiles(std::int64_t features) {
-  return features <= 64 ? 2 : features <= 128 ? 4 : 8;
+  return features <= 64 ? 2 : features <= 96 ? 3 : features <= 128 ? 4 : 8;
 }
 
 /// The doubles of a sum of squares, before the reports in Rank::stepSums.

@@ -116,7 +116,7 @@ TEST_P(AttentionOnCores, IsCloseToDoublePrecision) {
   const double tolerance = 8 * (type == ElementType::bf16 ? 0x1p-8 : 0x1p-11);
   const std::unique_ptr<Backend> cuda = makeCudaBackend(),
                                  reference = makeReferenceBackend();
-  for (const std::int64_t width : {16, 64, 80, 128})
+  for (const std::int64_t width : {16, 64, 80, 96, 128})
     for (const Attention &one : attentionsOf(width)) {
       const std::uint64_t before = emulator::coreProducts();
       const Case forward = one.forward(type, type);
@@ -136,7 +136,7 @@ TEST_P(AttentionOnCores, IsCloseToDoublePrecision) {
 TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
   const ElementType type = GetParam();
   const std::unique_ptr<Backend> cuda = makeCudaBackend();
-  for (const std::int64_t width : {64, 128}) {
+  for (const std::int64_t width : {64, 96, 128}) {
     const Attention one{1, 150, 2, 150, 1, width, true, 0.1, {}};
     const Case forward = one.forward(type, type),
                backward = one.backward(type, type, forward.run(*cuda));

@@ -66,11 +66,12 @@ TEST(CudaMask, ComparesTwoElementsAtOnce) {
         return (half & kMaskBits) >= limit ? 0xFFFFU : 0U;
       };
       const cuda::KeptPair pair(bits | other << 16, limit);
-      const cuda::Halves halves = pair.halves();
+      float low = 1.0F, high = 1.0F;
+      pair.keep(low, high);
       ASSERT_EQ(pair.mask(), kept(bits) | kept(other) << 16)
           << bits << ", " << other << " and " << limit;
-      ASSERT_EQ(halves.low, kept(bits) != 0) << bits << " and " << limit;
-      ASSERT_EQ(halves.high, kept(other) != 0) << other << " and " << limit;
+      ASSERT_EQ(low != 0.0F, kept(bits) != 0) << bits << " and " << limit;
+      ASSERT_EQ(high != 0.0F, kept(other) != 0) << other << " and " << limit;
     }
   }
 }
