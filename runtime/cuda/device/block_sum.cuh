@@ -76,6 +76,32 @@ __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
   return values;
 }
 
+/// Like sumsOverBlock(values), with one barrier in place of two.
+/// \param warps  shared memory, a row per sum; consecutive calls must pass
+///               different memory
+/// \tparam Warps  the most warps of a block
+template <unsigned Warps, typename R, int Sums>
+__device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,
+                                          R (*warps)[kWarp]) {
+  const unsigned warp = threadIdx.x / kWarp, count = blockDim.x / kWarp;
+#pragma unroll
+  for (int s = 0; s < Sums; ++s) {
+    values[s] = overWarp(values[s], Plus());
+    if (threadIdx.x % kWarp == 0)
+      warps[s][warp] = values[s];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int s = 0; s < Sums; ++s) {
+    values[s] = warps[s][0];
+#pragma unroll
+    for (unsigned w = 1; w < Warps; ++w)
+      if (w < count)
+        values[s] += warps[s][w];
+  }
+  return values;
+}
+
 /// A sum in double-double precision, like runtime/backend/long_sum.h.
 /// Intrinsics round the squares, because the compiler would otherwise contract
 /// them with the sum and lose the rounding error. Members have no initializers,

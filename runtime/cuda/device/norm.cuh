@@ -1,7 +1,9 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
-// A block processes a row, and reads it again for each sum, because after the
-// first time the row is in the L1 cache.
+// A warp processes a narrow row, and a block a wide one. The threads read the
+// row once and hold it in registers. Only rows wider than kWidestHeldRow, and
+// rows that do not consist of whole, aligned packs, are read again for each
+// sum. Rows have fewer than 2^31 elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,57 +15,212 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kNormThreads = 256;
+inline constexpr unsigned kNormThreads = 512; ///< the most threads of a block
+inline constexpr unsigned kNormRows = 4;      ///< rows of a block, one per warp
 
-/// The mean of a row (0 for an RMS norm), and the factor `scale` that
-/// normalizes the row: 1 / sqrt(mean of (x - mean)^2 + epsilon).
-template <typename R> struct Statistics { R mean, scale; };
+/// Returns the width in elements of the widest row that `threads` threads with
+/// `packs` packs each process.
+constexpr int widestRow(int packs, unsigned threads) {
+  return packs * kPack * static_cast<int>(threads);
+}
+inline constexpr int kWidestHeldRow = widestRow(4, kNormThreads);
 
-template <typename R>
-__device__ Statistics<R> statisticsOf(const Operand &from, std::int64_t start,
-                                      std::int64_t width, R epsilon,
-                                      bool centred) {
-  R x[kPack];
-  R mean = R(0);
-  if (centred) {
-    R sum = R(0);
-    packsOfRow(width, [&](std::int64_t first, int count) {
-      load(from, start + first, count, x);
-      for (int i = 0; i < count; ++i)
-        sum += x[i];
-    });
-    mean = sumOverBlock(sum) / static_cast<R>(width);
+/// The packs of a row that a thread processes: the row's pack number
+/// threadIdx.x after column `base`, and every blockDim.x-th pack from there.
+/// \tparam Whole  whether the row consists of whole, aligned packs
+template <bool Whole> struct OwnPacks {
+  int width, base = 0;
+
+  __device__ int first(int pack) const {
+    return base + widestRow(pack, blockDim.x) +
+           static_cast<int>(threadIdx.x) * kPack;
   }
-  R squares = R(0);
-  packsOfRow(width, [&](std::int64_t first, int count) {
-    load(from, start + first, count, x);
-    for (int i = 0; i < count; ++i)
-      squares += (x[i] - mean) * (x[i] - mean);
-  });
-  squares = sumOverBlock(squares);
-  return {mean, R(1) / sqrt(squares / static_cast<R>(width) + epsilon)};
+  __device__ int count(int pack) const {
+    const int rest = width - first(pack);
+    return rest <= 0 ? 0 : Whole || rest > kPack ? kPack : rest;
+  }
+};
+
+/// Stores 16 bytes at once; nvcc often splits an assignment into four stores.
+inline __device__ void storeWords(uint4 *to, const uint4 &words) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};\n" ::"l"(to),
+               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
+#else
+  *to = words;
+#endif
 }
 
-/// Computes the layer norm of each row, or the RMS norm if `beta` has no data.
-template <typename R>
-__global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
-                          std::int64_t width, R epsilon) {
-  const std::int64_t start = std::int64_t{blockIdx.x} * width;
-  const bool centred = beta.data != nullptr;
-  const Statistics<R> row = statisticsOf(from, start, width, epsilon, centred);
-  R x[kPack], scale[kPack], shift[kPack];
-  packsOfRow(width, [&](std::int64_t first, int count) {
-    load(from, start + first, count, x);
-    load(gamma, first, count, scale);
-    for (int i = 0; i < kPack; ++i)
-      x[i] = (x[i] - row.mean) * row.scale * scale[i];
-    if (centred) {
-      load(beta, first, count, shift);
-      for (int i = 0; i < kPack; ++i)
-        x[i] += shift[i];
+/// Calls `use(p, values)` for packs p < Packs of the row at element `start`;
+/// elements beyond the row are zero. All loads of whole packs begin before the
+/// first call.
+template <typename R, int Packs, bool Whole, typename Use>
+__device__ void eachOwn(const Operand &from, std::int64_t start,
+                        const OwnPacks<Whole> &own, Use use) {
+  withType(from.type, [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    if constexpr (sizeof(T) <= sizeof(R)) { // R is double if a type is f64
+      const T *row = static_cast<const T *>(from.data) + start;
+      constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
+      uint4 words[Packs][kWords] = {};
+#pragma unroll
+      for (int p = 0; p < Packs; ++p)
+        if constexpr (Whole) {
+          if (own.count(p) != 0)
+#pragma unroll
+            for (int w = 0; w < kWords; ++w)
+              words[p][w] =
+                  reinterpret_cast<const uint4 *>(row + own.first(p))[w];
+        } else {
+          T items[kPack] = {};
+#pragma unroll
+          for (int i = 0; i < kPack; ++i)
+            if (i < own.count(p))
+              items[i] = row[own.first(p) + i];
+          memcpy(words[p], items, sizeof(items));
+        }
+#pragma unroll
+      for (int p = 0; p < Packs; ++p) {
+        T items[kPack];
+        memcpy(items, words[p], sizeof(items));
+        R values[kPack];
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          values[i] = widened<R>(items[i]);
+        use(p, values);
+      }
     }
-    store(to, start + first, count, x);
   });
+}
+
+/// Loads packs of the row at element `start`.
+template <typename R, int Packs, bool Whole>
+__device__ void loadOwn(const Operand &from, std::int64_t start,
+                        const OwnPacks<Whole> &own, R (&x)[Packs][kPack]) {
+  eachOwn<R, Packs>(from, start, own, [&](int p, const R(&values)[kPack]) {
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
+      x[p][i] = values[i];
+  });
+}
+
+/// Stores packs of the row at element `start`.
+template <typename R, int Packs, bool Whole>
+__device__ void storeOwn(const Result &to, std::int64_t start,
+                         const OwnPacks<Whole> &own,
+                         const R (&x)[Packs][kPack]) {
+  withType(to.type, [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    if constexpr (sizeof(T) <= sizeof(R)) {
+      T *row = static_cast<T *>(to.data) + start;
+#pragma unroll
+      for (int p = 0; p < Packs; ++p) {
+        T items[kPack];
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          items[i] = narrowed<T>(x[p][i]);
+        if constexpr (Whole) {
+          constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
+          uint4 words[kWords];
+          memcpy(words, items, sizeof(items));
+          if (own.count(p) != 0)
+#pragma unroll
+            for (int w = 0; w < kWords; ++w)
+              storeWords(reinterpret_cast<uint4 *>(row + own.first(p)) + w,
+                         words[w]);
+        } else {
+#pragma unroll
+          for (int i = 0; i < kPack; ++i)
+            if (i < own.count(p))
+              row[own.first(p) + i] = items[i];
+        }
+      }
+    }
+  });
+}
+
+/// Returns the sum over the threads of a row, which are a warp or a block.
+template <typename R> __device__ R sumOverRow(R value) {
+  return blockDim.x == kWarp ? overWarp(value, Plus()) : sumOverBlock(value);
+}
+
+/// Computes the layer norm of each row, or the RMS norm if `beta` has no data:
+/// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon) * gamma + beta, where an
+/// RMS norm has a mean of 0. threadIdx.y selects a row of the block.
+/// \tparam Held  whether the row consists of whole packs, at most `Packs` per
+///               thread
+template <typename R, int Packs, bool Held>
+__global__ void __launch_bounds__(kNormThreads)
+    normalise(Operand from, Operand gamma, Operand beta, Result to,
+              std::int64_t rows, int width, R epsilon) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  if (row >= rows)
+    return;
+  const std::int64_t start = row * width;
+  const bool centred = beta.data != nullptr;
+  OwnPacks<Held> own{width};
+  R x[Packs][kPack];
+  if constexpr (Held)
+    loadOwn(from, start, own, x);
+  // Calls `use` for each part of the row, which is then in x.
+  const auto eachPart = [&](auto use) {
+    if constexpr (Held) {
+      use();
+    } else {
+      for (own.base = 0; own.base < width;
+           own.base += widestRow(Packs, blockDim.x)) {
+        loadOwn(from, start, own, x);
+        use();
+      }
+    }
+  };
+  R mean = R(0), squares = R(0);
+  if (centred) {
+    eachPart([&] {
+#pragma unroll
+      for (int p = 0; p < Packs; ++p)
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          mean += x[p][i];
+    });
+    mean = sumOverRow(mean) / static_cast<R>(width);
+  }
+  eachPart([&] {
+#pragma unroll
+    for (int p = 0; p < Packs; ++p)
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) {
+        const R apart = i < own.count(p) ? x[p][i] - mean : R(0);
+        squares += apart * apart;
+      }
+  });
+  squares = sumOverRow(squares);
+  const R scale = R(1) / sqrt(squares / static_cast<R>(width) + epsilon);
+  eachPart([&] {
+    eachOwn<R, Packs>(gamma, 0, own, [&](int p, const R(&factors)[kPack]) {
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        x[p][i] = (x[p][i] - mean) * scale * factors[i];
+    });
+    if (centred)
+      eachOwn<R, Packs>(beta, 0, own, [&](int p, const R(&shifts)[kPack]) {
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          x[p][i] += shifts[i];
+      });
+    storeOwn(to, start, own, x);
+  });
+}
+
+/// Returns whether tensors with rows of `width` elements consist of whole,
+/// aligned packs.
+template <typename... Tensors>
+bool arePacks(std::int64_t width, const Tensors &...tensors) {
+  return width % kPack == 0 &&
+         ((reinterpret_cast<std::uintptr_t>(tensors.data) % sizeof(uint4) ==
+           0) &&
+          ...);
 }
 
 /// Queues a layer norm, or an RMS norm if beta has no data, of `rows` rows.
@@ -71,8 +228,20 @@ template <typename R>
 void norm(cudaStream_t stream, const Operand &from, const Operand &gamma,
           const Operand &beta, const Result &to, std::int64_t rows,
           std::int64_t width, double epsilon) {
-  launch(stream, {rows, 1, threadsOfRow(width, kNormThreads)}, normalise<R>,
-         from, gamma, beta, to, width, static_cast<R>(epsilon));
+  const auto queue = [&](auto kernel, int packs) {
+    const unsigned threads =
+        threadsOfRow(blocksFor(width, packs), kNormThreads);
+    const unsigned together = threads == kWarp ? kNormRows : 1;
+    launch(stream, {blocksFor(rows, together), 1, threads, together}, kernel,
+           from, gamma, beta, to, rows, static_cast<int>(width),
+           static_cast<R>(epsilon));
+  };
+  if (width > kWidestHeldRow || !arePacks(width, from, gamma, beta, to))
+    queue(normalise<R, 1, false>, 1);
+  else if (width <= widestRow(1, kWarp))
+    queue(normalise<R, 1, true>, 1);
+  else
+    queue(normalise<R, 4, true>, 4);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -3,121 +3,181 @@
 // A block processes kNormPieceRows rows of a sample (a piece), one row after
 // another, and a thread processes the same columns of all rows. The block reads
 // each tensor once, to compute the gradients of the rows and, summed over the
-// piece, the gradients of gamma and beta.
+// piece, the gradients of gamma and beta. While it computes a row, it copies
+// the next row to shared memory.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_NORM_GRAD_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_NORM_GRAD_CUH
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
 #include "runtime/cuda/device/addend.cuh"
 #include "runtime/cuda/device/block_sum.cuh"
+#include "runtime/cuda/device/norm.cuh"
 #include "runtime/cuda/device/sums.cuh"
+#include "runtime/cuda/device/tensor_core.cuh"
 
 namespace mtplan::runtime::cuda {
 
 /// Rows per piece, few enough that every multiprocessor has a piece.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
-/// Returns the width in elements of the widest row that `threads` threads with
-/// `packs` packs each process.
-constexpr std::int64_t widestRow(int packs, unsigned threads) {
-  return std::int64_t{packs} * kPack * threads;
-}
-inline constexpr std::int64_t kWidestNormGrad = widestRow(8, 512);
+inline constexpr std::int64_t kWidestNormGrad = widestRow(8, kNormThreads);
 
 /// The arguments of normaliseGrad.
 template <typename R> struct NormGradient {
   Operand from, gamma, above;
   Addend addend; ///< added to the rows' gradients
   Result to;
-  R *parts; ///< partial sums for gamma, then for beta if `centred`
+  R *parts; ///< partial sums for gamma, then for beta of a layer norm
   ColumnSizes sizes;
   R epsilon;
-  bool centred;
+  std::int64_t copyBytes = 0; ///< of a row in shared memory
 };
+
+/// The shared memory of normaliseGrad. Even and odd rows use different memory,
+/// so that a thread may begin a row while others still read the previous one.
+template <typename R> struct NormMemory {
+  R warps[2][4][kWarp]; ///< sums of the warps of a block
+  // Copies of two rows of three tensors follow.
+
+  /// Returns the copy of a row of tensor number `tensor`.
+  __device__ char *copyOf(std::int64_t row, int tensor, std::int64_t bytes) {
+    return reinterpret_cast<char *>(this + 1) + (row % 2 * 3 + tensor) * bytes;
+  }
+};
+
+/// Begins to copy this thread's packs of a row. Only this thread reads them, so
+/// they need no barrier.
+template <int Packs>
+__device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
+                         const OwnPacks<true> &own) {
+  const int size = static_cast<int>(bytesOf(from.type));
+  const char *data =
+      static_cast<const char *>(from.data) + row * own.width * size;
+#pragma unroll
+  for (int p = 0; p < Packs; ++p)
+    if (own.count(p) != 0)
+#pragma unroll 1
+      for (int b = own.first(p) * size; b < (own.first(p) + kPack) * size;
+           b += sizeof(uint4))
+        beginCopy<sizeof(uint4)>(to + b, data + b, true);
+}
 
 /// Computes dx = scale * (d - mean(d) - n * mean(d * n)) with the normalized
 /// row n and d = above * gamma; an RMS norm omits mean(d). Also computes the
 /// partial sums for gamma and beta.
-template <typename R, int Packs, unsigned Threads>
-__global__ void __launch_bounds__(Threads) normaliseGrad(NormGradient<R> all) {
-  const std::int64_t width = all.sizes.columns, pieces = all.sizes.pieces();
-  const std::int64_t sample = blockIdx.x / pieces, piece = blockIdx.x % pieces;
-  const auto firstOf = [&](int pack) {
-    return (std::int64_t{pack} * blockDim.x + threadIdx.x) * kPack;
-  };
-  const auto countOf = [&](int pack) {
-    return firstOf(pack) < width ? packAt(firstOf(pack), width) : 0;
-  };
-  R toGamma[Packs][kPack] = {}, toBeta[Packs][kPack] = {};
-  for (std::int64_t row = all.sizes.firstRow(piece);
-       row < all.sizes.lastRow(piece); ++row) {
-    const std::int64_t start = (sample * all.sizes.rows + row) * width;
-    R x[Packs][kPack], d[Packs][kPack], mean = R(0);
-#pragma unroll
-    for (int p = 0; p < Packs; ++p) {
-      load(all.from, start + firstOf(p), countOf(p), x[p]);
-      load(all.above, start + firstOf(p), countOf(p), d[p]);
+/// \tparam Copies  whether rows consist of whole packs and are copied to shared
+///                 memory
+/// \tparam Blocks  the least number of blocks per multiprocessor
+template <typename R, bool Centred, bool Copies, int Packs, unsigned Threads,
+          unsigned Blocks>
+__global__ void __launch_bounds__(Threads, Blocks)
+    normaliseGrad(NormGradient<R> all) {
+  const std::int64_t pieces = all.sizes.pieces(), piece = blockIdx.x % pieces,
+                     sample = blockIdx.x / pieces * all.sizes.rows,
+                     begin = sample + all.sizes.firstRow(piece),
+                     end = sample + all.sizes.lastRow(piece);
+  const int width = static_cast<int>(all.sizes.columns);
+  const OwnPacks<Copies> own{width};
+  const bool adds = all.addend.data.data != nullptr;
+  auto *const memory = static_cast<NormMemory<R> *>(launchedMemory());
+  const auto beginRow = [&](std::int64_t row) {
+    if constexpr (Copies) {
+      const auto copy = [&](const Operand &from, int tensor) {
+        beginOwn<Packs>(memory->copyOf(row, tensor, all.copyBytes), from, row,
+                        own);
+      };
+      copy(all.from, 0);
+      copy(all.above, 1);
+      if (adds)
+        copy(all.addend.data, 2);
     }
-    if (all.centred) {
+  };
+  beginRow(begin);
+  R gamma[Packs][kPack], toGamma[Packs][kPack] = {}, toBeta[Packs][kPack] = {};
+  loadOwn(all.gamma, 0, own, gamma);
+  const R share = R(1) / static_cast<R>(width);
+  for (std::int64_t row = begin; row < end; ++row) {
+    if constexpr (Copies)
+      endCopies();
+    if (row + 1 < end)
+      beginRow(row + 1);
+    // Calls `use(p, values)` for the packs of a row of a tensor.
+    const auto eachOf = [&](const Operand &from, int tensor, auto use) {
+      if constexpr (Copies)
+        eachOwn<R, Packs>(
+            {memory->copyOf(row, tensor, all.copyBytes), from.type}, 0, own,
+            use);
+      else
+        eachOwn<R, Packs>(from, row * width, own, use);
+    };
+    R x[Packs][kPack], above[Packs][kPack], total = R(0);
+    eachOf(all.from, 0, [&](int p, const R(&values)[kPack]) {
 #pragma unroll
-      for (int p = 0; p < Packs; ++p)
+      for (int i = 0; i < kPack; ++i)
+        total += x[p][i] = values[i];
+    });
+    eachOf(all.above, 1, [&](int p, const R(&values)[kPack]) {
 #pragma unroll
-        for (int i = 0; i < kPack; ++i)
-          mean += x[p][i];
-      mean = sumOverBlock(mean) / static_cast<R>(width);
-    }
-    R squares = R(0);
+      for (int i = 0; i < kPack; ++i)
+        above[p][i] = values[i];
+    });
+    R(*const warps)[kWarp] = memory->warps[row % 2];
+    constexpr unsigned kWarps = Threads / kWarp;
+    R mean = R(0);
+    if constexpr (Centred)
+      mean = sumsOverBlock<kWarps>(Several<R, 1>{{total}}, warps)[0] * share;
+    Several<R, Centred ? 3 : 2> sums{}; // of (x - mean)^2, d * (x - mean), d
 #pragma unroll
     for (int p = 0; p < Packs; ++p)
 #pragma unroll
       for (int i = 0; i < kPack; ++i) {
-        x[p][i] = i < countOf(p) ? x[p][i] - mean : R(0);
-        squares += x[p][i] * x[p][i];
+        const R d = above[p][i] * gamma[p][i];
+        if constexpr (Centred) {
+          x[p][i] = i < own.count(p) ? x[p][i] - mean : R(0);
+          sums[2] += d;
+        }
+        sums[0] += x[p][i] * x[p][i];
+        sums[1] += d * x[p][i];
       }
-    const R scale = R(1) / sqrt(sumOverBlock(squares) / static_cast<R>(width) +
-                                all.epsilon);
-    Several<R, 2> sums{}; // sums of d, and of d * n
-    R gamma[kPack];
+    sums = sumsOverBlock<kWarps>(sums, warps + 1);
+    const R scale = R(1) / sqrt(sums[0] * share + all.epsilon);
+    const R slope = sums[1] * scale * share;
+    R middle = R(0);
+    if constexpr (Centred)
+      middle = sums[2] * share;
 #pragma unroll
     for (int p = 0; p < Packs; ++p) {
-      load(all.gamma, firstOf(p), countOf(p), gamma);
 #pragma unroll
       for (int i = 0; i < kPack; ++i) {
-        x[p][i] *= scale;
-        toGamma[p][i] += d[p][i] * x[p][i];
-        toBeta[p][i] += d[p][i];
-        d[p][i] *= gamma[i];
-        sums[0] += d[p][i];
-        sums[1] += d[p][i] * x[p][i];
+        const R n = x[p][i] * scale;
+        toGamma[p][i] += above[p][i] * n;
+        if constexpr (Centred)
+          toBeta[p][i] += above[p][i];
+        x[p][i] = scale * (above[p][i] * gamma[p][i] - middle - n * slope);
       }
+      if (adds)
+        roundTo(all.addend.between, x[p]);
     }
-    sums = sumsOverBlock(sums);
-    const R middle = all.centred ? sums[0] / static_cast<R>(width) : R(0);
-    const R slope = sums[1] / static_cast<R>(width);
+    if (adds)
+      eachOf(all.addend.data, 2, [&](int p, const R(&other)[kPack]) {
 #pragma unroll
-    for (int p = 0; p < Packs; ++p) {
-#pragma unroll
-      for (int i = 0; i < kPack; ++i)
-        x[p][i] = scale * (d[p][i] - middle - x[p][i] * slope);
-      all.addend.addTo(x[p], start + firstOf(p), countOf(p));
-      store(all.to, start + firstOf(p), countOf(p), x[p]);
-    }
+        for (int i = 0; i < kPack; ++i)
+          x[p][i] = addedApart(other[i], x[p][i]);
+      });
+    storeOwn(all.to, row * width, own, x);
   }
   constexpr ElementType kType =
       std::is_same_v<R, double> ? ElementType::f64 : ElementType::f32;
   const std::int64_t part = std::int64_t{blockIdx.x} * width;
-#pragma unroll
-  for (int p = 0; p < Packs; ++p) {
-    store({all.parts, kType}, part + firstOf(p), countOf(p), toGamma[p]);
-    if (all.centred)
-      store({all.parts + all.sizes.parts(), kType}, part + firstOf(p),
-            countOf(p), toBeta[p]);
-  }
+  storeOwn({all.parts, kType}, part, own, toGamma);
+  if constexpr (Centred)
+    storeOwn({all.parts + all.sizes.parts(), kType}, part, own, toBeta);
 }
 
 /// Returns the scratch memory of normGrad in bytes.
@@ -128,17 +188,56 @@ std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
 }
 
 /// Queues normaliseGrad with `Packs` packs per thread.
-/// \return false, without queueing anything, if the rows are too wide
-template <int Packs, unsigned Threads, typename R>
-bool queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
+/// \return false, without queueing anything, if the rows are too wide, or if
+///         Copies and they cannot be copied
+template <bool Centred, bool Copies, int Packs, unsigned Threads,
+          unsigned Blocks = 1, typename R>
+bool queueNormGrad(cudaStream_t stream, NormGradient<R> all) {
   const std::int64_t width = all.sizes.columns;
   if (width > widestRow(Packs, Threads))
     return false;
+  const auto sharedOf = [](std::int64_t ofRow) {
+    return static_cast<unsigned>(sizeof(NormMemory<R>)) +
+           6 * static_cast<unsigned>(ofRow);
+  };
+  if (Copies) {
+    // The choice must not depend on the addend, lest fusing changes bits.
+    const unsigned most = sharedOf(width * sizeof(R));
+    if (!arePacks(width, all.from, all.gamma, all.above, all.addend.data,
+                  all.to) ||
+        (most > kMostShared && most > mostSharedOfDevice()))
+      return false;
+    const auto bytes = [](const Operand &tensor) {
+      return tensor.data ? bytesOf(tensor.type) : 0;
+    };
+    all.copyBytes = width * std::max({bytes(all.from), bytes(all.above),
+                                      bytes(all.addend.data)});
+  }
   launch(stream,
          {all.sizes.samples * all.sizes.pieces(), 1,
-          threadsOfRow(blocksFor(width, Packs), Threads)},
-         normaliseGrad<R, Packs, Threads>, all);
+          threadsOfRow(blocksFor(width, Packs), Threads), 1,
+          sharedOf(all.copyBytes)},
+         normaliseGrad<R, Centred, Copies, Packs, Threads, Blocks>, all);
   return true;
+}
+
+/// Queues normaliseGrad.
+/// \throws DeviceError if rows are wider than kWidestNormGrad
+template <bool Centred, typename R>
+void queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
+  // Threads hold their packs in registers, so narrow rows use few packs per
+  // thread. Four blocks of floats per multiprocessor hide each other's waits;
+  // the registers of a layer norm allow this for fewer threads.
+  constexpr unsigned kNarrow = Centred ? 192 : 256;
+  constexpr unsigned kBlocks = std::is_same_v<R, float> ? 4 : 1;
+  if (!queueNormGrad<Centred, true, 1, kNarrow, kBlocks>(stream, all) &&
+      !queueNormGrad<Centred, true, 2, kNormThreads>(stream, all) &&
+      !queueNormGrad<Centred, false, 1, 256>(stream, all) &&
+      !queueNormGrad<Centred, false, 8, kNormThreads>(stream, all))
+    throw DeviceError("the gradient of a norm of " +
+                      std::to_string(all.sizes.columns) + " columns: at most " +
+                      std::to_string(kWidestNormGrad) +
+                      " can be done on a GPU");
 }
 
 /// Queues the gradient of a norm.
@@ -151,28 +250,18 @@ void normGrad(cudaStream_t stream, const Operand &from, const Operand &gamma,
               const Result &toBeta, ColumnSizes sizes, double epsilon,
               void *scratch, const Addend &addend = {}) {
   sizes.pieceRows = kNormPieceRows;
-  const bool centred = toBeta.data != nullptr;
-  const std::int64_t width = sizes.columns;
-  const NormGradient<R> all{from,   gamma,
-                            above,  addend,
-                            to,     static_cast<R *>(scratch),
-                            sizes,  static_cast<R>(epsilon),
-                            centred};
-  // Threads hold their packs in registers, so narrow rows use few packs per
-  // thread.
-  if (!queueNormGrad<1, 256>(stream, all) &&
-      !queueNormGrad<2, 256>(stream, all) &&
-      !queueNormGrad<4, 256>(stream, all) &&
-      !queueNormGrad<4, 512>(stream, all) &&
-      !queueNormGrad<8, 512>(stream, all))
-    throw DeviceError("the gradient of a norm of " + std::to_string(width) +
-                      " columns: at most " + std::to_string(kWidestNormGrad) +
-                      " can be done on a GPU");
+  const NormGradient<R> all{from,  gamma,
+                            above, addend,
+                            to,    static_cast<R *>(scratch),
+                            sizes, static_cast<R>(epsilon)};
   const R *parts = all.parts;
-  if (centred)
+  if (toBeta.data) {
+    queueNormGrad<true>(stream, all);
     addPieces<R, 2>(stream, sizes, parts, {{toGamma, toBeta}});
-  else
+  } else {
+    queueNormGrad<false>(stream, all);
     addPieces<R, 1>(stream, sizes, parts, {{toGamma}});
+  }
 }
 
 } // namespace mtplan::runtime::cuda
