@@ -24,6 +24,9 @@
 
 namespace mtplan::runtime::cuda {
 
+inline constexpr unsigned kDropoutThreads = 256;
+inline constexpr int kDropoutBlocks = 5; ///< blocks per multiprocessor
+
 /// The dropout mask of one step.
 struct Mask {
   std::uint32_t key0, key1;
@@ -72,17 +75,34 @@ struct Mask {
   __device__ void apply(std::int64_t index, R (&values)[kPack]) const {
     if (!drops())
       return;
-    if (index % kMaskDraw == 0) {
-      static_assert(kPack == kMaskDraw);
-      const PhiloxCounter words =
-          wordsOf(static_cast<std::uint64_t>(index) / kMaskDraw);
+    static_assert(kPack == kMaskDraw);
+    const auto draw = static_cast<std::uint64_t>(index) / kMaskDraw;
+    PhiloxCounter words = wordsOf(draw);
+    if (const unsigned skipped = index % kMaskDraw; skipped > 0)
+      words = shifted(words, wordsOf(draw + 1), skipped);
 #pragma unroll
-      for (unsigned i = 0; i < kPack; ++i)
-        values[i] *= valueOf<R>(words[i / 2], i % 2);
-      return;
-    }
-    for (int i = 0; i < kPack; ++i)
-      values[i] *= at<R>(index + i);
+    for (unsigned i = 0; i < kPack; ++i)
+      values[i] *= valueOf<R>(words[i / 2], i % 2);
+  }
+
+private:
+  /// Returns the words of kMaskDraw elements from two draws, without the first
+  /// `skipped` elements. Dynamic indices would move the words to local memory.
+  static __device__ PhiloxCounter shifted(const PhiloxCounter &first,
+                                          const PhiloxCounter &second,
+                                          unsigned skipped) {
+    std::uint32_t words[] = {first[0],  first[1],  first[2],  first[3],
+                             second[0], second[1], second[2], second[3]};
+#pragma unroll
+    for (unsigned some = 4; some > 1; some /= 2)
+#pragma unroll
+      for (unsigned w = 0; w + some / 2 < 8; ++w)
+        words[w] = skipped & some ? words[w + some / 2] : words[w];
+    PhiloxCounter made;
+#pragma unroll
+    for (unsigned w = 0; w < 4; ++w)
+      made[w] = skipped & 1 ? words[w] >> 16 | words[w + 1] << 16 : words[w];
+    return made;
   }
 };
 
@@ -112,6 +132,14 @@ struct Masks {
   }
 };
 
+/// Returns a / b of two numbers that are not negative.
+inline __device__ std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  // Division is faster in 32 bits.
+  return (a | b) >> 32 == 0
+             ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b)
+             : a / b;
+}
+
 /// The position of a shard in the global tensor. A dimension that is not
 /// sharded is merged into the previous dimension.
 struct Piece {
@@ -124,8 +152,9 @@ struct Piece {
   __device__ std::int64_t indexOf(std::int64_t row) const {
     std::int64_t index = offsets[dims - 1], size = globals[dims - 1];
     for (int d = dims - 2; d >= 0; --d) {
-      index += (offsets[d] + row % sizes[d]) * size;
-      row /= sizes[d];
+      const std::int64_t next = quotient(row, sizes[d]);
+      index += (offsets[d] + row - next * sizes[d]) * size;
+      row = next;
       size *= globals[d];
     }
     return index;
@@ -164,17 +193,21 @@ inline Piece pieceOfWhole(const TensorView &view) {
 
 /// Applies dropout, then adds the addend. A thread processes a pack.
 template <typename R>
-__global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
-                        std::int64_t rows, std::int64_t before, Masks masks) {
+__global__ void __launch_bounds__(kDropoutThreads, kDropoutBlocks)
+    dropOut(Operand from, Addend addend, Result to, Piece piece,
+            std::int64_t rows, std::int64_t before, Masks masks) {
   const std::int64_t width = piece.sizes[piece.dims - 1];
-  const auto [row, h, count] = packOfThread(width);
+  const std::int64_t packs = (width + kPack - 1) / kPack;
+  const std::int64_t pack = threadOfGrid(), row = quotient(pack, packs),
+                     h = (pack - row * packs) * kPack;
   if (row >= rows)
     return;
+  const Mask mask = masks.now();
   R x[kPack];
-  load(from, row * width + h, count, x);
-  masks.now().apply(before + piece.indexOf(row) + h, x);
-  addend.addTo(x, row * width + h, count);
-  store(to, row * width + h, count, x);
+  load(from, row * width + h, packAt(h, width), x);
+  mask.apply(before + piece.indexOf(row) + h, x);
+  addend.addTo(x, row * width + h, packAt(h, width));
+  store(to, row * width + h, packAt(h, width), x);
 }
 
 /// Queues dropOut for a shard.
@@ -188,8 +221,8 @@ void dropout(cudaStream_t stream, const Operand &from, const Result &to,
   std::int64_t whole = 1;
   for (int d = 0; d < piece.dims; ++d)
     whole *= piece.globals[d];
-  launch(stream, gridOfPacks(rows, width), dropOut<R>, from, addend, to, piece,
-         rows, microBatch * whole, masks);
+  launch(stream, gridOf(rows * blocksFor(width, kPack), kDropoutThreads),
+         dropOut<R>, from, addend, to, piece, rows, microBatch * whole, masks);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -114,6 +114,47 @@ __device__ void load(const Operand &from, std::int64_t first, int count,
   });
 }
 
+/// Loads several packs like load(); a pack may be empty. The device reads them
+/// at the same time, unless one is short or not aligned.
+template <typename R, int Packs>
+__device__ void
+loadPacks(const Operand &from, const std::int64_t (&firsts)[Packs],
+          const int (&counts)[Packs], R (&values)[Packs][kPack]) {
+  withType(from.type, [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    const T *data = static_cast<const T *>(from.data);
+    // Kernels that compute in float have no f64 operands.
+    bool areWhole = sizeof(T) <= sizeof(R);
+#pragma unroll
+    for (int p = 0; p < Packs; ++p)
+      areWhole &=
+          counts[p] == 0 || (counts[p] == kPack && isAligned(data + firsts[p]));
+    if (!areWhole) {
+#pragma unroll
+      for (int p = 0; p < Packs; ++p)
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          values[p][i] = i < counts[p] ? widened<R>(data[firsts[p] + i]) : R(0);
+      return;
+    }
+    constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
+    uint4 words[Packs][kWords] = {};
+#pragma unroll
+    for (int p = 0; p < Packs; ++p)
+      if (counts[p] > 0)
+#pragma unroll
+        for (int w = 0; w < kWords; ++w)
+          words[p][w] = reinterpret_cast<const uint4 *>(data + firsts[p])[w];
+    T items[Packs][kPack];
+    memcpy(items, words, sizeof(items));
+#pragma unroll
+    for (int p = 0; p < Packs; ++p)
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        values[p][i] = widened<R>(items[p][i]);
+  });
+}
+
 /// Stores elements [first, first + count), count <= kPack.
 template <typename R>
 __device__ void store(const Result &to, std::int64_t first, int count,
@@ -204,6 +245,25 @@ __device__ void packsOfRow(std::int64_t width, Use use) {
   for (std::int64_t first = std::int64_t{threadIdx.x} * kPack; first < width;
        first += std::int64_t{blockDim.x} * kPack)
     use(first, packAt(first, width));
+}
+
+/// Calls `use(first, count, values)` for this thread's packs of a row that
+/// begins at element `start`. Loads two packs at a time.
+template <typename R, typename Use>
+__device__ void loadedPacksOfRow(const Operand &from, std::int64_t start,
+                                 std::int64_t width, Use use) {
+  const std::int64_t apart = std::int64_t{blockDim.x} * kPack;
+  for (std::int64_t first = std::int64_t{threadIdx.x} * kPack; first < width;
+       first += 2 * apart) {
+    const std::int64_t next = first + apart;
+    const int counts[] = {packAt(first, width),
+                          next < width ? packAt(next, width) : 0};
+    R values[2][kPack];
+    loadPacks(from, {start + first, start + next}, counts, values);
+    use(first, counts[0], values[0]);
+    if (next < width)
+      use(next, counts[1], values[1]);
+  }
 }
 
 /// A pack of a row: its row, its first column and its number of elements.

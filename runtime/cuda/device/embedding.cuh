@@ -1,8 +1,10 @@
 //===- embedding.cuh - Embeddings and their gradients -----------*- C++ -*-===//
 //
 // Gradients are summed without atomics, so that their order is fixed: tokens
-// are sorted by table row and position, and one block adds the tokens of a row,
-// one sample after another.
+// are sorted by table row and position. The warps of a block add the tokens of
+// a sample in a row, each every kTokenWarps-th. Their sums are then added, and
+// then the samples. The contribution of a sample therefore does not depend on
+// the number of samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +18,8 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kEmbeddingThreads = 256;
+inline constexpr unsigned kSortWarps = 8; ///< warps per block of sortTokens
+inline constexpr int kTokenWarps = 16;    ///< warps per block of sumTokens
 
 /// The rows of the table that this rank holds.
 struct HeldRows {
@@ -37,67 +40,150 @@ struct LookupSource {
   }
 };
 
-/// A token and its local row, or HeldRows::count if another rank holds its row.
+/// The row of tokens whose row another rank holds, after all local rows.
+inline constexpr std::uint32_t kHeldElsewhere = 1U << 31;
+
+/// A sorted token and its local row. `end` is the index in sorted order after
+/// the last token with the same row and sample.
 struct Placed {
-  std::int64_t row, token;
+  std::uint32_t row;
+  std::int32_t token, end;
 };
 
-/// Sorts tokens by row in a single launch: a thread per token counts the tokens
-/// before it. This takes O(tokens^2) comparisons, a fraction of a millisecond
-/// for 64 Ki tokens.
+/// Sorts tokens by row in a single launch. Each lane counts the tokens before
+/// one token, and the warps of a block share the tokens to compare with. This
+/// takes O(tokens^2) comparisons, about a millisecond for 64 Ki tokens.
+/// \param ofSample  the number of tokens per sample
 static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
-                                  HeldRows held, Placed *sorted) {
-  __shared__ std::int64_t rows[kEmbeddingThreads];
-  const std::int64_t mine = threadOfGrid();
+                                  std::int64_t ofSample, HeldRows held,
+                                  Placed *sorted) {
+  constexpr int kThreads = kSortWarps * kWarp;
+  __shared__ std::uint32_t rows[kThreads];
+  __shared__ int befores[kSortWarps][kWarp], ends[kSortWarps][kWarp];
+  const int lane = static_cast<int>(threadIdx.x),
+            warp = static_cast<int>(threadIdx.y);
   auto rowOf = [&](std::int64_t token) {
-    const std::int64_t row = token < tokens ? held.row(ids[token]) : -1;
-    return row < 0 ? held.count : row;
+    const std::int64_t row = held.row(ids[token]);
+    return row < 0 ? kHeldElsewhere : static_cast<std::uint32_t>(row);
   };
-  const std::int64_t row = rowOf(mine);
-  std::int64_t before = 0;
-  for (std::int64_t first = 0; first < tokens; first += kEmbeddingThreads) {
+  const std::int64_t mine = std::int64_t{blockIdx.x} * kWarp + lane;
+  const std::int64_t next = (mine / ofSample + 1) * ofSample;
+  const std::uint32_t row = mine < tokens ? rowOf(mine) : 0;
+  int before = 0, end = 0;
+  for (std::int64_t first = 0; first < tokens; first += kThreads) {
+    const std::int64_t other = first + warp * kWarp + lane;
     __syncthreads(); // all threads have read the previous rows
-    rows[threadIdx.x] = rowOf(first + threadIdx.x);
+    // No row is larger than ~0, so such tokens are not counted.
+    rows[warp * kWarp + lane] = other < tokens ? rowOf(other) : ~0U;
     __syncthreads();
-    const std::int64_t count = tokens - first < kEmbeddingThreads
-                                   ? tokens - first
-                                   : std::int64_t{kEmbeddingThreads};
-    for (std::int64_t i = 0; i < count; ++i)
-      before += rows[i] < row || (rows[i] == row && first + i < mine) ? 1 : 0;
+    const int toMine = static_cast<int>(mine - first),
+              toNext = static_cast<int>(next - first);
+#pragma unroll
+    for (int l = 0; l < kWarp; ++l) {
+      const int i = warp * kWarp + l;
+      before += rows[i] < row + (i < toMine ? 1 : 0) ? 1 : 0;
+      end += rows[i] < row + (i < toNext ? 1 : 0) ? 1 : 0;
+    }
   }
-  if (mine < tokens)
-    sorted[before] = {row, mine};
+  befores[warp][lane] = before;
+  ends[warp][lane] = end;
+  __syncthreads();
+  if (warp != 0 || mine >= tokens)
+    return;
+  for (unsigned w = 1; w < kSortWarps; ++w) {
+    before += befores[w][lane];
+    end += ends[w][lane];
+  }
+  sorted[before] = {row, static_cast<std::int32_t>(mine), end};
 }
 
-/// Sums the gradients of tokens by row. There is a block per sorted token; the
-/// block of the first token of a row adds all tokens of the row.
+/// Sums the gradients of tokens by row. There is a warp per sorted token, and
+/// blockIdx.y selects the columns. The warp of the first token of a row adds
+/// all tokens of the row if these are few, else all warps of the block do. Both
+/// add in the same order.
 template <typename R>
-__global__ void sumTokens(Operand from, Result to, const Placed *sorted,
-                          std::int64_t tokens, std::int64_t ofSample,
-                          HeldRows held, std::int64_t width) {
-  const std::int64_t first = blockIdx.x;
-  const std::int64_t row = sorted[first].row;
-  if (row >= held.count || (first > 0 && sorted[first - 1].row == row))
-    return;
-  packsOfRow(width, [&](std::int64_t h, int count) {
-    R sum[kPack] = {}, term[kPack], x[kPack];
-    std::int64_t i = first;
-    while (i < tokens && sorted[i].row == row) {
-      const std::int64_t sample = sorted[i].token / ofSample;
+__global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
+    sumTokens(Operand from, Result to, const Placed *sorted,
+              std::int32_t tokens, std::int64_t width) {
+  constexpr int kColumns = kWarp * kPack;
+  __shared__ R warps[kTokenWarps][kColumns];
+  __shared__ std::int32_t longRow; // its first sorted token, or -1
+  const int lane = static_cast<int>(threadIdx.x),
+            warp = static_cast<int>(threadIdx.y);
+  const std::int64_t start = std::int64_t{blockIdx.y} * kColumns,
+                     column = start + lane * kPack;
+  const int count = column < width ? packAt(column, width) : 0;
+  auto isOfRow = [&](std::int32_t i, std::uint32_t row) {
+    return i >= 0 && i < tokens && sorted[i].row == row;
+  };
+
+  const auto mine =
+      static_cast<std::int32_t>(blockIdx.x * kTokenWarps + threadIdx.y);
+  std::uint32_t row = mine < tokens ? sorted[mine].row : kHeldElsewhere;
+  const bool begins = row != kHeldElsewhere && !isOfRow(mine - 1, row);
+  const bool isLong = begins && isOfRow(mine + kTokenWarps, row);
+  if (begins && !isLong) {
+    R sums[kPack] = {};
+    for (std::int32_t i = mine; isOfRow(i, row);) {
+      R sample[kPack] = {};
+      for (const std::int32_t end = sorted[i].end; i < end; ++i)
+        addPack(from, sorted[i].token * width + column, count, sample);
+#pragma unroll
       for (int e = 0; e < kPack; ++e)
-        term[e] = R(0);
-      for (; i < tokens && sorted[i].row == row &&
-             sorted[i].token / ofSample == sample;
-           ++i) {
-        load(from, sorted[i].token * width + h, count, x);
-        for (int e = 0; e < kPack; ++e)
-          term[e] += x[e];
-      }
-      for (int e = 0; e < kPack; ++e)
-        sum[e] += term[e];
+        sums[e] += sample[e];
     }
-    store(to, row * width + h, count, sum);
-  });
+    store(to, row * width + column, count, sums);
+  }
+
+  if (warp == 0 && lane == 0)
+    longRow = -1;
+  __syncthreads();
+  // At most one long row begins in a block, as it has more tokens than a block.
+  if (isLong && lane == 0)
+    longRow = mine;
+  __syncthreads();
+  if (longRow < 0)
+    return;
+  row = sorted[longRow].row;
+  const int own = warp * kWarp + lane; // the column that this thread adds
+  R sum = R(0);
+  for (std::int32_t first = longRow; isOfRow(first, row);) {
+    const std::int32_t end = sorted[first].end;
+    R mySum[kPack] = {};
+    constexpr int kTogether = sizeof(R) == 4 ? 4 : 2; // loads at a time
+    for (std::int32_t i = first + warp; i < end; i += kTogether * kTokenWarps) {
+      std::int64_t firsts[kTogether];
+      int counts[kTogether];
+      R terms[kTogether][kPack];
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        const std::int32_t at = i + t * kTokenWarps;
+        counts[t] = at < end ? count : 0;
+        firsts[t] = at < end ? sorted[at].token * width + column : 0;
+      }
+      loadPacks(from, firsts, counts, terms);
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t)
+#pragma unroll
+        for (int e = 0; e < kPack; ++e)
+          mySum[e] += terms[t][e];
+    }
+#pragma unroll
+    for (int e = 0; e < kPack; ++e)
+      warps[warp][lane * kPack + e] = mySum[e];
+    __syncthreads();
+    if (own < kColumns) {
+      R sample = R(0);
+#pragma unroll
+      for (int w = 0; w < kTokenWarps; ++w)
+        sample += warps[w][own];
+      sum += sample;
+    }
+    __syncthreads(); // the next sample overwrites `warps`
+    first = end;
+  }
+  if (own < kColumns && start + own < width)
+    storeOne(to, row * width + start + own, sum);
 }
 
 /// Adds the gradient of a token to the sums of one table row (for sumColumns).
@@ -159,11 +245,13 @@ void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
   MTPLAN_CUDA(cudaMemsetAsync(
       to.data, 0, static_cast<std::size_t>(held.count * rowBytes), stream));
   auto *sorted = static_cast<Placed *>(scratch);
-  launch(stream, gridOf(tokens, kEmbeddingThreads), sortTokens, ids, tokens,
-         held, sorted);
-  launch(stream, {tokens, 1, threadsOfRow(width, kEmbeddingThreads)},
-         sumTokens<R>, above, to, static_cast<const Placed *>(sorted), tokens,
-         sizes.rows, held, width);
+  launch(stream, {blocksFor(tokens, kWarp), 1, kWarp, kSortWarps}, sortTokens,
+         ids, tokens, sizes.rows, held, sorted);
+  launch(stream,
+         {blocksFor(tokens, kTokenWarps), blocksFor(width, kWarp * kPack),
+          kWarp, kTokenWarps},
+         sumTokens<R>, above, to, static_cast<const Placed *>(sorted),
+         static_cast<std::int32_t>(tokens), width);
 }
 
 } // namespace mtplan::runtime::cuda

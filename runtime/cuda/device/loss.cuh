@@ -49,12 +49,17 @@ __global__ void sumExp(Operand logits, Operand largest, Result to,
                        Classes classes) {
   const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
   const R top = loadOne<R>(largest, blockIdx.x);
-  R sum = R(0), x[kPack];
-  packsOfRow(classes.real, [&](std::int64_t v, int count) {
-    load(logits, start + v, count, x);
-    for (int i = 0; i < count; ++i)
+  R sum = R(0);
+  auto add = [&](std::int64_t, int count, R(&x)[kPack]) {
+    if (count < kPack)
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        x[i] = i < count ? x[i] : -R(INFINITY);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
       sum += exp(x[i] - top);
-  });
+  };
+  loadedPacksOfRow<R>(logits, start, classes.real, add);
   sum = sumOverBlock(sum);
   if (threadIdx.x == 0)
     storeOne(to, blockIdx.x, sum);
@@ -81,21 +86,31 @@ __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
   const std::int64_t token = blockIdx.x, start = token * classes.width;
   const std::int32_t target = targets[token];
   const std::int64_t own = classes.find(target);
-  const R top = loadOne<R>(largest, token), sum = loadOne<R>(sums, token),
-          all = loadOne<R>(count, 0);
-  packsOfRow(classes.width, [&](std::int64_t v, int elements) {
-    R x[kPack] = {};
-    // The gradient of an ignored token is zero, even if its logits are NaN.
-    if (target >= 0) {
-      load(logits, start + v, elements, x);
+  // The gradient of an ignored token is zero, even if its logits are NaN.
+  if (target < 0) {
+    packsOfRow(classes.width, [&](std::int64_t v, int elements) {
+      const R none[kPack] = {};
+      store(to, start + v, elements, none);
+    });
+    return;
+  }
+  const R top = loadOne<R>(largest, token), share = R(1) / loadOne<R>(count, 0),
+          factor = share / loadOne<R>(sums, token);
+  auto put = [&](std::int64_t v, int elements, R(&x)[kPack]) {
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
+      x[i] = exp(x[i] - top) * factor;
+    if (v <= own && own < v + kPack)
+#pragma unroll
       for (int i = 0; i < kPack; ++i)
-        x[i] =
-            v + i < classes.real
-                ? (exp(x[i] - top) / sum - (v + i == own ? R(1) : R(0))) / all
-                : R(0);
-    }
+        x[i] -= v + i == own ? share : R(0);
+    if (classes.real < v + kPack)
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        x[i] = v + i < classes.real ? x[i] : R(0);
     store(to, start + v, elements, x);
-  });
+  };
+  loadedPacksOfRow<R>(logits, start, classes.width, put);
 }
 
 /// Sums the losses in one block. Rounds the loss of each sample to f32 unless

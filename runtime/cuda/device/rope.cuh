@@ -2,7 +2,7 @@
 //
 // Angles are computed in double, like in the reference kernel, because float
 // angles of late positions are too inaccurate. A block processes all heads of
-// one token, so that each angle is computed once.
+// a few tokens, so that each angle is computed once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,9 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kRopeThreads = 128;
-inline constexpr int kPairs = 128; ///< pairs per iteration
+inline constexpr unsigned kRopeThreads = 256;
+inline constexpr int kRopeTokens = 4; ///< tokens per block
+inline constexpr int kPairs = 128;    ///< pairs of a token per iteration
 
 /// The shapes and attributes of a rotation: local positions, the global
 /// position of the first, features of a token and of a head, and pairs of a
@@ -28,74 +29,83 @@ struct Rotation {
   double turn; ///< 1, or -1 for the inverse
 };
 
-/// Rotates the pairs of all heads of a token.
+/// Rotates the pairs of all heads of kRopeTokens tokens.
 /// \param frequencies  the angle of each pair at position 1
 template <typename R>
-__global__ void rotate(Operand from, Result to, const double *frequencies,
-                       Rotation all) {
-  __shared__ R cosines[kPairs], sines[kPairs];
-  const std::int64_t token = blockIdx.x, start = token * all.width;
-  const double position =
-      static_cast<double>(all.offset + token % all.length) * all.turn;
-  const std::int64_t heads = all.width / all.headWidth;
-  R x[kPack], y[kPack];
+__global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
+    rotate(Operand from, Result to, const double *frequencies,
+           std::int64_t tokens, Rotation all) {
+  __shared__ R cosines[kRopeTokens * kPairs], sines[kRopeTokens * kPairs];
+  const std::int64_t token = std::int64_t{blockIdx.x} * kRopeTokens,
+                     start = token * all.width;
+  // Division is faster in 32 bits.
+  const auto held = static_cast<unsigned>(
+      tokens - token < kRopeTokens ? tokens - token : kRopeTokens);
+  const auto heads = static_cast<unsigned>(all.width / all.headWidth);
+  R x[2][kPack];
   for (std::int64_t some = 0; some < all.pairs; some += kPairs) {
-    const std::int64_t pairs =
-        all.pairs - some < kPairs ? all.pairs - some : std::int64_t{kPairs};
+    const auto pairs = static_cast<unsigned>(
+        all.pairs - some < kPairs ? all.pairs - some : kPairs);
     __syncthreads(); // all threads have read the previous angles
-    if (threadIdx.x < pairs) {
-      const double angle = position * frequencies[some + threadIdx.x];
-      cosines[threadIdx.x] = static_cast<R>(cos(angle));
-      sines[threadIdx.x] = static_cast<R>(sin(angle));
+    for (unsigned i = threadIdx.x; i < held * pairs; i += kRopeThreads) {
+      const unsigned t = i / pairs, pair = i % pairs;
+      const double position =
+          static_cast<double>(all.offset + (token + t) % all.length) * all.turn;
+      const double angle = position * frequencies[some + pair];
+      double sine = 0.0, cosine = 0.0;
+      sincos(angle, &sine, &cosine);
+      cosines[t * kPairs + pair] = static_cast<R>(cosine);
+      sines[t * kPairs + pair] = static_cast<R>(sine);
     }
     __syncthreads();
     // A pack holds four complete pairs if they are interleaved, else one
     // element of each of eight pairs.
-    const std::int64_t ofPack = all.interleaved ? kPack / 2 : kPack;
-    const std::int64_t packs = (pairs + ofPack - 1) / ofPack;
-    for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
-      const std::int64_t first = i % packs * ofPack;
+    const unsigned ofPack = all.interleaved ? kPack / 2 : kPack;
+    const unsigned packs = (pairs + ofPack - 1) / ofPack;
+    for (unsigned i = threadIdx.x; i < held * heads * packs;
+         i += kRopeThreads) {
+      const unsigned head = i / packs, first = i % packs * ofPack;
+      const unsigned angle = head / heads * kPairs + first;
       const int count =
           static_cast<int>(pairs - first < ofPack ? pairs - first : ofPack);
-      const std::int64_t head = start + i / packs * all.headWidth;
+      const std::int64_t begin = start + head * all.headWidth;
       if (all.interleaved) {
-        const std::int64_t at = head + 2 * (some + first);
-        load(from, at, 2 * count, x);
+        const std::int64_t at = begin + 2 * (some + first);
+        load(from, at, 2 * count, x[0]);
         // Constant loop bounds, here and below, keep the pack in registers.
 #pragma unroll
         for (int p = 0; p < kPack / 2; ++p)
           if (p < count) {
-            const R c = cosines[first + p], s = sines[first + p],
-                    was = x[2 * p];
-            x[2 * p] = was * c - x[2 * p + 1] * s;
-            x[2 * p + 1] = was * s + x[2 * p + 1] * c;
+            const R c = cosines[angle + p], s = sines[angle + p],
+                    was = x[0][2 * p];
+            x[0][2 * p] = was * c - x[0][2 * p + 1] * s;
+            x[0][2 * p + 1] = was * s + x[0][2 * p + 1] * c;
           }
-        store(to, at, 2 * count, x);
+        store(to, at, 2 * count, x[0]);
         continue;
       }
-      const std::int64_t at = head + some + first;
-      load(from, at, count, x);
-      load(from, at + all.pairs, count, y);
+      const std::int64_t at = begin + some + first;
+      loadPacks(from, {at, at + all.pairs}, {count, count}, x);
 #pragma unroll
       for (int p = 0; p < kPack; ++p)
         if (p < count) {
-          const R c = cosines[first + p], s = sines[first + p], was = x[p];
-          x[p] = was * c - y[p] * s;
-          y[p] = was * s + y[p] * c;
+          const R c = cosines[angle + p], s = sines[angle + p], was = x[0][p];
+          x[0][p] = was * c - x[1][p] * s;
+          x[1][p] = was * s + x[1][p] * c;
         }
-      store(to, at, count, x);
-      store(to, at + all.pairs, count, y);
+      store(to, at, count, x[0]);
+      store(to, at + all.pairs, count, x[1]);
     }
   }
   // Features that are not rotated are copied.
   const std::int64_t rest = all.headWidth - 2 * all.pairs;
-  const std::int64_t packs = (rest + kPack - 1) / kPack;
-  for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
+  const auto packs = static_cast<unsigned>((rest + kPack - 1) / kPack);
+  for (unsigned i = threadIdx.x; i < held * heads * packs; i += kRopeThreads) {
     const std::int64_t first = i % packs * kPack;
     const std::int64_t at =
         start + i / packs * all.headWidth + 2 * all.pairs + first;
-    load(from, at, packAt(first, rest), x);
-    store(to, at, packAt(first, rest), x);
+    load(from, at, packAt(first, rest), x[0]);
+    store(to, at, packAt(first, rest), x[0]);
   }
 }
 
@@ -113,8 +123,9 @@ template <typename R>
 void rope(cudaStream_t stream, const Operand &from, const Result &to,
           const double *frequencies, std::int64_t samples,
           const Rotation &all) {
-  launch(stream, {samples * all.length, 1, kRopeThreads}, rotate<R>, from, to,
-         frequencies, all);
+  const std::int64_t tokens = samples * all.length;
+  launch(stream, {blocksFor(tokens, kRopeTokens), 1, kRopeThreads}, rotate<R>,
+         from, to, frequencies, tokens, all);
 }
 
 } // namespace mtplan::runtime::cuda
