@@ -53,15 +53,18 @@ public:
   /// Returns the time of an operation, in at least kFewestSamples samples.
   /// \param seconds  time limit, without warm-up; the same on all ranks
   /// \param run      queues or runs the operation; `number` counts the runs
+  /// \param recorded whether the runs of a sample may be recorded and replayed,
+  ///                 as those of a step are. Where the queue records, the time
+  ///                 does not include the launches by the host.
   Timing time(double seconds,
-              const std::function<void(std::int64_t number)> &run);
+              const std::function<void(std::int64_t number)> &run,
+              bool recorded = false);
 
   /// Returns the mean of `mine` over all ranks.
   double agreed(double mine);
 
 private:
-  double sampleOf(const std::function<void(std::int64_t)> &run,
-                  std::int64_t runs);
+  double sampleOf(const std::function<void()> &work, std::int64_t runs);
 
   World &world;
   Queue &queue;

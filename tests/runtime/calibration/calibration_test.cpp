@@ -116,6 +116,52 @@ TEST(Stopwatch, RepeatsWhatIsShort) {
   EXPECT_NEAR(timing.seconds, 1e-6, 2e-8);
 }
 
+/// A queue whose recordings cost a microsecond a run when they are replayed.
+class RecordingQueue final : public Queue {
+public:
+  explicit RecordingQueue(FakeMachine &theMachine) : machine(theMachine) {}
+
+  bool records() const override { return true; }
+  std::unique_ptr<Recording>
+  recorded(const std::function<void()> &work) override {
+    class Replayed final : public Recording {
+    public:
+      Replayed(FakeMachine &theMachine, double theSeconds)
+          : machine(theMachine), seconds(theSeconds) {}
+      void replay() override { machine.now += seconds; }
+
+    private:
+      FakeMachine &machine;
+      const double seconds;
+    };
+    isRecording = true;
+    runs = 0;
+    work();
+    isRecording = false;
+    return std::make_unique<Replayed>(machine, 1e-6 * runs);
+  }
+
+  FakeMachine &machine;
+  bool isRecording = false;
+  int runs = 0;
+};
+
+// A step on a GPU replays its kernels, without a launch by the host for each.
+TEST(Stopwatch, ReplaysWhatMayBeRecorded) {
+  FakeMachine machine;
+  FakeWorld world(machine, 1);
+  RecordingQueue queue(machine);
+  Stopwatch watch(world, queue, machine.clock());
+  const auto launch = [&](std::int64_t) {
+    if (queue.isRecording)
+      ++queue.runs;
+    else
+      machine.now += 4e-6;
+  };
+  EXPECT_NEAR(watch.time(0.1, launch, true).seconds, 1e-6, 1e-12);
+  EXPECT_NEAR(watch.time(0.1, launch).seconds, 4e-6, 1e-12);
+}
+
 TEST(Stopwatch, LongKernelsHaveFiveSamples) {
   FakeMachine machine;
   FakeWorld world(machine, 1);
