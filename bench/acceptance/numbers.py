@@ -155,9 +155,13 @@ class Numbers:
             started = []
             for name in names[first:first + AT_ONCE]:
                 report = self.kept(f"{suite}-{len(self.machine.started)}.json")
-                started.append((name, report, self.machine.start(
-                    program, f"--gtest_filter={name}", f"--gtest_output=json:{report}",
-                    share=0.5)))
+                try:
+                    started.append((name, report, self.machine.start(
+                        program, f"--gtest_filter={name}", f"--gtest_output=json:{report}",
+                        share=0.5)))
+                except NoTime as error:
+                    late += 1
+                    unlike.append([name, "not run to its end", shortened(error)])
             for name, report, command in started:
                 try:
                     said = command.end(status=None)

@@ -87,8 +87,8 @@ inline float powerOfTwo(float x) {
   return power < std::numeric_limits<float>::min() ? 0.0F : power;
 }
 
-inline void keepReaching(std::uint32_t word, std::uint32_t limits, float &low,
-                         float &high) {
+inline void zeroBelow(std::uint32_t word, std::uint32_t limits, float &low,
+                      float &high) {
   const auto reaches = [&](int shift) {
     const auto of = [&](std::uint32_t bits) {
       return static_cast<float>(

@@ -2,7 +2,7 @@
 //
 // There are two kernels: one on tensor cores for 16-bit tensors, and a general
 // kernel. The first is FlashAttention-2 (Dao 2023): a block processes 128
-// queries, 32 per warp (64 and 16 if heads are 96 wide), and iterates over
+// queries, 32 per warp (64 and 16 for heads of 65 to 96), and iterates over
 // tiles of keys. Sums stay in registers, and probabilities are rounded to 16
 // bits only as weights of the values. The values of a tile are copied while its
 // scores are computed, and the next keys while the values are added. A block
@@ -24,8 +24,8 @@ namespace mtplan::runtime::cuda {
 
 /// The tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
-  /// Strips of 16 rows per warp. With one strip of heads 96 wide, the registers
-  /// suffice for four blocks per multiprocessor instead of two.
+  /// Strips of 16 rows per warp. With one strip of heads of 65 to 96 features,
+  /// the registers suffice for four blocks per multiprocessor instead of two.
   static constexpr int kStrips = Width == 96 ? 1 : 2;
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;

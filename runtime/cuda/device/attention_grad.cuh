@@ -176,13 +176,16 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
                                   (all.keyTiles() + 1) * kTile) *
          sizeof(R);
 }
-/// Returns the scratch memory of attentionGradOf in bytes: RowNumbers, then
-/// what a bias or the dropout of the kernels on tensor cores needs, which have
-/// no bias.
+/// Returns the scratch memory of attentionGradOf in bytes: the RowNumbers, then
+/// either the diagonals (with a bias table) or KeptScores (with dropout on
+/// tensor cores, whose kernels support no bias).
+/// \param drops  whether there is dropout and tensors have a 16-bit type
 template <typename R>
 std::size_t attentionGradScratch(const Heads &all, bool biased, bool drops) {
   return numberBytes<R>(all) + std::max(biased ? diagonalBytes<R>(all) : 0,
-                                        drops ? KeptScores::bytes(all) : 0);
+                                        drops && all.width <= kMostOnCores
+                                            ? KeptScores::bytes(all)
+                                            : 0);
 }
 
 /// Queues the gradients of attention, on tensor cores if suitCores() is true.
@@ -197,10 +200,11 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
                      std::int64_t biases, const Heads &all, const Masks &masks,
                      void *scratch) {
   auto *numbers = static_cast<RowNumbers<R> *>(scratch);
-  void *const further = static_cast<std::byte *>(scratch) + numberBytes<R>(all);
+  void *const afterNumbers =
+      static_cast<std::byte *>(scratch) + numberBytes<R>(all);
   R *diagonals = nullptr;
   if (toTable.data) {
-    diagonals = static_cast<R *>(further);
+    diagonals = static_cast<R *>(afterNumbers);
     MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes<R>(all), stream));
   }
   const std::int64_t rows = all.batch * all.queries * all.heads;
@@ -220,7 +224,8 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
              static_cast<const T *>(from.value.data),
              static_cast<const T *>(from.above.data)},
             kept, static_cast<T *>(toQuery.data), static_cast<T *>(toKey.data),
-            static_cast<T *>(toValue.data), all, masks, {all, further});
+            static_cast<T *>(toValue.data), all, masks,
+            KeptScores(all, afterNumbers));
       });
   launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
          queryGrad<R, Widths>, from, kept, all, masks, toQuery, diagonals);

@@ -11,8 +11,8 @@
 // For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
 // of shared memory. For wider heads, a block processes 128 queries in 79 KiB
 // (up to 96 wide) or 103 KiB (up to 128), or 64 keys in 53 or 69 KiB. If a
-// device has less per block, a block processes 64 queries in 53 or 69 KiB; the
-// order of each query's sums is the same.
+// device has less than 103 KiB per block, a block processes 64 queries of heads
+// above 96 in 69 KiB; the order of each query's sums is the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +69,8 @@ template <int Width, int Strips> struct QueryGradShape {
 };
 template <int Width> struct KeyGradShape {
   static constexpr int kStrips = Width <= 64 ? 2 : 1;
-  /// The keys and values of a warp stay in registers where there are enough.
+  /// Heads of 65 to 96 features leave enough registers to hold a warp's keys
+  /// and values.
   template <typename T>
   using OwnRows = std::conditional_t<kStrips == 1 && Width <= 96,
                                      HeldStrip<Width>, TileRows<Width, T>>;
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(kCoreThreads,
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
           float pair[2], share;
-          kept[n].keep(above[s][n][half * 2], above[s][n][half * 2 + 1]);
+          kept[n].zeroDropped(above[s][n][half * 2], above[s][n][half * 2 + 1]);
 #pragma unroll
           for (int i = 0; i < 2; ++i)
             pair[i] =
@@ -261,6 +262,7 @@ __global__ void __launch_bounds__(kCoreThreads)
       turn = 0;
   if (head < endOfHeads)
     begin(head, query, turn);
+  // The copies must be complete before HeldStrip reads the block's own tile.
   endCopies();
   __syncthreads();
   const typename Shape::template OwnRows<T> ownKeys{keys, row},
@@ -302,15 +304,15 @@ __global__ void __launch_bounds__(kCoreThreads)
       for (int s = 0; s < kStrips; ++s)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const auto kept = mask.of(words[n], s, half);
           float share[2], slope[2];
-          kept.keep(above[s][n][half * 2], above[s][n][half * 2 + 1]);
+          mask.zeroDropped(words[n], s, half, above[s][n][half * 2],
+                           above[s][n][half * 2 + 1]);
 #pragma unroll
           for (int i = 0; i < 2; ++i)
             slope[i] =
                 slopeOf(scores[s][n][half * 2 + i], above[s][n][half * 2 + i],
                         mask.factor(), scale, of[i], share[i]);
-          kept.keep(share[0], share[1]);
+          mask.zeroDropped(words[n], s, half, share[0], share[1]);
           shares[s][n][half] = pairOf<T>(share[0], share[1]);
           slopes[s][n][half] = pairOf<T>(slope[0], slope[1]);
         }
@@ -351,12 +353,12 @@ void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
   using Keys = KeyGradShape<Width>;
   constexpr int kMostStrips = 2;
   bool fits = true;
-  if constexpr (Width > 64)
+  if constexpr (Width > 96)
     fits = QueryGradShape<Width, kMostStrips>::kShared <= mostSharedOfDevice();
   if (fits)
     launchQueryGrad<T, Width, kMostStrips>(stream, from, numbers, toQuery, all,
                                            masks, stored);
-  else if constexpr (Width > 64)
+  else if constexpr (Width > 96)
     launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks,
                                  stored);
   launch(stream,

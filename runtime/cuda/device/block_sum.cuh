@@ -54,31 +54,10 @@ template <typename R> __device__ R sumOverBlock(R value) {
   return overBlock(value, Plus());
 }
 
-/// Returns the sums of several values per thread over a block, on all threads.
-/// All sums share the synchronizations.
-template <typename R, int Sums>
-__device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
-  __shared__ R warps[Sums][kWarp];
-  const unsigned warp = threadIdx.x / kWarp, count = blockDim.x / kWarp;
-  __syncthreads(); // all threads have read the previous result
-#pragma unroll
-  for (int s = 0; s < Sums; ++s) {
-    values[s] = overWarp(values[s], Plus());
-    if (threadIdx.x % kWarp == 0)
-      warps[s][warp] = values[s];
-  }
-  __syncthreads();
-  for (int s = 0; s < Sums; ++s) {
-    values[s] = warps[s][0];
-    for (unsigned w = 1; w < count; ++w)
-      values[s] += warps[s][w];
-  }
-  return values;
-}
-
-/// Like sumsOverBlock(values), with one barrier in place of two.
-/// \param warps  shared memory, a row per sum; consecutive calls must pass
-///               different memory
+/// Returns the sums of several values per thread over a block, on all threads,
+/// with one barrier.
+/// \param warps  shared memory with one row per sum. No barrier follows the
+///               reads, so consecutive calls must pass different memory.
 /// \tparam Warps  the most warps of a block
 template <unsigned Warps, typename R, int Sums>
 __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,

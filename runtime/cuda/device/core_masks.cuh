@@ -2,8 +2,9 @@
 //
 // A Philox draw masks eight scores of one query: two adjacent scores in each of
 // four groups of eight keys (scoreIndex in runtime/random). If queries are the
-// rows of a tile, one lane holds all eight scores. The kernel whose rows are
-// keys makes no draws: it reads bits that the kernel before it has stored.
+// rows of a tile, one lane holds all eight scores. queryGradOnCores, whose tile
+// rows are queries, draws and stores one bit per score; keyGradOnCores, whose
+// tile rows are keys, reads the bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +33,8 @@ public:
     return __hgeu2_mask(__habs2(number), least);
   }
   /// Sets the elements that are not kept to zero.
-  __device__ void keep(float &low, float &high) const {
-    keepReaching(word, limits, low, high);
+  __device__ void zeroDropped(float &low, float &high) const {
+    zeroBelow(word, limits, low, high);
   }
 
 private:
@@ -72,13 +73,13 @@ private:
   std::int64_t first;    ///< index of this lane's first draw
 };
 
-/// The scores that dropout keeps, one bit each, which the kernel whose rows are
-/// queries stores for the kernel whose rows are keys. A word holds one query
-/// and 32 keys (a group): bit 16i + 4t + n is key 8n + 2t + i, as lanes hold
-/// them in CoreMask::ofColumns.
+/// One bit per score, set if dropout keeps it. queryGradOnCores writes the
+/// bits, keyGradOnCores reads them. A word holds the bits of one query for 32
+/// keys (a group): bit 16i + 4t + n is key 8n + 2t + i, as lanes hold them in
+/// CoreMask::ofColumns.
 struct KeptScores {
-  std::uint32_t *words = nullptr;
-  std::int64_t queries = 0, groups = 0; ///< of a head
+  std::uint32_t *words;
+  std::int64_t queries, groups; ///< of a head
 
   /// The number of queries is rounded up to the largest tile.
   static constexpr std::int64_t kRounded = 128;
@@ -117,18 +118,6 @@ __device__ inline void storeKept(std::uint32_t *word,
     *word = bits;
 }
 
-/// Determines which scores of a key with two adjacent queries are kept.
-struct KeptBits {
-  uint2 words;
-  int bit;
-
-  /// Like KeptPair::keep.
-  __device__ void keep(float &low, float &high) const {
-    low = (words.x & 1U << bit) != 0 ? low : 0.0F;
-    high = (words.y & 1U << bit) != 0 ? high : 0.0F;
-  }
-};
-
 /// Reads stored bits for a warp's score tile, whose rows are keys.
 class StoredMask {
 public:
@@ -146,16 +135,22 @@ public:
   /// Returns the factor for elements that are kept.
   __device__ float factor() const { return ofKept; }
 
-  /// Loads the words of two of the eight queries from `query` on.
+  /// Loads the words of two of the eight queries from `query` on. A word may be
+  /// unwritten if none of its query's scores count: the query does not exist
+  /// (its rows are zeros) or sees no key of the group (its scores are
+  /// -infinity).
   __device__ Words load(int head, int query) const {
     const uint2 words = *reinterpret_cast<const uint2 *>(
         first + head * perHead + query + laneOfWarp() % 4 * 2);
     return {words.x >> shift, words.y >> shift};
   }
-  /// Returns the mask of key g + 8 * half of strip s, for queries 2t and
-  /// 2t + 1.
-  __device__ KeptBits of(Words words, int s, int half) const {
-    return {words, 2 * s + half};
+  /// Sets the elements of key g + 8 * half of strip s that are not kept to
+  /// zero: `low` of query 2t, `high` of query 2t + 1.
+  __device__ void zeroDropped(Words words, int s, int half, float &low,
+                              float &high) const {
+    const std::uint32_t bit = 1U << (2 * s + half);
+    low = (words.x & bit) != 0 ? low : 0.0F;
+    high = (words.y & bit) != 0 ? high : 0.0F;
   }
 
 private:
@@ -187,7 +182,7 @@ __device__ void drop(CorePairs<Strips, Columns> &pairs, const CoreMask &mask,
 
 /// Replaces KeptPair in kernels without dropout.
 struct AllKept {
-  __device__ void keep(float &, float &) const {}
+  __device__ void zeroDropped(float &, float &) const {}
 };
 /// Replaces CoreMask in kernels without dropout.
 struct NoCoreMask {
@@ -202,7 +197,7 @@ struct NoStoredMask {
                           int) {}
   __device__ float factor() const { return 1.0F; }
   __device__ Words load(int, int) const { return {}; }
-  __device__ AllKept of(Words, int, int) const { return {}; }
+  __device__ void zeroDropped(Words, int, int, float &, float &) const {}
 };
 
 template <bool Drops>

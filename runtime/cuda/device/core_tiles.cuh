@@ -10,6 +10,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_CORE_TILES_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_CORE_TILES_CUH
 
+#include <bit>
 #include <initializer_list>
 
 #include "runtime/cuda/device/attention_tiles.cuh"
@@ -76,15 +77,6 @@ template <int Width> constexpr unsigned tileBytes(int rows) {
   return static_cast<unsigned>(rows * kPitch<Width> * 2);
 }
 
-/// Returns the largest power of two that is at most `number`, which is
-/// positive.
-constexpr int powerOfTwoWithin(unsigned number) {
-  int power = 1;
-  while (2U * static_cast<unsigned>(power) <= number)
-    power *= 2;
-  return power;
-}
-
 /// Begins the asynchronous copy of Rows rows of `width` elements to a tile.
 /// Only the first `there` rows (at least one) exist; all other elements become
 /// zeros. With widths that are no power of two, some threads copy nothing.
@@ -92,7 +84,8 @@ template <int Rows, int Width, typename T>
 __device__ void beginRows(T *tile, const T *from, int stride, int there,
                           int width) {
   constexpr int kPacks = Width / kPack;
-  constexpr int kAtOnce = powerOfTwoWithin(kCoreThreads / kPacks);
+  constexpr int kAtOnce =
+      static_cast<int>(std::bit_floor(kCoreThreads / kPacks));
   static_assert(Rows % kAtOnce == 0);
   const int row = static_cast<int>(threadIdx.x) / kPacks,
             pack = static_cast<int>(threadIdx.x) % kPacks;

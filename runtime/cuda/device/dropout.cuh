@@ -1,8 +1,9 @@
 //===- dropout.cuh - Dropout and its masks ----------------------*- C++ -*-===//
 //
-// Masks are never stored: each kernel recomputes their elements by Philox from
-// the element's index in the global tensor, as runtime/random specifies. One
-// draw yields eight elements.
+// Kernels do not store masks, but draw their elements again by Philox from the
+// element's index in the global tensor, as runtime/random specifies. One draw
+// yields eight elements. There is one exception: the backward pass of attention
+// on tensor cores stores one bit per score (KeptScores).
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,18 +87,19 @@ struct Mask {
   }
 
 private:
-  /// Returns the words of kMaskDraw elements from two draws, without the first
-  /// `skipped` elements. Dynamic indices would move the words to local memory.
+  /// Returns the kMaskDraw elements of two consecutive draws that follow the
+  /// first `skipped`. The bits of `skipped` select shifts by four, two and one
+  /// elements, because dynamic indices would move the words to local memory.
   static __device__ PhiloxCounter shifted(const PhiloxCounter &first,
                                           const PhiloxCounter &second,
                                           unsigned skipped) {
     std::uint32_t words[] = {first[0],  first[1],  first[2],  first[3],
                              second[0], second[1], second[2], second[3]};
 #pragma unroll
-    for (unsigned some = 4; some > 1; some /= 2)
+    for (unsigned elements = 4; elements > 1; elements /= 2)
 #pragma unroll
-      for (unsigned w = 0; w + some / 2 < 8; ++w)
-        words[w] = skipped & some ? words[w + some / 2] : words[w];
+      for (unsigned w = 0; w + elements / 2 < 8; ++w)
+        words[w] = skipped & elements ? words[w + elements / 2] : words[w];
     PhiloxCounter made;
 #pragma unroll
     for (unsigned w = 0; w < 4; ++w)

@@ -73,7 +73,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
   for (std::int64_t first = 0; first < tokens; first += kThreads) {
     const std::int64_t other = first + warp * kWarp + lane;
     __syncthreads(); // all threads have read the previous rows
-    // No row is larger than ~0, so such tokens are not counted.
+    // Smaller rows come first; equal rows are in the order of tokens. No row is
+    // larger than ~0, so tokens that do not exist are not counted.
     rows[warp * kWarp + lane] = other < tokens ? rowOf(other) : ~0U;
     __syncthreads();
     const int toMine = static_cast<int>(mine - first),
@@ -81,8 +82,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
 #pragma unroll
     for (int l = 0; l < kWarp; ++l) {
       const int i = warp * kWarp + l;
-      before += rows[i] < row + (i < toMine ? 1 : 0) ? 1 : 0;
-      end += rows[i] < row + (i < toNext ? 1 : 0) ? 1 : 0;
+      before += (i < toMine ? rows[i] <= row : rows[i] < row) ? 1 : 0;
+      end += (i < toNext ? rows[i] <= row : rows[i] < row) ? 1 : 0;
     }
   }
   befores[warp][lane] = before;
@@ -98,9 +99,10 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
 }
 
 /// Sums the gradients of tokens by row. There is a warp per sorted token, and
-/// blockIdx.y selects the columns. The warp of the first token of a row adds
-/// all tokens of the row if these are few, else all warps of the block do. Both
-/// add in the same order.
+/// blockIdx.y selects the columns. The warp of the first token adds the row's
+/// tokens if there are at most kTokenWarps, otherwise all warps of its block
+/// do. A sample with at most kTokenWarps tokens of a row has the same bits
+/// either way.
 template <typename R>
 __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
     sumTokens(Operand from, Result to, const Placed *sorted,

@@ -58,40 +58,40 @@ inline __device__ void storeWords(uint4 *to, const uint4 &words) {
 template <typename R, int Packs, bool Whole, typename Use>
 __device__ void eachOwn(const Operand &from, std::int64_t start,
                         const OwnPacks<Whole> &own, Use use) {
-  withType(from.type, [&](auto *tag) {
-    using T = std::remove_pointer_t<decltype(tag)>;
-    if constexpr (sizeof(T) <= sizeof(R)) { // R is double if a type is f64
-      const T *row = static_cast<const T *>(from.data) + start;
-      constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
-      uint4 words[Packs][kWords] = {};
+  if constexpr (!Whole) {
 #pragma unroll
-      for (int p = 0; p < Packs; ++p)
-        if constexpr (Whole) {
+    for (int p = 0; p < Packs; ++p) {
+      R values[kPack];
+      load(from, start + own.first(p), own.count(p), values);
+      use(p, values);
+    }
+  } else {
+    withType(from.type, [&](auto *tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      if constexpr (sizeof(T) <= sizeof(R)) { // R is double if a type is f64
+        const T *row = static_cast<const T *>(from.data) + start;
+        constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
+        uint4 words[Packs][kWords] = {};
+#pragma unroll
+        for (int p = 0; p < Packs; ++p)
           if (own.count(p) != 0)
 #pragma unroll
             for (int w = 0; w < kWords; ++w)
               words[p][w] =
                   reinterpret_cast<const uint4 *>(row + own.first(p))[w];
-        } else {
-          T items[kPack] = {};
+#pragma unroll
+        for (int p = 0; p < Packs; ++p) {
+          T items[kPack];
+          memcpy(items, words[p], sizeof(items));
+          R values[kPack];
 #pragma unroll
           for (int i = 0; i < kPack; ++i)
-            if (i < own.count(p))
-              items[i] = row[own.first(p) + i];
-          memcpy(words[p], items, sizeof(items));
+            values[i] = widened<R>(items[i]);
+          use(p, values);
         }
-#pragma unroll
-      for (int p = 0; p < Packs; ++p) {
-        T items[kPack];
-        memcpy(items, words[p], sizeof(items));
-        R values[kPack];
-#pragma unroll
-        for (int i = 0; i < kPack; ++i)
-          values[i] = widened<R>(items[i]);
-        use(p, values);
       }
-    }
-  });
+    });
+  }
 }
 
 /// Loads packs of the row at element `start`.
@@ -110,17 +110,21 @@ template <typename R, int Packs, bool Whole>
 __device__ void storeOwn(const Result &to, std::int64_t start,
                          const OwnPacks<Whole> &own,
                          const R (&x)[Packs][kPack]) {
-  withType(to.type, [&](auto *tag) {
-    using T = std::remove_pointer_t<decltype(tag)>;
-    if constexpr (sizeof(T) <= sizeof(R)) {
-      T *row = static_cast<T *>(to.data) + start;
+  if constexpr (!Whole) {
 #pragma unroll
-      for (int p = 0; p < Packs; ++p) {
-        T items[kPack];
+    for (int p = 0; p < Packs; ++p)
+      store(to, start + own.first(p), own.count(p), x[p]);
+  } else {
+    withType(to.type, [&](auto *tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      if constexpr (sizeof(T) <= sizeof(R)) {
+        T *row = static_cast<T *>(to.data) + start;
 #pragma unroll
-        for (int i = 0; i < kPack; ++i)
-          items[i] = narrowed<T>(x[p][i]);
-        if constexpr (Whole) {
+        for (int p = 0; p < Packs; ++p) {
+          T items[kPack];
+#pragma unroll
+          for (int i = 0; i < kPack; ++i)
+            items[i] = narrowed<T>(x[p][i]);
           constexpr int kWords = kPack * sizeof(T) / sizeof(uint4);
           uint4 words[kWords];
           memcpy(words, items, sizeof(items));
@@ -129,15 +133,10 @@ __device__ void storeOwn(const Result &to, std::int64_t start,
             for (int w = 0; w < kWords; ++w)
               storeWords(reinterpret_cast<uint4 *>(row + own.first(p)) + w,
                          words[w]);
-        } else {
-#pragma unroll
-          for (int i = 0; i < kPack; ++i)
-            if (i < own.count(p))
-              row[own.first(p) + i] = items[i];
         }
       }
-    }
-  });
+    });
+  }
 }
 
 /// Returns the sum over the threads of a row, which are a warp or a block.

@@ -3,8 +3,9 @@
 // A block processes kNormPieceRows rows of a sample (a piece), one row after
 // another, and a thread processes the same columns of all rows. The block reads
 // each tensor once, to compute the gradients of the rows and, summed over the
-// piece, the gradients of gamma and beta. While it computes a row, it copies
-// the next row to shared memory.
+// piece, the gradients of gamma and beta. If rows consist of whole, aligned
+// packs and fit, it copies the next row to shared memory while it computes a
+// row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
   beginRow(begin);
   R gamma[Packs][kPack], toGamma[Packs][kPack] = {}, toBeta[Packs][kPack] = {};
   loadOwn(all.gamma, 0, own, gamma);
-  const R share = R(1) / static_cast<R>(width);
+  const R ofWidth = R(1) / static_cast<R>(width);
   for (std::int64_t row = begin; row < end; ++row) {
     if constexpr (Copies)
       endCopies();
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     constexpr unsigned kWarps = Threads / kWarp;
     R mean = R(0);
     if constexpr (Centred)
-      mean = sumsOverBlock<kWarps>(Several<R, 1>{{total}}, warps)[0] * share;
+      mean = sumsOverBlock<kWarps>(Several<R, 1>{{total}}, warps)[0] * ofWidth;
     Several<R, Centred ? 3 : 2> sums{}; // of (x - mean)^2, d * (x - mean), d
 #pragma unroll
     for (int p = 0; p < Packs; ++p)
@@ -146,11 +147,11 @@ __global__ void __launch_bounds__(Threads, Blocks)
         sums[1] += d * x[p][i];
       }
     sums = sumsOverBlock<kWarps>(sums, warps + 1);
-    const R scale = R(1) / sqrt(sums[0] * share + all.epsilon);
-    const R slope = sums[1] * scale * share;
-    R middle = R(0);
+    const R scale = R(1) / sqrt(sums[0] * ofWidth + all.epsilon);
+    const R meanOfDN = sums[1] * scale * ofWidth;
+    R meanOfD = R(0);
     if constexpr (Centred)
-      middle = sums[2] * share;
+      meanOfD = sums[2] * ofWidth;
 #pragma unroll
     for (int p = 0; p < Packs; ++p) {
 #pragma unroll
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
         toGamma[p][i] += above[p][i] * n;
         if constexpr (Centred)
           toBeta[p][i] += above[p][i];
-        x[p][i] = scale * (above[p][i] * gamma[p][i] - middle - n * slope);
+        x[p][i] = scale * (above[p][i] * gamma[p][i] - meanOfD - n * meanOfDN);
       }
       if (adds)
         roundTo(all.addend.between, x[p]);
@@ -187,12 +188,12 @@ std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
   return columnScratch<R>(sizes, centred ? 2 : 1);
 }
 
-/// Queues normaliseGrad with `Packs` packs per thread.
-/// \return false, without queueing anything, if the rows are too wide, or if
-///         Copies and they cannot be copied
+/// Queues normaliseGrad with `Packs` packs per thread, if it supports the rows:
+/// they must not be too wide, and with Copies they must be copyable.
+/// \return whether it does
 template <bool Centred, bool Copies, int Packs, unsigned Threads,
           unsigned Blocks = 1, typename R>
-bool queueNormGrad(cudaStream_t stream, NormGradient<R> all) {
+bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
   const std::int64_t width = all.sizes.columns;
   if (width > widestRow(Packs, Threads))
     return false;
@@ -201,7 +202,8 @@ bool queueNormGrad(cudaStream_t stream, NormGradient<R> all) {
            6 * static_cast<unsigned>(ofRow);
   };
   if (Copies) {
-    // The choice must not depend on the addend, lest fusing changes bits.
+    // The size is that of elements of type R, so that the choice does not
+    // depend on the addend's type: fusing must not change bits.
     const unsigned most = sharedOf(width * sizeof(R));
     if (!arePacks(width, all.from, all.gamma, all.above, all.addend.data,
                   all.to) ||
@@ -230,10 +232,11 @@ void queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   // the registers of a layer norm allow this for fewer threads.
   constexpr unsigned kNarrow = Centred ? 192 : 256;
   constexpr unsigned kBlocks = std::is_same_v<R, float> ? 4 : 1;
-  if (!queueNormGrad<Centred, true, 1, kNarrow, kBlocks>(stream, all) &&
-      !queueNormGrad<Centred, true, 2, kNormThreads>(stream, all) &&
-      !queueNormGrad<Centred, false, 1, 256>(stream, all) &&
-      !queueNormGrad<Centred, false, 8, kNormThreads>(stream, all))
+  if (!tryNormGrad<Centred, true, 1, kNarrow, kBlocks>(stream, all) &&
+      !tryNormGrad<Centred, true, 2, kNormThreads>(stream, all) &&
+      !tryNormGrad<Centred, false, 1, 256>(stream, all) &&
+      !tryNormGrad<Centred, false, 4, kNormThreads>(stream, all) &&
+      !tryNormGrad<Centred, false, 8, kNormThreads>(stream, all))
     throw DeviceError("the gradient of a norm of " +
                       std::to_string(all.sizes.columns) + " columns: at most " +
                       std::to_string(kWidestNormGrad) +

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
   const std::int64_t token = std::int64_t{blockIdx.x} * kRopeTokens,
                      start = token * all.width;
   // Division is faster in 32 bits.
-  const auto held = static_cast<unsigned>(
+  const auto tokensHere = static_cast<unsigned>(
       tokens - token < kRopeTokens ? tokens - token : kRopeTokens);
   const auto heads = static_cast<unsigned>(all.width / all.headWidth);
   R x[2][kPack];
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
     const auto pairs = static_cast<unsigned>(
         all.pairs - some < kPairs ? all.pairs - some : kPairs);
     __syncthreads(); // all threads have read the previous angles
-    for (unsigned i = threadIdx.x; i < held * pairs; i += kRopeThreads) {
+    for (unsigned i = threadIdx.x; i < tokensHere * pairs; i += kRopeThreads) {
       const unsigned t = i / pairs, pair = i % pairs;
       const double position =
           static_cast<double>(all.offset + (token + t) % all.length) * all.turn;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
     // element of each of eight pairs.
     const unsigned ofPack = all.interleaved ? kPack / 2 : kPack;
     const unsigned packs = (pairs + ofPack - 1) / ofPack;
-    for (unsigned i = threadIdx.x; i < held * heads * packs;
+    for (unsigned i = threadIdx.x; i < tokensHere * heads * packs;
          i += kRopeThreads) {
       const unsigned head = i / packs, first = i % packs * ofPack;
       const unsigned angle = head / heads * kPairs + first;
@@ -100,7 +100,8 @@ __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
   // Features that are not rotated are copied.
   const std::int64_t rest = all.headWidth - 2 * all.pairs;
   const auto packs = static_cast<unsigned>((rest + kPack - 1) / kPack);
-  for (unsigned i = threadIdx.x; i < held * heads * packs; i += kRopeThreads) {
+  for (unsigned i = threadIdx.x; i < tokensHere * heads * packs;
+       i += kRopeThreads) {
     const std::int64_t first = i % packs * kPack;
     const std::int64_t at =
         start + i / packs * all.headWidth + 2 * all.pairs + first;

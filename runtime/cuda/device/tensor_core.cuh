@@ -4,7 +4,8 @@
 // warp multiplies 16 x 16 by 16 x 8 elements of 16 bits and accumulates in
 // floats, loads 8 x 8 matrices from shared memory in the layout of the factors,
 // and copies to shared memory asynchronously. All lanes of a warp must call
-// them together.
+// multiplyAdd and loadMatrices together. Norms use the asynchronous copies,
+// too.
 //
 // Lane l holds, with g = l / 4 and t = l % 4, these elements [row][column] (PTX
 // ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"). Braces
@@ -110,12 +111,11 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return power;
 }
 
-/// Sets a number to zero unless its 16-bit half of `word` is at least the same
-/// half of `limits`, compared as f16 without signs. NaN compares as larger than
-/// any limit.
-__device__ __forceinline__ void keepReaching(std::uint32_t word,
-                                             std::uint32_t limits, float &low,
-                                             float &high) {
+/// Sets `low` (`high`) to zero if the low (high) half of `word` is below that
+/// of `limits`. Halves are compared as f16 without sign; NaN is larger than any
+/// limit.
+__device__ __forceinline__ void
+zeroBelow(std::uint32_t word, std::uint32_t limits, float &low, float &high) {
   asm("{\n"
       ".reg .pred low, high;\n"
       ".reg .b32 number;\n"

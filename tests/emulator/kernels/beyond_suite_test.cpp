@@ -15,6 +15,7 @@
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/cublaslt.h"
+#include "tests/emulator/device.h"
 #include "tests/runtime/backend/fused_cases.h"
 
 namespace mtplan::runtime::testing {
@@ -161,7 +162,7 @@ TEST(CudaColumnSums, AgreeForLongColumnsAndManySamples) {
 }
 
 TEST(CudaNorms, SupportRowsUpTo32768Wide) {
-  for (const std::int64_t width : {2049, 4097, 8193, 16385, 32768})
+  for (const std::int64_t width : {2049, 4097, 8192, 8193, 12288, 16385, 32768})
     expectAlike(normGrad({2, 1, width}));
   EXPECT_THAT(
       [] {
@@ -170,6 +171,13 @@ TEST(CudaNorms, SupportRowsUpTo32768Wide) {
       ThrowsMessage<std::runtime_error>(
           HasSubstr("h.*.layer_norm_grad (layer_norm_grad): has rows of 32769 "
                     "columns, of which a GPU takes at most 32768")));
+}
+
+// On an A100 a block has 163 KiB, too few for copies of such rows.
+TEST(CudaNorms, SupportRowsThatSharedMemoryCannotHold) {
+  emulator::setSharedOfDevice(163 << 10);
+  expectAlike(normGrad({2, 1, 8192}));
+  emulator::setSharedOfDevice(emulator::kMostSharedOfAny);
 }
 
 } // namespace

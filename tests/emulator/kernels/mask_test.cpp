@@ -67,7 +67,7 @@ TEST(CudaMask, ComparesTwoElementsAtOnce) {
       };
       const cuda::KeptPair pair(bits | other << 16, limit);
       float low = 1.0F, high = 1.0F;
-      pair.keep(low, high);
+      pair.zeroDropped(low, high);
       ASSERT_EQ(pair.mask(), kept(bits) | kept(other) << 16)
           << bits << ", " << other << " and " << limit;
       ASSERT_EQ(low != 0.0F, kept(bits) != 0) << bits << " and " << limit;
