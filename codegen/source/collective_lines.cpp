@@ -183,9 +183,9 @@ bool CollectiveLines::areAlike(std::size_t i, std::size_t other,
     const Instruction &a = program.instructions[i + k],
                       &b = program.instructions[other + k];
     const Call one = callOf(i + k), two = callOf(other + k);
-    const auto areOfOneKind = [](const Tensor &x, const Tensor &y) {
-      return x.type == y.type && x.entry == y.entry &&
-             x.entryStep == y.entryStep;
+    const auto areOfOneKind = [&](const Tensor &x, const Tensor &y) {
+      return x.type == y.type &&
+             names.reference(x, "row") == names.reference(y, "row");
     };
     if (one.function != two.function || one.group != two.group ||
         one.operation != two.operation || a.stream != b.stream ||

@@ -102,8 +102,7 @@ public:
 
   std::vector<ProgramFile> write() {
     texts.needed = {"runtime/cuda/standalone/train.cuh"};
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      writeStage(plan, s, shared, texts);
+    writeStages(plan, shared, texts);
     Text &step = texts.step;
     step.line("//===- All ranks "
               "---------------------------------------------------------===//");

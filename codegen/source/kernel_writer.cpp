@@ -38,8 +38,9 @@ std::string KernelWriter::out(std::size_t i) const {
 }
 
 std::string KernelWriter::masks() const {
-  return "Masks(now.rank.numbers, " + quoted(spec.text("mask", "")) + ", " +
-         names.layerOf(program.firstCopy) + ", " +
+  const std::string label = spec.text("mask", "");
+  return "Masks(now.rank.numbers, " + quoted(label) + ", " +
+         names.layerOf(label, program.firstCopy) + ", " +
          names.real("rate", spec.number("rate", 0.0)) + ")";
 }
 

@@ -35,35 +35,10 @@ const char *arenaWord(MemoryClass memoryClass) {
   throw std::logic_error("ProgramSource rejects plans with a host arena");
 }
 
-/// Returns for each buffer the first tensor that uses it, or null. A comment
-/// shows the shape of this tensor.
-std::vector<const Tensor *> tensorsOfBuffers(const Stage &stage) {
-  std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
-  auto see = [&](const Tensor &tensor) {
-    const Tensor *&first = tensors[indexed(tensor.buffer)];
-    if (!first)
-      first = &tensor;
-  };
-  for (const Parameter &parameter : stage.parameters) {
-    for (const Tensor *tensor :
-         {&parameter.value, &parameter.gradient, &parameter.firstMoment,
-          &parameter.secondMoment})
-      see(*tensor);
-    if (parameter.master)
-      see(*parameter.master);
-  }
-  for (const Program &program : stage.programs)
-    for (const Instruction &instruction : program.instructions)
-      for (const auto *some : {&instruction.inputs, &instruction.outputs})
-        for (const Tensor &tensor : *some)
-          see(tensor);
-  return tensors;
-}
-
-/// Returns the members of a Buffer in braces: arena, offset, size and, if there
-/// are several, the entries and slots with their strides.
-std::string placeText(const Stage &stage, const Buffer &one) {
-  std::string text = std::string("{") +
+/// Returns the members of a Buffer in braces: type, arena, offset, size and, if
+/// there are several, the entries and slots with their strides.
+std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
+  std::string text = "{" + typeText(type) + ", " +
                      arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +
                      ", " + std::to_string(one.offset) + ", " +
                      std::to_string(one.size);
@@ -98,7 +73,7 @@ std::set<std::string> buffersIn(const Text &text) {
        at = words.find(kMark, at)) {
     at += kMark.size();
     const std::size_t end =
-        std::min(words.find_first_of(",;)} ", at), words.size());
+        std::min(words.find_first_of(",;)}] ", at), words.size());
     found.insert(words.substr(at, end - at));
   }
   return found;
@@ -109,36 +84,33 @@ void writeBuffers(const Stage &stage, const StageNames &names,
   std::set<std::string> used;
   for (const Text *reader : readers)
     used.merge(buffersIn(*reader));
+  to.comment("Each buffer has its type, its arena, its offset and its size in "
+             "bytes. A buffer of a repeated layer also has the number of its "
+             "entries, one a layer, and the bytes from one to the next; a "
+             "buffer with several micro-batches in flight, the number of its "
+             "slots and the bytes between these. Tensors that use the same "
+             "bytes by turns are equal. Shapes are those of one rank.");
+  to.open("struct buf {");
   for (const FirstLayer &one : names.firstLayers())
-    to.line("inline constexpr int " + one.name + " = " +
+    to.line("static constexpr int " + one.name + " = " +
             std::to_string(one.layer) + "; // layers before this stage's");
-  if (!names.firstLayers().empty())
-    to.line();
-  to.comment("Each buffer has its arena, its offset and its size in bytes. A "
-             "buffer of a repeated layer also has the number of its entries, "
-             "one a layer, and the bytes from one to the next; a buffer with "
-             "several micro-batches in flight, the number of its slots and "
-             "the bytes between these. Tensors that use the same bytes by "
-             "turns are equal. Shapes are those of one rank.");
-  to.line("namespace buf {");
-  const std::vector<const Tensor *> tensors = tensorsOfBuffers(stage);
   std::optional<std::size_t> first;
   for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
-    if (!used.contains(names.buffer(b)))
+    const Tensor *tensor = names.firstUse(b);
+    if (!used.contains(names.buffer(b)) || !tensor)
       continue;
     const Buffer &one = stage.buffers[b];
-    std::string line = "inline constexpr Buffer " + names.buffer(b);
-    if (first && areSameBytes(stage.buffers[*first], one)) {
+    std::string line = "static constexpr Buffer " + names.buffer(b);
+    if (first && areSameBytes(stage.buffers[*first], one) &&
+        names.firstUse(*first)->type == tensor->type) {
       line += " = " + names.buffer(*first) + ";";
     } else {
-      line += placeText(stage, one) + ";";
+      line += placeText(stage, one, tensor->type) + ";";
       first = b;
     }
-    if (tensors[b])
-      line += " // " + names.shape(*tensors[b]);
-    to.line(line);
+    to.line(line + " // " + names.shape(*tensor));
   }
-  to.line("} // namespace buf");
+  to.close("};");
 }
 
 void writeOpen(const Stage &stage, const Needs &needs, Text &to) {

@@ -71,7 +71,8 @@ void writeInitialise(const Plan &plan, const Stage &stage,
   for (const Parameter &parameter : stage.parameters)
     all.push_back(&parameter);
   forParameters(plan, all, to, [&](const Parameter &parameter) {
-    const std::string copy = names.layerOf(parameter.firstCopy);
+    const std::string copy =
+        names.layerOf(parameter.label, parameter.firstCopy);
     auto fill = [&](const std::string &tensors, const Tensor &tensor) {
       to.call("initial", {"now", "how", quoted(parameter.label), copy,
                           quoted(parameter.init), tensors, names.view(tensor)});

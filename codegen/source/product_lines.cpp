@@ -153,26 +153,15 @@ void ask(const KernelWriter &to, MatrixShape shape, const MatrixText &text,
   add();
 }
 
-/// Writes "function(first, {members...}, operands...);".
-void writeCall(const std::string &function, const char *first,
-               std::vector<std::string> members,
-               const std::vector<std::string> &operands, Text &text) {
-  members.front() = "{" + members.front();
-  members.back() += "}";
-  members.insert(members.begin(), first);
-  members.insert(members.end(), operands.begin(), operands.end());
-  text.call(function, members);
+/// Adds ".name = tensor" to the members of a ProductTensors.
+void addTensor(std::vector<std::string> &tensors, const char *name,
+               const std::string &tensor) {
+  tensors.push_back(std::string(".") + name + " = " + tensor);
 }
 
-void writeMultiply(const KernelWriter &to, const std::string &function,
-                   std::vector<std::string> members,
-                   const std::vector<std::string> &operands) {
-  writeCall(function, "now", std::move(members), operands, to.text);
-}
-
-/// Returns `data`, advanced by the step of every loop times its index.
-std::string moved(const std::string &data, std::int64_t LetterStep::*side,
-                  const MatrixCalls &calls, ElementType type) {
+/// Returns `tensor`, advanced by the step of every loop times its index.
+std::string moved(const std::string &tensor, std::int64_t LetterStep::*side,
+                  const MatrixCalls &calls) {
   std::string by;
   for (const auto &[loops, name] :
        {std::pair(&calls.outer, "i"), std::pair(&calls.summed, "term")})
@@ -180,8 +169,12 @@ std::string moved(const std::string &data, std::int64_t LetterStep::*side,
       if (const std::int64_t step = (*loops)[l].*side; step != 0)
         by += (by.empty() ? "" : " + ") + std::string(name) +
               std::to_string(l) + " * " + std::to_string(step);
-  return by.empty() ? data
-                    : "plus(" + data + ", " + by + ", " + typeText(type) + ")";
+  return by.empty() ? tensor
+                    : std::string("plus(")
+                          .append(tensor)
+                          .append(", ")
+                          .append(by)
+                          .append(")");
 }
 
 class ProductWriter {
@@ -209,13 +202,13 @@ public:
                    to.scratch(to.count(room)) + ");");
     const std::string a = converted("a", calls.lhs, calls.in),
                       b = converted("b", calls.rhs, calls.in),
-                      bias = calls.biased ? converted("bias", 2, calls.made)
-                                          : "nullptr";
-    std::string c = to.out(0) + ".data";
+                      bias =
+                          calls.biased ? converted("bias", 2, calls.made) : "";
+    std::string c = to.out(0);
     if (out.type != calls.made) {
       to.text.line("const Tensor c{room + " + to.count(used) + ", " +
                    typeText(calls.made) + "};");
-      c = "c.data";
+      c = "c";
     }
     for (const auto &[loops, name] :
          {std::pair(&calls.outer, "i"), std::pair(&calls.summed, "term")})
@@ -237,10 +230,13 @@ public:
         calls.summed.empty() ? Varies::nothing : Varies::biasOrAdds);
     if (!calls.summed.empty())
       spoilFirst(members);
-    writeMultiply(to, "multiply", std::move(members),
-                  {moved(a, &LetterStep::a, calls, calls.in),
-                   moved(b, &LetterStep::b, calls, calls.in), bias,
-                   moved(c, &LetterStep::c, calls, calls.made)});
+    std::vector<std::string> tensors;
+    addTensor(tensors, "a", moved(a, &LetterStep::a, calls));
+    addTensor(tensors, "b", moved(b, &LetterStep::b, calls));
+    if (calls.biased)
+      addTensor(tensors, "bias", bias);
+    addTensor(tensors, "c", moved(c, &LetterStep::c, calls));
+    to.text.callWithLists("multiply", "now", {members, tensors});
     for (std::size_t l = 0; l < calls.outer.size() + calls.summed.size(); ++l)
       to.text.leave();
     if (out.type != calls.made)
@@ -269,13 +265,13 @@ private:
                         ElementType type) {
     const Tensor &from = to.instruction.inputs[operand];
     if (from.type == type)
-      return to.in(operand) + ".data";
+      return to.in(operand);
     to.text.call("const Tensor " + std::string(name) + " = converted",
                  {"now", to.in(operand),
                   "{room + " + to.count(used) + ", " + typeText(type) + "}",
                   to.elements(from)});
     used += roomAs(type, from);
-    return std::string(name) + ".data";
+    return name;
   }
 
   const KernelWriter &to;
@@ -287,17 +283,17 @@ private:
 /// epilogue.
 void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
                 const MatrixText &sizes) {
-  const auto data = [](const std::string &tensor) { return tensor + ".data"; };
-  std::vector<std::string> operands = {
-      data(to.in(whole.lhs)), data(to.in(whole.rhs)),
-      whole.operands == 3 ? data(to.in(2)) : "nullptr",
-      data(to.out(whole.result))};
+  std::vector<std::string> tensors;
+  addTensor(tensors, "a", to.in(whole.lhs));
+  addTensor(tensors, "b", to.in(whole.rhs));
+  if (whole.shape.biased)
+    addTensor(tensors, "bias", to.in(2));
+  addTensor(tensors, "c", to.out(whole.result));
   if (whole.takesAddend)
-    operands.push_back(data(to.in(whole.operands)));
+    addTensor(tensors, "before", to.in(whole.operands));
   else if (whole.shape.epilogue != Epilogue::none)
-    operands.insert(
-        operands.end(),
-        {"nullptr", data(whole.takesKept ? to.in(whole.operands) : to.out(0))});
+    addTensor(tensors, "kept",
+              whole.takesKept ? to.in(whole.operands) : to.out(0));
   std::vector<std::string> members = membersOf(whole.shape, sizes);
   const std::string adds = to.adds();
   const bool accumulates = whole.shape.adds && !whole.takesAddend;
@@ -308,14 +304,12 @@ void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
       if (member == ".adds = true")
         member = ".adds = " + adds;
   if (whole.shape.sums == OperandSum::none)
-    return writeMultiply(to, "multiply", members, operands);
-  operands.erase(operands.begin() + 2); // there is no bias
-  for (const std::string &one :
-       {to.in(1), to.out(whole.biasGradient),
-        summedSizes(to, to.input(1), to.output(whole.biasGradient))})
-    operands.push_back(one);
+    return to.text.callWithLists("multiply", "now", {members, tensors});
+  addTensor(tensors, "sums", to.out(whole.biasGradient));
   to.needs("sums.cuh");
-  writeMultiply(to, to.of("multiplyAndSum"), members, operands);
+  to.text.callWithLists(
+      to.of("multiplyAndSum"), "now", {members, tensors},
+      summedSizes(to, to.input(1), to.output(whole.biasGradient)));
 }
 
 /// Writes an einsum and its fused consumer, as one product or as two kernels.
@@ -333,11 +327,11 @@ std::string apartText(const StageNames &names, const Tensor &from,
   if (elements == 0)
     return "0";
   if (from.entry != to.entry || from.entryStep != to.entryStep ||
+      names.firstUse(indexed(from.buffer))->type != from.type ||
       names.apart(from, to) != elements * bytesOf(from.type))
     return std::to_string(elements);
   return "apart(buf::" + names.buffer(indexed(from.buffer)) +
-         ", buf::" + names.buffer(indexed(to.buffer)) + ", " +
-         typeText(from.type) + ")";
+         ", buf::" + names.buffer(indexed(to.buffer)) + ")";
 }
 
 std::string lettersText(const LetterLoops &loops) {
@@ -442,7 +436,7 @@ void writeChoices(const Needs &needs, Text &text) {
     for (const std::vector<std::string> &triple : sizes.triples)
       if (said.insert(triple).second)
         text.call("static_assert(areEven", triple, "));");
-    writeCall("choose", "rank", membersOf(shape, sizes), {}, text);
+    text.callWithLists("choose", "rank", {membersOf(shape, sizes)});
   }
 }
 

@@ -72,10 +72,9 @@ public:
     title.line("//");
     title.comment(
         "`now` is a call of such a function: its rank, its layer, counted "
-        "from the stage's first, and its micro-batch. now.f32(buf::x) is "
-        "where buffer x lies" +
-        whereUsed(", now.layer)",
-                  ", and now.f32(buf::x, now.layer) this layer's entry of it") +
+        "from the stage's first, and its micro-batch. now[buf::x] is the "
+        "tensor x of this call" +
+        whereUsed("now.entry(", ", and now.entry(buf::x, i) that of layer i") +
         "; tensors that use the same bytes by turns are equal in memory.cuh." +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
@@ -83,6 +82,10 @@ public:
                              "now.on(s) queues on another one, and now.wait(s, "
                              "event) makes it wait for what was queued before "
                              "the event.") +
+        whereUsed("multiply(", " A product c = a b has a of m x k and b of "
+                               "k x n elements. Its .a = {k, 1} are the steps "
+                               "from row to row and from column to column; "
+                               "{1, m} are those of a transposed matrix.") +
         " Comments have the model's operator, then its shapes on one rank" +
         whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
                                   "are split over the ranks of dp") +

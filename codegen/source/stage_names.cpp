@@ -53,24 +53,67 @@ StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
   std::set<std::string> taken;
   for (const runtime::Buffer &one : stage.buffers)
     buffers.push_back(identifierFor(one.name, taken));
+  addFirstUses();
+  addFirstLayers();
+}
+
+void StageNames::addFirstUses() {
+  firstUses.resize(stage.buffers.size(), nullptr);
+  const auto see = [&](const Tensor &tensor) {
+    const Tensor *&first = firstUses[indexed(tensor.buffer)];
+    if (!first)
+      first = &tensor;
+  };
+  for (const runtime::Parameter &parameter : stage.parameters) {
+    for (const Tensor *tensor :
+         {&parameter.value, &parameter.gradient, &parameter.firstMoment,
+          &parameter.secondMoment})
+      see(*tensor);
+    if (parameter.master)
+      see(*parameter.master);
+  }
   for (const runtime::Program &program : stage.programs)
-    addFirstLayer(program.firstCopy);
+    for (const runtime::Instruction &instruction : program.instructions)
+      for (const auto *some : {&instruction.inputs, &instruction.outputs})
+        for (const Tensor &tensor : *some)
+          see(tensor);
+}
+
+/// Returns whether an operator or a parameter is in a repeated layer.
+static bool isInLayer(std::string_view label) {
+  return label.find('*') != std::string_view::npos;
+}
+
+void StageNames::addFirstLayers() {
+  std::vector<int> layers;
+  const auto add = [&](int layer) {
+    if (std::ranges::find(layers, layer) == layers.end())
+      layers.push_back(layer);
+  };
+  for (const runtime::Program &program : stage.programs)
+    if (std::ranges::any_of(program.instructions,
+                            [](const runtime::Instruction &one) {
+                              return isInLayer(one.label);
+                            }))
+      add(program.firstCopy);
   for (const runtime::Parameter &parameter : stage.parameters)
-    addFirstLayer(parameter.firstCopy);
-}
-
-void StageNames::addFirstLayer(int layer) {
-  if (layer == 0 ||
-      std::ranges::find(starts, layer, &FirstLayer::layer) != starts.end())
+    if (isInLayer(parameter.label))
+      add(parameter.firstCopy);
+  if (plan.stages.size() == 1 && layers == std::vector{0})
     return;
-  const std::string suffix =
-      starts.empty() ? "" : std::to_string(starts.size() + 1);
-  starts.push_back({"firstLayer" + suffix, layer});
+  for (const int layer : layers)
+    starts.push_back(
+        {"firstLayer" +
+             (starts.empty() ? "" : std::to_string(starts.size() + 1)),
+         layer});
 }
 
-std::string StageNames::layerOf(int firstCopy) const {
+std::string StageNames::layerOf(std::string_view label, int firstCopy) const {
+  if (!isInLayer(label))
+    return "0";
   const auto found = std::ranges::find(starts, firstCopy, &FirstLayer::layer);
-  return found == starts.end() ? "now.layer" : found->name + " + now.layer";
+  return found == starts.end() ? "now.layer"
+                               : "buf::" + found->name + " + now.layer";
 }
 
 std::string StageNames::axis(int axis) const {
@@ -102,30 +145,34 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
   return productText(factors);
 }
 
-std::string StageNames::reference(const std::string &how,
-                                  const std::string &buffer,
-                                  const Tensor &tensor) const {
-  // Entries that descend begin at the last layer: "L - 1 - now.layer".
+/// Returns the entry of a tensor's buffer in a run. Entries that descend begin
+/// at the last layer: "L - 1 - now.layer".
+std::string StageNames::entryOf(const Tensor &tensor) const {
   const int step = tensor.entryStep;
-  std::string entry = tensor.entry == 0 ? "" : std::to_string(tensor.entry);
-  if (step == 0 && tensor.entry > 1) // an output of the last layer
-    entry = layersText(plan, tensor.entry);
-  if (step == -1)
-    entry = layersText(plan, tensor.entry + 1) + " - 1 - now.layer";
-  else if (step == 1)
-    entry = "now.layer" + (entry.empty() ? "" : " + " + entry);
-  else if (step != 0)
-    entry += (step < 0        ? (entry.empty() ? "-" : " - ")
-              : entry.empty() ? ""
-                              : " + ") +
-             std::to_string(std::abs(step)) + " * now.layer";
-  return "now." + how + "(" + buffer + (entry.empty() ? "" : ", ") + entry +
-         ")";
+  const std::string first = layersText(plan, tensor.entry);
+  if (step == 0)
+    return tensor.entry > 1 ? first : std::to_string(tensor.entry);
+  if (step == -1) {
+    const bool isLast = layersText(plan, tensor.entry + 1).starts_with('L');
+    return (isLast ? layersText(plan, tensor.entry + 1) + " - 1" : first) +
+           " - now.layer";
+  }
+  const std::string layer =
+      step == 1 ? "now.layer" : std::to_string(step) + " * now.layer";
+  return layer +
+         (tensor.entry == 0 ? "" : " + " + std::to_string(tensor.entry));
 }
 
 std::string StageNames::reference(const Tensor &tensor,
-                                  const std::string &buffer) const {
-  return reference(typeText(tensor.type), buffer, tensor);
+                                  std::string_view buffer) const {
+  const std::string name(buffer), entry = entryOf(tensor);
+  const bool isOfRun = entry == "now.layer" ||
+                       stage.buffers[indexed(tensor.buffer)].entries == 1;
+  return (isOfRun ? "now[" + name + "]"
+                  : "now.entry(" + name + ", " + entry + ")") +
+         (firstUse(indexed(tensor.buffer))->type == tensor.type
+              ? ""
+              : ".as(" + typeText(tensor.type) + ")");
 }
 
 std::string StageNames::tensor(const Tensor &tensor) const {
@@ -133,8 +180,7 @@ std::string StageNames::tensor(const Tensor &tensor) const {
 }
 
 std::string StageNames::integers(const Tensor &tensor) const {
-  return reference("integers", "buf::" + buffers[indexed(tensor.buffer)],
-                   tensor);
+  return "integers(" + this->tensor(tensor) + ")";
 }
 
 std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {

@@ -4,6 +4,7 @@
 #define MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/source/dimension_names.h"
@@ -13,8 +14,8 @@
 
 namespace mtplan::codegen {
 
-/// A constant of the program: the number, in the model, of the first layer of a
-/// program or a parameter of the stage.
+/// A constant of the stage: the number, in the model, of the first layer of
+/// some of its programs and parameters.
 struct FirstLayer {
   std::string name;
   int layer;
@@ -29,13 +30,13 @@ public:
              const SettingNames &theSettings);
 
   /// Returns a tensor as the program reads it in the current run:
-  /// "now.f32(buf::h_ln_1, now.layer)".
+  /// "now[buf::h_ln_1]", "now.entry(buf::layer_input, now.layer + 1)".
   std::string tensor(const runtime::Tensor &tensor) const;
   /// Returns the same with the expression `buffer` for the buffer, such as
-  /// "now.f32(row.tensor)".
+  /// "now[row.tensor]".
   std::string reference(const runtime::Tensor &tensor,
-                        const std::string &buffer) const;
-  /// Returns a tensor as a pointer to 32-bit integers: "now.integers(...)".
+                        std::string_view buffer) const;
+  /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
   std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
@@ -80,9 +81,10 @@ public:
   std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
   /// Returns the number, in the model, of the layer of the current run:
-  /// "now.layer", "firstLayer + now.layer".
+  /// "now.layer", "buf::firstLayer + now.layer"; "0" if the operator or
+  /// parameter `label` is not in a repeated layer.
   /// \param firstCopy  as in runtime::Program
-  std::string layerOf(int firstCopy) const;
+  std::string layerOf(std::string_view label, int firstCopy) const;
   const std::vector<FirstLayer> &firstLayers() const { return starts; }
 
   /// Returns the constant for this value of a setting, or the value's digits.
@@ -91,6 +93,11 @@ public:
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
+  /// Returns the first tensor of the stage that uses a buffer, or null. It has
+  /// the type of the buffer's constant.
+  const runtime::Tensor *firstUse(std::size_t buffer) const {
+    return firstUses[buffer];
+  }
   /// Returns the distance in bytes between the buffers of two tensors.
   std::int64_t apart(const runtime::Tensor &from,
                      const runtime::Tensor &to) const;
@@ -102,9 +109,9 @@ public:
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
-  void addFirstLayer(int layer);
-  std::string reference(const std::string &how, const std::string &buffer,
-                        const runtime::Tensor &tensor) const;
+  void addFirstLayers();
+  void addFirstUses();
+  std::string entryOf(const runtime::Tensor &tensor) const;
 
   const runtime::Plan &plan;
   const std::size_t number;
@@ -112,6 +119,7 @@ private:
   const DimensionNames &dimensions;
   const SettingNames &settings;
   std::vector<std::string> buffers;
+  std::vector<const runtime::Tensor *> firstUses; ///< by buffer
   std::vector<FirstLayer> starts;
 };
 

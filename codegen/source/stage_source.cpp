@@ -3,6 +3,7 @@
 #include "codegen/source/stage_source.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -12,9 +13,9 @@
 #include "codegen/source/memory_lines.h"
 #include "codegen/source/parameter_lines.h"
 #include "codegen/source/schedule_lines.h"
+#include "codegen/source/shared_functions.h"
 #include "codegen/source/stream_lines.h"
 #include "codegen/source/update_lines.h"
-#include "codegen/source/written_function.h"
 #include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
@@ -29,21 +30,31 @@ namespace {
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
-              const SharedNames &theShared, StageTexts &theTexts)
+              const SharedNames &theShared)
       : plan(thePlan), number(static_cast<int>(theStage)),
-        stage(plan.stages[theStage]), shared(theShared), texts(theTexts),
-        text(texts.step),
+        stage(plan.stages[theStage]), shared(theShared),
         names(plan, theStage, shared.dimensions, shared.settings) {
     addBatches();
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
     for (const Program &program : stage.programs)
-      functions.push_back(identifierFor(nameOf(program), taken));
-    updates.emplace(plan, stage, names, functions, taken);
+      identifiers.push_back(identifierFor(nameOf(program), taken));
+    updates.emplace(plan, stage, names, identifiers, taken);
   }
 
-  void write() {
+  /// Writes the functions of the stage's programs.
+  std::vector<StageFunction> functions() {
+    std::vector<StageFunction> all(stage.programs.size());
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      all[p].name = identifiers[p];
+      writeProgram(static_cast<int>(p), all[p]);
+    }
+    return all;
+  }
+
+  /// Writes the functions that are not shared, and everything else.
+  void write(const std::vector<StageFunction> &functions, StageTexts &texts) {
     const std::string space = "namespace stage" + std::to_string(number);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters})
       one->line(space + " {");
@@ -51,21 +62,30 @@ public:
     writeInitialise(plan, stage, names, texts.parameters);
     writeSquares(plan, stage, names, texts.parameters);
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
-      writeProgram(static_cast<int>(p));
-    writeStep();
-    writeUpdate();
-    Text open;
-    writeOpen(stage, needs, open);
-    texts.memory.line();
-    writeBuffers(stage, names, {&texts.step, &texts.parameters, &open},
-                 texts.memory);
-    texts.memory.add(open);
+      updates->writeLists(static_cast<int>(p), texts.parameters);
+    std::vector<std::string> calls;
+    for (const StageFunction &one : functions) {
+      calls.push_back(one.call);
+      if (!one.isTemplate && !one.isShared)
+        add(one, texts.step);
+    }
+    writeStep(calls, texts.step);
+    writeUpdate(calls, texts.step);
+    writeMemory(functions, texts);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters}) {
       one->line();
       one->line("} // " + space);
       one->line();
     }
     texts.needed.merge(needs.files);
+  }
+
+  static void add(const StageFunction &function, Text &to) {
+    to.line();
+    to.add(function.comment);
+    if (function.isTemplate)
+      to.line("template <typename buf>");
+    to.add(function.text);
   }
 
 private:
@@ -125,11 +145,10 @@ private:
     return i;
   }
 
-  void writeProgram(int which) {
+  void writeProgram(int which, StageFunction &function) {
     const Program &program = stage.programs[indexed(which)];
-    updates->writeLists(which, texts.parameters);
-    Text before = std::exchange(text, {});
-    text.open("void " + functions[indexed(which)] + "(const Run &now) {");
+    writePurpose(which, function);
+    text.open("void " + function.name + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
     CollectiveLines collectives(plan, program, names, shared, text);
     order.begin();
@@ -163,27 +182,7 @@ private:
     for (const std::string &stream : order.overlapped())
       overlapped.insert(stream);
     text.close();
-    const Text function = std::exchange(text, std::move(before));
-    text.line();
-    writePurpose(which);
-    writeTwin(which, function);
-    text.add(function);
-  }
-
-  /// Writes a comment if a long function of an earlier stage is equal except
-  /// for its buffers, and keeps the function for later stages.
-  void writeTwin(int which, const Text &function) {
-    constexpr std::size_t kLong = 1000; // characters
-    WrittenFunction own = comparable(function.text());
-    own.name =
-        "stage" + std::to_string(number) + "::" + functions[indexed(which)];
-    if (own.body.size() < kLong)
-      return;
-    for (const WrittenFunction &other : texts.functions)
-      if (other.body == own.body)
-        return text.comment("The same calls as in " + other.name +
-                            differencesOf(own, other) + ".");
-    texts.functions.push_back(std::move(own));
+    function.text = std::exchange(text, {});
   }
 
   /// Writes instructions [first, end). Several instructions are collectives of
@@ -224,16 +223,8 @@ private:
       writeBatchedProduct(program, *batch, names, call, needs);
     else if (!batch && !isCollective)
       writeCall(program, instruction, order.runOf(i), call);
-    std::string title = titleOf(instruction, call);
-    if (isFirst)
-      title = labelsOf(program, *batch) + "as one batched product: " + title;
-    else if (batch)
-      title = instruction.label + ": in the batched product above.";
-    else if (isCollective)
-      title += ", " + collectives.causeOf(i) + "; " +
-               shapesOf(instruction.inputs) + " -> " +
-               shapesOf(instruction.outputs);
-    text.comment(title);
+    if (isFirst || !batch)
+      writeTitle(program, i, call, collectives);
     if (const auto *input = std::get_if<Input>(&instruction.what);
         input && input->label == "count" && program.name.ends_with(".forward"))
       text.comment("It is the number of targets of the whole step, of all "
@@ -257,17 +248,9 @@ private:
     return nullptr;
   }
 
-  static std::string labelsOf(const Program &program,
-                              const ProductBatch &batch) {
-    std::string labels;
-    for (const int one : batch.instructions)
-      labels += program.instructions[indexed(one)].label + ", ";
-    return labels;
-  }
-
   /// Writes the comment above a program's function. The program runs a segment
   /// forward or backward, reduces gradients, or updates parameters.
-  void writePurpose(int which) {
+  void writePurpose(int which, StageFunction &function) const {
     const auto runs = [&](const std::vector<ScheduleEntry> &entries) {
       return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
         return entry.program == which;
@@ -279,47 +262,67 @@ private:
       });
     };
     const std::string &program = stage.programs[indexed(which)].name;
-    if (runs(stage.schedule))
-      text.comment(program + ", of " +
-                   (repeats(stage.schedule) ? "layer now.layer, " : "") +
-                   "micro-batch now.microBatch.");
+    function.isOfSchedule = runs(stage.schedule);
+    if (function.isOfSchedule)
+      function.comment.comment(
+          program + ", of " +
+          (repeats(stage.schedule) ? "layer now.layer, " : "") +
+          "micro-batch now.microBatch.");
     else if (runs(stage.reduce))
-      text.comment(program +
-                   ": reduces gradients over ranks, after all micro-batches.");
+      function.comment.comment(
+          program + ": reduces gradients over ranks, after all micro-batches.");
     else
-      text.comment(program + ": updates parameters.");
+      function.comment.comment(program + ": updates parameters.");
   }
 
-  /// Returns the comment above an instruction: for a kernel, its operator and
-  /// the shapes; for a collective, its kind and process group.
+  /// Writes the comment above an instruction: what it does, and the shapes of
+  /// its operands and results on one rank.
   /// \param written  the call. Only results that the call names are listed,
   ///                 because a fused kernel stores no intermediate values.
-  std::string titleOf(const Instruction &instruction,
-                      const Text &written) const {
-    const std::string &label = instruction.label;
+  void writeTitle(const Program &program, std::size_t i, const Text &written,
+                  const CollectiveLines &collectives) {
+    const Instruction &instruction = program.instructions[i];
+    std::string title = instruction.label;
+    std::vector<Tensor> results = instruction.outputs;
     if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
+      const ProductBatch *batch = batchOf(program, i);
+      for (std::size_t k = 1; batch && k < batch->instructions.size(); ++k)
+        title +=
+            ", " + program.instructions[indexed(batch->instructions[k])].label;
+      title += " (" + call->kernel + settingsOf(*call) + ")" +
+               (batch ? ", as one batched product; shapes of each" : "") +
+               layoutOf(*call, instruction);
       const std::set<std::string> made = buffersIn(written);
-      std::vector<Tensor> results = instruction.outputs;
       std::erase_if(results, [&](const Tensor &one) {
         return !made.contains(names.buffer(indexed(one.buffer)));
       });
-      return label + " (" + call->kernel + settingsOf(*call) +
-             "): " + shapesOf(instruction.inputs) +
-             (instruction.inputs.empty() ? "-> " : " -> ") + shapesOf(results) +
-             layoutOf(*call, instruction);
+    } else if (const auto *collective =
+                   std::get_if<Collective>(&instruction.what)) {
+      title += ": " + std::string(wordOf(collective->kind)) + " over " +
+               plan.groups[indexed(collective->group)].name + ", " +
+               collectives.causeOf(i);
+    } else if (const auto *transfer =
+                   std::get_if<Transfer>(&instruction.what)) {
+      return text.comment(
+          title + (transfer->sends ? ": to stage " : ": from stage ") +
+          std::to_string(transfer->stage) + "; " +
+          names.shape(transfer->sends ? instruction.inputs[0] : results[0]));
+    } else if (std::holds_alternative<Input>(instruction.what)) {
+      return text.comment(title + ": input, " + names.shape(results[0]));
+    } else {
+      return text.comment("adds to what the step reports: " +
+                          std::get<Report>(instruction.what).label);
     }
-    if (const auto *call = std::get_if<Collective>(&instruction.what))
-      return label + ": " + std::string(wordOf(call->kind)) + " over " +
-             plan.groups[indexed(call->group)].name;
-    if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
-      return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
-             std::to_string(transfer->stage) + "; " +
-             names.shape(transfer->sends ? instruction.inputs[0]
-                                         : instruction.outputs[0]);
-    if (std::holds_alternative<Input>(instruction.what))
-      return label + ": input, " + names.shape(instruction.outputs[0]);
-    return "adds to what the step reports: " +
-           std::get<Report>(instruction.what).label;
+    const std::string in = shapesOf(instruction.inputs),
+                      out = shapesOf(results),
+                      all = title + ": " + in + (in.empty() ? "-> " : " -> ") +
+                            out;
+    if (text.fits("// " + all))
+      return text.comment(all);
+    text.comment(title);
+    if (!in.empty())
+      text.comment(in, "  in:  ");
+    text.comment(out, "  out: ");
   }
 
   /// Returns the reason for a layout, for the comment above a kernel that makes
@@ -406,58 +409,94 @@ private:
              names.tensor(tensor), names.elements(tensor)});
   }
 
-  void writeStep() {
-    text.line();
-    text.comment(
+  /// \param calls  how to call the function of each program
+  void writeStep(const std::vector<std::string> &calls, Text &to) const {
+    to.line();
+    to.comment(
         "Runs forward and backward of all micro-batches, in the order "
         "of the pipeline schedule, then reduces gradients over ranks. "
         "squares() in parameters.cuh, the gradient norm and update() follow.");
-    text.open("void forwardAndBackward(Rank &rank) {");
-    Text schedule = text.nested();
+    to.open("void forwardAndBackward(Rank &rank) {");
+    Text schedule = to.nested();
     const int inFlight = microBatchesInFlight(stage);
-    writeSchedule(plan, stage.schedule, functions, schedule, inFlight);
+    writeSchedule(plan, stage.schedule, calls, schedule, inFlight);
     if (schedule.text().find("inFlight") != std::string::npos)
-      text.line("constexpr int inFlight = " + std::to_string(inFlight) +
-                "; // micro-batches, before the first backward");
-    text.add(schedule);
+      to.line("constexpr int inFlight = " + std::to_string(inFlight) +
+              "; // micro-batches, before the first backward");
+    to.add(schedule);
     if (!overlapped.empty())
-      text.line("rank.streams.join(" +
-                listText(std::vector<std::string>(overlapped.begin(),
-                                                  overlapped.end())) +
-                ");");
-    writeSchedule(plan, stage.reduce, functions, text);
-    text.close();
+      to.line("rank.streams.join(" +
+              listText(std::vector<std::string>(overlapped.begin(),
+                                                overlapped.end())) +
+              ");");
+    writeSchedule(plan, stage.reduce, calls, to);
+    to.close();
   }
 
-  void writeUpdate() {
-    text.line();
-    text.comment("Updates all parameters, after squares() and the all-gather "
-                 "of the gradient norm. AdamW multiplies each gradient by "
-                 "now.rank.numbers->update.gradientFactor, which clips it.");
-    text.open("void update(Rank &rank) {");
-    writeSchedule(plan, updates->schedule(), functions, text);
-    text.close();
+  void writeUpdate(const std::vector<std::string> &calls, Text &to) const {
+    to.line();
+    to.comment("Updates all parameters, after squares() and the all-gather "
+               "of the gradient norm. AdamW multiplies each gradient by "
+               "now.rank.numbers->update.gradientFactor, which clips it.");
+    to.open("void update(Rank &rank) {");
+    writeSchedule(plan, updates->schedule(), calls, to);
+    to.close();
+  }
+
+  void writeMemory(const std::vector<StageFunction> &functions,
+                   StageTexts &texts) const {
+    Text open;
+    writeOpen(stage, needs, open);
+    std::vector<const Text *> readers = {&texts.parameters, &open};
+    for (const StageFunction &one : functions)
+      readers.push_back(&one.text);
+    texts.memory.line();
+    writeBuffers(stage, names, readers, texts.memory);
+    for (const StageFunction &one : functions)
+      if (!one.buffers.text().empty()) {
+        texts.memory.line();
+        texts.memory.add(one.buffers);
+      }
+    texts.memory.add(open);
   }
 
   const Plan &plan;
   const int number;
   const Stage &stage;
   const SharedNames &shared;
-  StageTexts &texts;
-  Text &text; ///< the step of `texts`
+  Text text; ///< the function that is being written
   Needs needs;
   const StageNames names;
-  std::vector<std::string> functions; ///< by program
-  std::optional<UpdateLines> updates; ///< made after `functions`
+  std::vector<std::string> identifiers; ///< of the functions, by program
+  std::optional<UpdateLines> updates;   ///< made after `identifiers`
   std::vector<std::pair<const Program *, ProductBatch>> batches;
   std::set<std::string> overlapped; ///< streams joined after the schedule
 };
 
 } // namespace
 
-void writeStage(const Plan &plan, std::size_t stage, const SharedNames &shared,
-                StageTexts &texts) {
-  StageSource(plan, stage, shared, texts).write();
+void writeStages(const Plan &plan, const SharedNames &shared,
+                 StageTexts &texts) {
+  std::vector<std::unique_ptr<StageSource>> stages;
+  std::vector<std::vector<StageFunction>> functions;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    stages.push_back(std::make_unique<StageSource>(plan, s, shared));
+    functions.push_back(stages.back()->functions());
+  }
+  shareFunctions(functions);
+  Text templates;
+  for (const std::vector<StageFunction> &stage : functions)
+    for (const StageFunction &one : stage)
+      if (one.isTemplate)
+        StageSource::add(one, templates);
+  if (!templates.text().empty()) {
+    texts.step.comment("Functions that several stages share: each stage gives "
+                       "the buffers as the argument of the template.");
+    texts.step.add(templates);
+    texts.step.line();
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    stages[s]->write(functions[s], texts);
 }
 
 } // namespace mtplan::codegen

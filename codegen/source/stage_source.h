@@ -11,7 +11,6 @@
 #include "codegen/source/dimension_names.h"
 #include "codegen/source/setting_names.h"
 #include "codegen/source/text.h"
-#include "codegen/source/written_function.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
@@ -32,13 +31,13 @@ struct StageTexts {
   Text parameters; ///< parameters.cuh: initial values, gradients, updates
   /// Files of the runtime that declare the functions which the texts call.
   std::set<std::string> needed;
-  std::vector<WrittenFunction> functions; ///< of the schedules of all stages
 };
 
-/// Writes a stage's memory, parameters and step, each in the stage's namespace.
-/// \throws SourceError if a part of the stage cannot be written
-void writeStage(const runtime::Plan &plan, std::size_t stage,
-                const SharedNames &shared, StageTexts &texts);
+/// Writes each stage's memory, parameters and step in the stage's namespace,
+/// and before them the functions that several stages share.
+/// \throws SourceError if a part of a stage cannot be written
+void writeStages(const runtime::Plan &plan, const SharedNames &shared,
+                 StageTexts &texts);
 
 } // namespace mtplan::codegen
 

@@ -182,13 +182,15 @@ private:
   struct Node {
     std::size_t parent;
     int buffer;
-    std::set<std::string> names; ///< names of all definitions
-    bool isExact = false;        ///< use `names`, not the plan's
-    bool isOfBackward = false;   ///< a definition is in backward
+    std::set<std::string> names = {}; ///< names of all definitions
+    bool isExact = false;             ///< use `names`, not the plan's
+    bool isOfBackward = false;        ///< a definition is in backward
+    bool isFromOutside = false;       ///< a definition is in no repeated layer
+    bool entersLayer = false;         ///< a layer reads it before all others
     /// The tensor from whose name and `suffix` the name is made; if it is
     /// kNone and there is a suffix, `origin` is that name.
     std::size_t from = kNone;
-    std::string origin, suffix;
+    std::string origin = {}, suffix = {};
   };
 
   struct ProgramTensors {
@@ -207,7 +209,7 @@ private:
   }
 
   std::size_t newNode(int buffer) {
-    nodes.push_back({nodes.size(), buffer, {}, false, false, kNone, {}, {}});
+    nodes.push_back({nodes.size(), buffer});
     return nodes.size() - 1;
   }
 
@@ -226,10 +228,20 @@ private:
     to.names.merge(from.names);
     to.isExact = to.isExact || from.isExact || to.names.size() > 1;
     to.isOfBackward = to.isOfBackward || from.isOfBackward;
+    to.isFromOutside = to.isFromOutside || from.isFromOutside;
+    to.entersLayer = to.entersLayer || from.entersLayer;
   }
 
   void collect(const Program &program) {
     ProgramTensors &all = programs.emplace_back();
+    const bool isLayer =
+        (program.name.ends_with(".forward") ||
+         program.name.ends_with(".backward")) &&
+        std::ranges::any_of(
+            program.instructions, [](const Instruction &instruction) {
+              return instruction.label.find('*') != std::string::npos;
+            });
+    bool hasEntered = !isLayer;
     for (const Instruction &instruction : program.instructions) {
       for (const Tensor &tensor : instruction.inputs) {
         std::size_t node = kNone;
@@ -250,6 +262,11 @@ private:
               ? kNone
               : all.nodes[all.nodes.size() - instruction.inputs.size()];
       firstOperands.try_emplace(instruction.label, operand);
+      for (std::size_t n = all.nodes.size() - instruction.inputs.size();
+           !hasEntered && n < all.nodes.size(); ++n)
+        if (all.nodes[n] != kNone)
+          nodes[all.nodes[n]].entersLayer = true;
+      hasEntered = hasEntered || operand != kNone;
       for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
         const Tensor &tensor = instruction.outputs[o];
         std::size_t node = kNone;
@@ -259,6 +276,7 @@ private:
           nodes[node].names.insert(name);
           nodes[node].isExact = isExact;
           nodes[node].isOfBackward = program.name.ends_with(".backward");
+          nodes[node].isFromOutside = !isLayer;
           derive(node, instruction, o, operand);
         }
         all.nodes.push_back(node);
@@ -309,7 +327,7 @@ private:
   std::string nameOf(std::size_t root) const {
     const Node &tensor = nodes[root];
     const std::string &planned = stage.buffers[indexed(tensor.buffer)].name;
-    if (tensor.names.size() > 1)
+    if (tensor.names.size() > 1 || (tensor.entersLayer && tensor.isFromOutside))
       return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
     if (!tensor.suffix.empty())
       return (tensor.from == kNone ? tensor.origin

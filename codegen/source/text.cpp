@@ -30,6 +30,10 @@ const std::set<std::string, std::less<>> &keywords() {
 
 } // namespace
 
+bool Text::fits(const std::string &words) const {
+  return 2 * depth + words.size() <= kColumns;
+}
+
 void Text::line(const std::string &words) {
   if (!words.empty())
     all.append(2 * depth, ' ').append(words);
@@ -64,15 +68,17 @@ std::size_t breakBefore(std::string_view words, std::size_t width) {
 
 } // namespace
 
-void Text::comment(const std::string &words) {
-  const std::size_t width = kColumns - 2 * depth - 3;
+void Text::comment(const std::string &words, const std::string &lead) {
+  const std::size_t width = kColumns - 2 * depth - 3 - lead.size();
   std::string_view left = words;
   while (!left.empty()) {
     std::size_t cut = left.size();
     if (cut > width) {
       cut = breakBefore(left, width);
     }
-    line("// " + std::string(left.substr(0, cut)));
+    line("// " +
+         (left.size() == words.size() ? lead : std::string(lead.size(), ' ')) +
+         std::string(left.substr(0, cut)));
     left.remove_prefix(std::min(cut + 1, left.size()));
   }
 }
@@ -193,6 +199,28 @@ void Text::call(const std::string &head,
     }
   }
   line(words.empty() ? row + tail : row);
+}
+
+void Text::callWithLists(const std::string &head, const std::string &first,
+                         const std::vector<std::vector<std::string>> &lists,
+                         const std::string &last) {
+  std::string whole = head + "(" + first;
+  for (const std::vector<std::string> &list : lists)
+    whole += ", " + listText(list);
+  if (!last.empty())
+    whole += ", " + last;
+  whole += ");";
+  if (fits(whole))
+    return line(whole);
+  line(head + "(" + first + ",");
+  ++depth, ++depth;
+  for (std::size_t l = 0; l < lists.size(); ++l) {
+    const bool isLast = l + 1 == lists.size() && last.empty();
+    call("{", lists[l], isLast ? "});" : "},");
+  }
+  if (!last.empty())
+    line(last + ");");
+  --depth, --depth;
 }
 
 void Text::open(const std::string &words) {

@@ -136,28 +136,34 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
+/// The tensors of a product. A tensor that the product lacks is null.
+struct ProductTensors {
+  Tensor a, b, bias{}, c;
+  Tensor before{}; ///< the addend; null: c itself
+  Tensor kept{};   ///< the argument of gelu that an epilogue writes or reads
+  Tensor sums{};   ///< the sum of an operand over k: a bias gradient
+};
+
 /// Computes c = epilogue(a b + bias + before); the shape determines which of
 /// these terms exist.
-/// \param before  the addend; null: c itself
-/// \param kept  the argument of gelu that an epilogue writes or reads
-inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
-                     const void *b, const void *bias, void *c,
-                     const void *before = nullptr, const void *kept = nullptr) {
-  const MatrixOperands operands{a, b, bias, c, before, kept};
+inline void multiply(const Run &now, const MatrixShape &shape,
+                     const ProductTensors &its) {
   const MatrixProduct *product = now.rank.products->find(shape);
   if (!product && isSpread(shape)) {
-    const auto moved = [](const void *data, std::int64_t elements,
-                          ElementType type) {
-      return data ? plus(data, elements, type) : nullptr;
+    const auto moved = [](const Tensor &tensor, std::int64_t elements) {
+      return tensor.data ? plus(tensor, elements) : tensor;
     };
     for (std::int64_t i = 0; i < shape.batches; ++i)
-      multiply(now, singleOf(shape), plus(a, i * shape.a.batch, shape.inputs),
-               plus(b, i * shape.b.batch, shape.inputs),
-               moved(bias, i * shape.vectorStep, shape.result),
-               plus(c, i * shape.c.batch, shape.result),
-               moved(before, i * shape.c.batch, shape.result));
+      multiply(now, singleOf(shape),
+               {.a = plus(its.a, i * shape.a.batch),
+                .b = plus(its.b, i * shape.b.batch),
+                .bias = moved(its.bias, i * shape.vectorStep),
+                .c = plus(its.c, i * shape.c.batch),
+                .before = moved(its.before, i * shape.c.batch)});
     return;
   }
+  const MatrixOperands operands{its.a.data, its.b.data,      its.bias.data,
+                                its.c.data, its.before.data, its.kept.data};
   if (!product)
     return multiplyAndFinish(now, shape, operands);
   product->run(now.stream(), operands,
@@ -167,41 +173,38 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
 /// Computes c = a b, and sums one operand over k into `gradient` (a bias
 /// gradient). Accumulates both if shape.adds. Uses one kernel for both if
 /// cuBLASLt has an algorithm.
-/// \param summed  the operand to sum, [samples][rows][columns]; in a batch that
-/// of the first product
+/// \param sizes  of the operand to sum, [samples][rows][columns]; in a batch
+/// that of one product
 template <typename R>
-void multiplyAndSum(const Run &now, const MatrixShape &shape, const void *a,
-                    const void *b, void *c, const Tensor &summed,
-                    const Tensor &gradient, const ColumnSizes &sizes) {
-  const auto ofMatrix = [](const Tensor &first, std::int64_t step,
-                           std::int64_t i) {
-    return Tensor{plus(first.data, i * step, first.type), first.type};
-  };
+void multiplyAndSum(const Run &now, const MatrixShape &shape,
+                    const ProductTensors &its, const ColumnSizes &sizes) {
   const MatrixShape whole = withStoredSum(shape);
   const MatrixProduct *both = now.rank.products->find(whole);
   if (!both) {
-    multiply(now, withoutSum(shape), a, b, nullptr, c);
-    const std::int64_t step =
-        shape.sums == OperandSum::a ? shape.a.batch : shape.b.batch;
+    multiply(now, withoutSum(shape), {.a = its.a, .b = its.b, .c = its.c});
+    const bool isOfA = shape.sums == OperandSum::a;
+    const std::int64_t step = isOfA ? shape.a.batch : shape.b.batch;
     for (std::int64_t i = 0; i < shape.batches; ++i)
-      sum<R>(now.stream(), ofMatrix(summed, step, i),
-             ofMatrix(gradient, shape.vectorStep, i), sizes,
+      sum<R>(now.stream(), plus(isOfA ? its.a : its.b, i * step),
+             plus(its.sums, i * shape.vectorStep), sizes,
              now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
     return;
   }
   // cuBLASLt overwrites the sum, so a sum to accumulate is written to scratch
   // memory first.
-  Tensor stored = gradient;
+  Tensor stored = its.sums;
   if (shape.adds)
     stored.data = now.scratch(
-        bytesOf(gradient, shape.batches > 1 ? shape.batches * whole.vectorStep
-                                            : sizes.columns));
-  both->run(now.stream(), {a, b, nullptr, c, nullptr, nullptr, stored.data},
+        bytesOf(stored, shape.batches > 1 ? shape.batches * whole.vectorStep
+                                          : sizes.columns));
+  both->run(now.stream(),
+            {its.a.data, its.b.data, nullptr, its.c.data, nullptr, nullptr,
+             stored.data},
             now.lane().workspace.atLeast(both->workspaceBytes()));
   for (std::int64_t i = 0; shape.adds && i < shape.batches; ++i) {
-    const Tensor own = ofMatrix(gradient, shape.vectorStep, i);
+    const Tensor own = plus(its.sums, i * shape.vectorStep);
     ofEach<R>(now, EachSum(), sizes.columns, own,
-              ofMatrix(stored, whole.vectorStep, i), own);
+              plus(stored, i * whole.vectorStep), own);
   }
 }
 

@@ -42,6 +42,7 @@ inline constexpr int kArenas = 5;
 /// A region of an arena, with an entry per layer and a slot per micro-batch in
 /// flight.
 struct Buffer {
+  ElementType type;
   Arena arena;
   std::int64_t offset, size; ///< of the first entry, in bytes
   int entries = 1;
@@ -50,10 +51,10 @@ struct Buffer {
   std::int64_t slotStride = 0; ///< bytes
 };
 
-/// Returns the distance in elements between two buffers of the same arena.
-constexpr std::int64_t apart(const Buffer &from, const Buffer &to,
-                             ElementType type) {
-  return (to.offset - from.offset) / bytesOf(type);
+/// Returns the distance in elements between two buffers of the same arena and
+/// type.
+constexpr std::int64_t apart(const Buffer &from, const Buffer &to) {
+  return (to.offset - from.offset) / bytesOf(from.type);
 }
 
 /// Returns whether the distance from `a` to `b` is that from `b` to `c`.
@@ -74,8 +75,10 @@ inline constexpr std::size_t kSquareSum =
 
 /// An operand or a result of a kernel, in device memory.
 struct Tensor {
-  void *data;
-  ElementType type;
+  void *data = nullptr;
+  ElementType type = ElementType::f32;
+  /// Returns the same bytes as elements of another type.
+  Tensor as(ElementType other) const { return {data, other}; }
   operator Operand() const { return {data, type}; }
   operator Result() const { return {data, type}; }
 };
@@ -187,31 +190,20 @@ struct Run {
     rank.streams.wait(stream, event);
   }
 
-  /// Returns the address of an entry for this run's micro-batch.
-  void *data(const Buffer &buffer, int entry) const {
-    return rank.arenas[buffer.arena] + buffer.offset +
-           entry % buffer.entries * buffer.entryStride +
-           microBatch % buffer.slots * buffer.slotStride;
+  /// Returns an entry of a buffer, for this run's micro-batch.
+  Tensor entry(const Buffer &buffer, int number) const {
+    return {rank.arenas[buffer.arena] + buffer.offset +
+                number % buffer.entries * buffer.entryStride +
+                microBatch % buffer.slots * buffer.slotStride,
+            buffer.type};
   }
-  Tensor f64(const Buffer &buffer, int entry = 0) const {
-    return {data(buffer, entry), ElementType::f64};
-  }
-  Tensor f32(const Buffer &buffer, int entry = 0) const {
-    return {data(buffer, entry), ElementType::f32};
-  }
-  Tensor f16(const Buffer &buffer, int entry = 0) const {
-    return {data(buffer, entry), ElementType::f16};
-  }
-  Tensor bf16(const Buffer &buffer, int entry = 0) const {
-    return {data(buffer, entry), ElementType::bf16};
-  }
-  Tensor i32(const Buffer &buffer, int entry = 0) const {
-    return {data(buffer, entry), ElementType::i32};
-  }
-  std::int32_t *integers(const Buffer &buffer, int entry = 0) const {
-    return static_cast<std::int32_t *>(data(buffer, entry));
-  }
+  /// Returns a buffer's entry for this run's layer and micro-batch.
+  Tensor operator[](const Buffer &buffer) const { return entry(buffer, layer); }
 };
+
+inline std::int32_t *integers(const Tensor &tensor) {
+  return static_cast<std::int32_t *>(tensor.data);
+}
 
 /// Returns a copy of `values` in device memory, which is never freed. The copy
 /// is not part of a captured step.
@@ -282,6 +274,9 @@ inline const void *plus(const void *data, std::int64_t elements,
 }
 inline void *plus(void *data, std::int64_t elements, ElementType type) {
   return static_cast<std::byte *>(data) + elements * bytesOf(type);
+}
+inline Tensor plus(const Tensor &tensor, std::int64_t elements) {
+  return {plus(tensor.data, elements, tensor.type), tensor.type};
 }
 
 inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {

@@ -67,14 +67,22 @@ def builds(folder, archs):
 
 
 def waits(step):
-    """The waits that the step queues, those of a loop over a table once a row."""
-    def of(text):
-        return len(re.findall(r"^ *now\.wait\(", text, re.M))
-    count = of(step)
-    for table, rows, loop in re.findall(
-            r"} (\w+)\[\] = {\n(.*?)\n *};\n *for \(const auto &row : \1\) {\n"
-            r"(.*?)\n  }", step, re.S):
-        count += of(loop) * (len(re.findall(r"^ *{", rows, re.M)) - 1)
+    """The waits that the step queues: those of a function that stages share once
+    for each stage's call, those of a loop over a table once a row."""
+    def queued(text):
+        count = len(re.findall(r"^ *now\.wait\(", text, re.M))
+        for table, rows, loop in re.findall(
+                r"} (\w+)\[\] = {\n(.*?)\n *};\n *for \(const auto &row : \1\) {\n"
+                r"(.*?)\n  }", text, re.S):
+            repeated = len(re.findall(r"^ *now\.wait\(", loop, re.M))
+            count += repeated * (len(re.findall(r"^ *{", rows, re.M)) - 1)
+        return count
+    shared, *stages = re.split(r"^namespace stage\d+ {$", step, flags=re.M)
+    count = sum(queued(stage) for stage in stages)
+    for name, body in re.findall(
+            r"^template <typename buf>\nvoid (\w+)\(.*?{\n(.*?)^}", shared, re.S | re.M):
+        calls = sum(len(set(re.findall(rf"\b{name}<\w+>", stage))) for stage in stages)
+        count += queued(body) * calls
     return count
 
 
