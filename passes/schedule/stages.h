@@ -46,6 +46,11 @@ mlir::StringAttr axisOf(mlir::Operation *op);
 /// result of the previous collective, which has no other use.
 llvm::SmallVector<mlir::Operation *> collectivesAfter(mlir::Value value);
 
+/// Checks that every stage updates the parameters that it holds, and that the
+/// gradient of a shared parameter is summed over exactly the stages that hold
+/// it, in the same way on each. All segments of `module` must have chunks.
+mlir::LogicalResult verifyUpdates(mlir::ModuleOp module, std::int64_t stages);
+
 } // namespace mtplan::passes
 
 #endif // MTPLAN_PASSES_SCHEDULE_STAGES_H

@@ -10,7 +10,6 @@
 
 #include "passes/passes.h"
 #include "passes/schedule/stages.h"
-#include "passes/schedule/verify_updates.h"
 
 using namespace mlir;
 

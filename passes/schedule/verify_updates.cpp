@@ -1,7 +1,5 @@
 //===- verify_updates.cpp - Verifies the updates of all stages ------------===//
 
-#include "passes/schedule/verify_updates.h"
-
 #include <numeric>
 
 #include "passes/schedule/stages.h"
