@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/tensor_buffers.h"
@@ -35,20 +36,37 @@ const char *arenaWord(MemoryClass memoryClass) {
   throw std::logic_error("ProgramSource rejects plans with a host arena");
 }
 
-/// Returns the members of a Buffer in braces: type, arena, offset, size and, if
-/// there are several, the entries and slots with their strides.
+/// Returns when the tensors of an arena are used, for a comment.
+const char *useOf(MemoryClass memoryClass) {
+  switch (memoryClass) {
+  case MemoryClass::parameters:
+    return "Weights, in the type that kernels read.";
+  case MemoryClass::gradients:
+    return "Gradients, from the first micro-batch to the update.";
+  case MemoryClass::activations:
+    return "Values that are kept from forward to backward.";
+  case MemoryClass::workspace:
+    return "Values that are used at once. Their bytes overlap.";
+  default:
+    return "State of the optimizer: master weights and moments.";
+  }
+}
+
+/// Returns a Buffer as an expression: type, arena, offset, size and, if there
+/// are several, the entries and slots with their strides.
 std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
-  std::string text = "{" + typeText(type) + ", " +
+  std::string text = "Buffer{" + typeText(type) + ", " +
                      arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +
                      ", " + std::to_string(one.offset) + ", " +
-                     std::to_string(one.size);
-  if (one.entries > 1 || one.slots > 1)
-    text += ", " + std::to_string(one.entries) + ", " +
-            std::to_string(one.entryStride);
-  if (one.slots > 1)
-    text += ", " + std::to_string(one.slots) + ", " +
-            std::to_string(one.slotStride);
-  return text + "}";
+                     std::to_string(one.size) + "}";
+  const auto append = [&](const char *function, int count, std::int64_t step) {
+    if (count > 1)
+      text += "." + std::string(function) + "(" + std::to_string(count) + ", " +
+              std::to_string(step) + ")";
+  };
+  append("perLayer", one.entries, one.entryStride);
+  append("perMicroBatch", one.slots, one.slotStride);
+  return text;
 }
 
 /// Returns the bytes of the inputs of all micro-batches of a step.
@@ -85,30 +103,41 @@ void writeBuffers(const Stage &stage, const StageNames &names,
   for (const Text *reader : readers)
     used.merge(buffersIn(*reader));
   to.comment("Each buffer has its type, its arena, its offset and its size in "
-             "bytes. A buffer of a repeated layer also has the number of its "
-             "entries, one a layer, and the bytes from one to the next; a "
-             "buffer with several micro-batches in flight, the number of its "
-             "slots and the bytes between these. Tensors that use the same "
-             "bytes by turns are equal. Shapes are those of one rank.");
+             "bytes. A buffer of a repeated layer has an entry for each layer; "
+             "a buffer of which several micro-batches are in flight has a slot "
+             "for each. A buffer that `=` another one uses the same bytes by "
+             "turns. Shapes are those of one rank.");
   to.open("struct buf {");
   for (const FirstLayer &one : names.firstLayers())
-    to.line("static constexpr int " + one.name + " = " +
-            std::to_string(one.layer) + "; // layers before this stage's");
-  std::optional<std::size_t> first;
-  for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
-    const Tensor *tensor = names.firstUse(b);
-    if (!used.contains(names.buffer(b)) || !tensor)
-      continue;
-    const Buffer &one = stage.buffers[b];
-    std::string line = "static constexpr Buffer " + names.buffer(b);
-    if (first && areSameBytes(stage.buffers[*first], one) &&
-        names.firstUse(*first)->type == tensor->type) {
-      line += " = " + names.buffer(*first) + ";";
-    } else {
-      line += placeText(stage, one, tensor->type) + ";";
-      first = b;
+    if (used.contains(one.name))
+      to.line("static constexpr int " + one.name + " = " +
+              std::to_string(one.layer) + "; // layers before this stage's");
+  constexpr MemoryClass kOrder[] = {
+      MemoryClass::parameters, MemoryClass::gradients, MemoryClass::activations,
+      MemoryClass::workspace, MemoryClass::optimizer};
+  for (const MemoryClass memoryClass : kOrder) {
+    bool isFirst = true;
+    std::optional<std::size_t> first;
+    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
+      const Tensor *tensor = names.firstUse(b);
+      const Buffer &one = stage.buffers[b];
+      if (stage.arenas[indexed(one.arena)].memoryClass != memoryClass ||
+          !used.contains(names.buffer(b)) || !tensor)
+        continue;
+      if (std::exchange(isFirst, false)) {
+        to.line();
+        to.comment(useOf(memoryClass));
+      }
+      std::string line = "static constexpr Buffer " + names.buffer(b) + " = ";
+      if (first && areSameBytes(stage.buffers[*first], one) &&
+          names.firstUse(*first)->type == tensor->type) {
+        line += names.buffer(*first) + ";";
+      } else {
+        line += placeText(stage, one, tensor->type) + ";";
+        first = b;
+      }
+      to.line(line + " // " + names.shape(*tensor));
     }
-    to.line(line + " // " + names.shape(*tensor));
   }
   to.close("};");
 }

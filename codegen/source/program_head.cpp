@@ -56,13 +56,16 @@ public:
                   "for each direction of each segment of the model, above it.");
     title.line("//");
     title.comment(
-        "A step, captured() in training.cuh: forwardAndBackward() here, which "
-        "also sums gradients over ranks -> squares() in parameters.cuh -> "
-        "agree() in training.cuh, the all-gather of the sums of squares and "
-        "the clip factor -> update() here, AdamW of gradient x factor. All of "
-        "this runs once, while the step is captured as a CUDA graph: the "
-        "functions queue kernels and collectives, and every step launches the "
-        "graph, on the step's inputs and numbers." +
+        "A step, captured() in training.cuh: begin(), which clears the step's "
+        "sums -> forwardAndBackward() here, which also sums gradients over "
+        "ranks -> squares() in parameters.cuh -> agree() in training.cuh, the "
+        "all-gather of the sums of squares over all ranks and the clip factor "
+        "-> update() here, AdamW of gradient x factor" +
+        whereUsed("send(now", " -> joinLines(), which waits for the last "
+                              "sends") +
+        ". All of this runs once, while the step is captured as a CUDA graph: "
+        "the functions queue kernels and collectives, and every step launches "
+        "the graph, on the step's inputs, learning rate and number." +
         whereUsed("for (int batch", " So a loop over micro-batches is unrolled "
                                     "in the graph.") +
         whereUsed("now.microBatch !=",
@@ -75,21 +78,44 @@ public:
         "from the stage's first, and its micro-batch. now[buf::x] is the "
         "tensor x of this call" +
         whereUsed("now.entry(", ", and now.entry(buf::x, i) that of layer i") +
-        "; tensors that use the same bytes by turns are equal in memory.cuh." +
+        "." +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
-        whereUsed("now.on(", " now.stream() is the stream that computes; "
-                             "now.on(s) queues on another one, and now.wait(s, "
-                             "event) makes it wait for what was queued before "
-                             "the event.") +
-        whereUsed("multiply(", " A product c = a b has a of m x k and b of "
-                               "k x n elements. Its .a = {k, 1} are the steps "
-                               "from row to row and from column to column; "
-                               "{1, m} are those of a transposed matrix.") +
         " Comments have the model's operator, then its shapes on one rank" +
         whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
                                   "are split over the ranks of dp") +
         "." + partText());
+    if (step.find("multiply") != std::string::npos) {
+      title.line("//");
+      title.comment(
+          "A product is c = a b, of m x k and k x n elements. The first list "
+          "has its sizes, and for each matrix the steps from row to row and "
+          "from column to column: .a = {k, 1} is contiguous, {1, m} is "
+          "transposed. The second list has the tensors." +
+          whereUsed(".batches", " A batch repeats the product at equal "
+                                "distances: apart() is the step from one "
+                                "matrix to the next.") +
+          whereUsed(".before", " .before is added to the product.") +
+          whereUsed(".kept", " .kept is the argument of gelu.") +
+          whereUsed(".sums", " .sums receives the sum of the named operand "
+                             "over k, a bias gradient.") +
+          whereUsed(".adds = now", " .adds accumulates into c and .sums.") +
+          whereUsed(".inputs = ", " Without .inputs or .result the type is "
+                                  "f32."));
+    }
+    if (step.find("now.on(") != std::string::npos) {
+      title.line("//");
+      title.comment(
+          "now.stream() is the stream that computes; now.on(s) queues on "
+          "stream s. now.fork() makes other streams wait for the compute "
+          "stream, and now.join() makes it wait for them. now.done(s) is an "
+          "event after the work queued on s so far, and now.wait(s, event) "
+          "makes s wait for it." +
+          whereUsed("send(now",
+                    " send() copies a tensor and sends the copy on a stream "
+                    "of its own, which nothing waits for until the step ends; "
+                    "after receive() the compute stream waits."));
+    }
     title.line("//");
     title.comment("Beside it:");
     const auto row = [&](const std::string &path, const std::string &summary) {
@@ -118,7 +144,9 @@ private:
       for (const Program &program : stage.programs) {
         const std::string name = program.name.substr(0, program.name.find('.'));
         const std::size_t end = name.rfind('_');
-        if (end != std::string::npos && segments.contains(name.substr(0, end)))
+        if (end != std::string::npos &&
+            segments.contains(name.substr(0, end)) &&
+            step.find(" " + name + "_") != std::string::npos)
           return " " + name + " is a part of the segment " +
                  name.substr(0, end) + " of layers, and not its layer " +
                  name.substr(end + 1) + ".";

@@ -137,8 +137,8 @@ private:
     return i + 1;
   }
 
-  /// Returns the first instruction, from i on, that begins a launch of several
-  /// collectives, or the number of instructions if there is none.
+  /// Returns the first instruction, from i on, that begins such a launch, or
+  /// the number of instructions.
   static std::size_t nextGroup(const Program &program, std::size_t i) {
     while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
       ++i;
@@ -227,10 +227,10 @@ private:
       writeTitle(program, i, call, collectives);
     if (const auto *input = std::get_if<Input>(&instruction.what);
         input && input->label == "count" && program.name.ends_with(".forward"))
-      text.comment("It is the number of targets of the whole step, of all "
-                   "ranks and micro-batches. Loss and gradient are divided by "
-                   "it, so that their sums over ranks and micro-batches are "
-                   "the mean.");
+      text.comment(
+          "It is the number of targets of all ranks and micro-batches. "
+          "Loss and gradient are divided by it, so that their sums "
+          "are the mean.");
     if (!isInGroup)
       order.before(i);
     if (isCollective)
@@ -251,28 +251,26 @@ private:
   /// Writes the comment above a program's function. The program runs a segment
   /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(int which, StageFunction &function) const {
-    const auto runs = [&](const std::vector<ScheduleEntry> &entries) {
-      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
-        return entry.program == which;
-      });
-    };
-    const auto repeats = [&](const std::vector<ScheduleEntry> &entries) {
-      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
-        return entry.program == which && entry.count > 1;
-      });
-    };
     const std::string &program = stage.programs[indexed(which)].name;
+    const auto runs = [&](const std::vector<ScheduleEntry> &entries,
+                          int least = 1) {
+      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
+        return entry.program == which && entry.count >= least;
+      });
+    };
     function.isOfSchedule = runs(stage.schedule);
-    if (function.isOfSchedule)
-      function.comment.comment(
-          program + ", of " +
-          (repeats(stage.schedule) ? "layer now.layer, " : "") +
-          "micro-batch now.microBatch.");
-    else if (runs(stage.reduce))
-      function.comment.comment(
-          program + ": reduces gradients over ranks, after all micro-batches.");
-    else
-      function.comment.comment(program + ": updates parameters.");
+    const bool repeats = runs(stage.schedule, 2);
+    function.comment.comment(
+        program +
+        (function.isOfSchedule
+             ? std::string(", of ") + (repeats ? "layer now.layer, " : "") +
+                   "micro-batch now.microBatch."
+         : runs(stage.reduce)
+             ? ": reduces gradients over ranks, after all micro-batches. A "
+               "rank has the terms of its own samples. Over other axes ranks "
+               "have different shards, or equal gradients, and nothing is "
+               "summed."
+             : ": updates parameters."));
   }
 
   /// Writes the comment above an instruction: what it does, and the shapes of
@@ -304,19 +302,21 @@ private:
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {
       return text.comment(
-          title + (transfer->sends ? ": to stage " : ": from stage ") +
-          std::to_string(transfer->stage) + "; " +
+          (transfer->sends ? "to stage " : "from stage ") +
+          std::to_string(transfer->stage) + ": " +
           names.shape(transfer->sends ? instruction.inputs[0] : results[0]));
     } else if (std::holds_alternative<Input>(instruction.what)) {
-      return text.comment(title + ": input, " + names.shape(results[0]));
+      return text.comment(title + ": input, " + names.shape(results[0]) +
+                          (program.name.ends_with(".backward")
+                               ? "; read again instead of kept from forward"
+                               : ""));
     } else {
       return text.comment("adds to what the step reports: " +
                           std::get<Report>(instruction.what).label);
     }
     const std::string in = shapesOf(instruction.inputs),
-                      out = shapesOf(results),
-                      all = title + ": " + in + (in.empty() ? "-> " : " -> ") +
-                            out;
+                      out = shapesOf(results);
+    const std::string all = title + ": " + in + " -> " + out;
     if (text.fits("// " + all))
       return text.comment(all);
     text.comment(title);
@@ -413,9 +413,8 @@ private:
   void writeStep(const std::vector<std::string> &calls, Text &to) const {
     to.line();
     to.comment(
-        "Runs forward and backward of all micro-batches, in the order "
-        "of the pipeline schedule, then reduces gradients over ranks. "
-        "squares() in parameters.cuh, the gradient norm and update() follow.");
+        "Runs forward and backward of all micro-batches, in the order of "
+        "the pipeline schedule, then reduces gradients over ranks.");
     to.open("void forwardAndBackward(Rank &rank) {");
     Text schedule = to.nested();
     const int inFlight = microBatchesInFlight(stage);
@@ -426,8 +425,7 @@ private:
     to.add(schedule);
     if (!overlapped.empty())
       to.line("rank.streams.join(" +
-              listText(std::vector<std::string>(overlapped.begin(),
-                                                overlapped.end())) +
+              listText(std::vector(overlapped.begin(), overlapped.end())) +
               ");");
     writeSchedule(plan, stage.reduce, calls, to);
     to.close();

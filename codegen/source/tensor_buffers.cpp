@@ -187,6 +187,7 @@ private:
     bool isOfBackward = false;        ///< a definition is in backward
     bool isFromOutside = false;       ///< a definition is in no repeated layer
     bool entersLayer = false;         ///< a layer reads it before all others
+    bool leavesLayer = false;         ///< it is read where no layer is
     /// The tensor from whose name and `suffix` the name is made; if it is
     /// kNone and there is a suffix, `origin` is that name.
     std::size_t from = kNone;
@@ -230,17 +231,19 @@ private:
     to.isOfBackward = to.isOfBackward || from.isOfBackward;
     to.isFromOutside = to.isFromOutside || from.isFromOutside;
     to.entersLayer = to.entersLayer || from.entersLayer;
+    to.leavesLayer = to.leavesLayer || from.leavesLayer;
   }
 
   void collect(const Program &program) {
     ProgramTensors &all = programs.emplace_back();
+    const bool isPhase = program.name.ends_with(".forward") ||
+                         program.name.ends_with(".backward");
     const bool isLayer =
-        (program.name.ends_with(".forward") ||
-         program.name.ends_with(".backward")) &&
-        std::ranges::any_of(
-            program.instructions, [](const Instruction &instruction) {
-              return instruction.label.find('*') != std::string::npos;
-            });
+        isPhase && std::ranges::any_of(program.instructions,
+                                       [](const Instruction &instruction) {
+                                         return instruction.label.find('*') !=
+                                                std::string::npos;
+                                       });
     bool hasEntered = !isLayer;
     for (const Instruction &instruction : program.instructions) {
       for (const Tensor &tensor : instruction.inputs) {
@@ -253,7 +256,8 @@ private:
                    early != all.taken.end())
             node = early->second;
           else
-            all.taken[place] = node = newNode(tensor.buffer);
+            nodes[all.taken[place] = node = newNode(tensor.buffer)]
+                .leavesLayer = isPhase && !isLayer;
         }
         all.nodes.push_back(node);
       }
@@ -329,6 +333,8 @@ private:
     const std::string &planned = stage.buffers[indexed(tensor.buffer)].name;
     if (tensor.names.size() > 1 || (tensor.entersLayer && tensor.isFromOutside))
       return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
+    if (tensor.leavesLayer && !tensor.isFromOutside && !tensor.names.empty())
+      return tensor.isOfBackward ? "layer_input_grad" : "layer_output";
     if (!tensor.suffix.empty())
       return (tensor.from == kNone ? tensor.origin
                                    : nameOf(rootOf(tensor.from))) +

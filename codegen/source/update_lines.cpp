@@ -63,9 +63,10 @@ void UpdateLines::writeLists(int program, Text &text) const {
     if (stage.apply[launch.entry].program != program)
       continue;
     text.line();
-    text.comment("Lists the parameters of a layer that one launch updates: "
-                 "gradient, weight, master, moments, elements, and whether "
-                 "weight decay is for it.");
+    text.comment(std::string("Lists the parameters ") +
+                 (launch.ofAllCopies ? "of a layer " : "") +
+                 "that one launch updates: gradient, weight, master, moments, "
+                 "elements, and whether weight decay applies.");
     text.open("inline void " + launch.list +
               "(const Run &now, std::vector<Updated> &all) {");
     for (std::size_t i = launch.first; i < launch.end; ++i) {

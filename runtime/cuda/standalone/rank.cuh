@@ -49,6 +49,16 @@ struct Buffer {
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
   std::int64_t slotStride = 0; ///< bytes
+
+  /// Returns the buffer with an entry for each of `count` layers.
+  constexpr Buffer perLayer(int count, std::int64_t stride) const {
+    return {type, arena, offset, size, count, stride, slots, slotStride};
+  }
+  /// Returns the buffer with a slot for each of `count` micro-batches in
+  /// flight.
+  constexpr Buffer perMicroBatch(int count, std::int64_t stride) const {
+    return {type, arena, offset, size, entries, entryStride, count, stride};
+  }
 };
 
 /// Returns the distance in elements between two buffers of the same arena and
