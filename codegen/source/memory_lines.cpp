@@ -46,7 +46,8 @@ const char *useOf(MemoryClass memoryClass) {
   case MemoryClass::activations:
     return "Values that are kept from forward to backward.";
   case MemoryClass::workspace:
-    return "Values that are used at once. Their bytes overlap.";
+    return "Other values of a micro-batch, in bytes that they share; and sums "
+           "of the step.";
   default:
     return "State of the optimizer: master weights and moments.";
   }

@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "codegen/source/schedule_lines.h"
 #include "codegen/source/text.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 
@@ -95,11 +97,11 @@ public:
           whereUsed(".batches", " A batch repeats the product at equal "
                                 "distances: apart() is the step from one "
                                 "matrix to the next.") +
-          whereUsed(".before", " .before is added to the product.") +
           whereUsed(".kept", " .kept is the argument of gelu.") +
           whereUsed(".sums", " .sums receives the sum of the named operand "
                              "over k, a bias gradient.") +
-          whereUsed(".adds = now", " .adds accumulates into c and .sums.") +
+          whereUsed(".adds", " .adds adds .before to the product or, without "
+                             ".before, the contents of c and .sums.") +
           whereUsed(".inputs = ", " Without .inputs or .result the type is "
                                   "f32."));
     }
@@ -116,6 +118,8 @@ public:
                     "of its own, which nothing waits for until the step ends; "
                     "after receive() the compute stream waits."));
     }
+    writeMemory(title);
+    writeOrder(title);
     title.line("//");
     title.comment("Beside it:");
     const auto row = [&](const std::string &path, const std::string &summary) {
@@ -153,6 +157,54 @@ private:
         segments.insert(name);
       }
     return "";
+  }
+
+  /// Says how long the tensors of each arena live.
+  void writeMemory(Text &title) const {
+    std::string slots;
+    for (std::size_t stage = 0; stage < plan.stages.size(); ++stage)
+      if (const int count = microBatchesInFlight(plan.stages[stage]); count > 1)
+        slots += (slots.empty() ? ", in slot now.microBatch % " : " and % ") +
+                 std::to_string(count) + " on stage " + std::to_string(stage);
+    title.line("//");
+    title.comment(
+        "memory.cuh has the buffers by arena. kParameters holds the weights "
+        "that kernels read, and kOptimizer master weights and moments. "
+        "kGradients lives from the first micro-batch to the update. "
+        "kActivations holds what backward reads of its micro-batch's forward" +
+        slots +
+        ". kWorkspace holds everything else, such as the gradients of "
+        "activations, in bytes that are shared by turns. Scratch memory of "
+        "kernels and the copies of sent tensors are outside the arenas.");
+  }
+
+  /// Says in which order each stage runs the forward (F) and the backward (B)
+  /// of the micro-batches, if the lines are short.
+  void writeOrder(Text &title) const {
+    constexpr int kMost = 8;
+    if (plan.stages.size() == 1 || plan.microBatches > kMost)
+      return;
+    std::vector<std::string> lines;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const Stage &stage = plan.stages[s];
+      std::string line = "  stage " + std::to_string(s) + ":", last;
+      std::set<std::string> seen;
+      for (const ScheduleEntry &entry : stage.schedule) {
+        const std::string &name = stage.programs[indexed(entry.program)].name;
+        const std::string task = (name.ends_with(".forward") ? " F" : " B") +
+                                 std::to_string(entry.microBatch);
+        if (task == last)
+          continue;
+        if (!seen.insert(task).second)
+          return; // virtual stages run a micro-batch several times
+        line += last = task;
+      }
+      lines.push_back(line);
+    }
+    title.line("//");
+    title.comment("Order of forward (F) and backward (B) by micro-batch:");
+    for (const std::string &line : lines)
+      title.comment(line);
   }
 
   /// Returns `words` if train.cu contains `mark`, else "".

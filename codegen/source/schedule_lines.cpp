@@ -96,6 +96,25 @@ void writeEntry(const runtime::Plan &plan, const ScheduleEntry &entry,
 
 } // namespace
 
+std::string functionNameOf(const runtime::Program &program) {
+  const auto *first =
+      program.instructions.empty()
+          ? nullptr
+          : std::get_if<runtime::Transfer>(&program.instructions.front().what);
+  if (!first || !std::ranges::all_of(
+                    program.instructions, [&](const runtime::Instruction &one) {
+                      const auto *transfer =
+                          std::get_if<runtime::Transfer>(&one.what);
+                      return transfer && transfer->sends == first->sends &&
+                             transfer->stage == first->stage;
+                    }))
+    return program.name;
+  return std::string(first->sends ? "send " : "receive ") +
+         (program.name.ends_with(".backward") ? "gradient" : "activation") +
+         (first->sends ? " to " : " from ") + "stage" +
+         std::to_string(first->stage);
+}
+
 int microBatchesInFlight(const runtime::Stage &stage) {
   std::set<int> forward;
   for (const ScheduleEntry &entry : stage.schedule) {

@@ -26,6 +26,10 @@ void writeSchedule(const runtime::Plan &plan,
                    const std::vector<std::string> &functions, Text &text,
                    int inFlight = 0);
 
+/// Returns the name of a program's function. A program that only sends or
+/// receives is named by what it does, others by their name in the plan.
+std::string functionNameOf(const runtime::Program &program);
+
 /// Returns the number of micro-batches that run forward before the first
 /// backward, or 0 if there are fewer than two.
 int microBatchesInFlight(const runtime::Stage &stage);

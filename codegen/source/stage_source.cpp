@@ -39,7 +39,7 @@ public:
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
     for (const Program &program : stage.programs)
-      identifiers.push_back(identifierFor(nameOf(program), taken));
+      identifiers.push_back(identifierFor(functionNameOf(program), taken));
     updates.emplace(plan, stage, names, identifiers, taken);
   }
 
@@ -105,26 +105,6 @@ private:
         if (isOneCall(program, batch))
           batches.emplace_back(&program, batch);
       }
-  }
-
-  /// Returns the name of a program's function. A program that only sends or
-  /// receives is named by what it does, others by their name in the plan.
-  static std::string nameOf(const Program &program) {
-    const auto *first =
-        program.instructions.empty()
-            ? nullptr
-            : std::get_if<Transfer>(&program.instructions.front().what);
-    if (!first ||
-        !std::ranges::all_of(program.instructions, [&](const Instruction &one) {
-          const auto *transfer = std::get_if<Transfer>(&one.what);
-          return transfer && transfer->sends == first->sends &&
-                 transfer->stage == first->stage;
-        }))
-      return program.name;
-    return std::string(first->sends ? "send " : "receive ") +
-           (program.name.ends_with(".backward") ? "gradient" : "activation") +
-           (first->sends ? " to " : " from ") + "stage" +
-           std::to_string(first->stage);
   }
 
   /// Returns one past the last collective of the launch of NCCL that begins
@@ -260,17 +240,23 @@ private:
     };
     function.isOfSchedule = runs(stage.schedule);
     const bool repeats = runs(stage.schedule, 2);
+    const bool isMessage =
+        functionNameOf(stage.programs[indexed(which)]) != program;
     function.comment.comment(
-        program +
-        (function.isOfSchedule
-             ? std::string(", of ") + (repeats ? "layer now.layer, " : "") +
-                   "micro-batch now.microBatch."
-         : runs(stage.reduce)
-             ? ": reduces gradients over ranks, after all micro-batches. A "
-               "rank has the terms of its own samples. Over other axes ranks "
-               "have different shards, or equal gradients, and nothing is "
-               "summed."
-             : ": updates parameters."));
+        isMessage ? "It is called for micro-batch now.microBatch."
+                  : program + (function.isOfSchedule
+                                   ? std::string(", of ") +
+                                         (repeats ? "layer now.layer, " : "") +
+                                         "micro-batch now.microBatch."
+                               : runs(stage.reduce)
+                                   ? ": reduces gradients over ranks, after "
+                                     "all micro-batches. A "
+                                     "rank has the terms of its own samples. "
+                                     "Over other axes ranks "
+                                     "have different shards, or equal "
+                                     "gradients, and nothing is "
+                                     "summed."
+                                   : ": updates parameters."));
   }
 
   /// Writes the comment above an instruction: what it does, and the shapes of
