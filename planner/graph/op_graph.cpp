@@ -70,6 +70,13 @@ bool isAccumulated(const SegmentGraph &segment, int tensor) {
          segment.accumulations.end();
 }
 
+bool makesWeightGradients(const SegmentGraph &segment, const Op &op) {
+  return op.phase == Phase::backward &&
+         std::ranges::all_of(op.results, [&](const Use &result) {
+           return isAccumulated(segment, result.tensor);
+         });
+}
+
 bool isCarriedOut(const SegmentGraph &segment, int tensor) {
   for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
     if (segment.carriedIn[i] == tensor && i < segment.carriedOut.size() &&

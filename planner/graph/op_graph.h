@@ -189,6 +189,10 @@ bool isOfExperts(const Parameter &parameter);
 /// Returns whether the tensor is a parameter's gradient of one micro-batch.
 bool isAccumulated(const SegmentGraph &segment, int tensor);
 
+/// Returns whether an operator makes only gradients of parameters. A
+/// zero-bubble schedule postpones such operators.
+bool makesWeightGradients(const SegmentGraph &segment, const Op &op);
+
 /// Returns whether the segment's repeats are layers of the model: the segment
 /// repeats, or it is a part into which pins have cut a repeated segment. The
 /// operator names of such segments contain "*".

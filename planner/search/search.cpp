@@ -165,7 +165,7 @@ private:
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const Parallelism &config = answers[i].rejection.config;
       relaxation.prepare({config});
-      boundsOf[i].fillDrain = relaxation.stepOf(config).fillDrain;
+      boundsOf[i].stages = relaxation.stepOf(config).stages;
     }
     onThreads(kThreads, answers.size(), [&](std::size_t i, std::size_t) {
       auto &[planned, rejection] = answers[i];
@@ -270,7 +270,7 @@ private:
       Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
       candidate.bound = std::max(candidate.bound, lowerBound.quick);
       candidate.relaxed = std::move(lowerBound.problem);
-      candidate.level = candidate.relaxed ? Level::relaxed : Level::step;
+      candidate.level = Level::relaxed;
     }
   }
 

@@ -45,8 +45,8 @@ public:
   std::optional<PlannedCandidate>
   run(const CandidateBounds &bounds, SolveLimits limits, Rejection &rejection) {
     cutoff = limits.stopAbove;
-    fillDrain = bounds.fillDrain;
-    fillDrain.resize(at(config.pp));
+    stageBounds = bounds.stages;
+    stageBounds.resize(at(config.pp));
     const Seconds lowerBound = rejection.bound;
     // If streams overlap, only the simulation shows that a plan is too slow, so
     // the cutoff does not apply to sums of times.
@@ -121,16 +121,25 @@ private:
   }
 
   // Returns a lower bound of the step. Let C be the stage's compute time, T the
-  // overlappable time with weight w, and F the fill and drain time. The step
-  // takes at least C + F, and at least C + T if T runs in sequence with C, else
-  // at least T. So the step takes at least any weighted mean of the two, and
-  // the least C + w T yields the mean that is returned.
+  // overlappable time with weight w, and c C + F a bound of StageBound, where c
+  // is at most 1. The step takes at least c C + F, and at least C + T if T runs
+  // in sequence with C, else at least T. So the step takes at least any
+  // weighted mean of the two, and the least C + w T yields the mean that is
+  // returned.
   Seconds boundOf(const Attempt &one, const StageSolution &solution,
                   int stage) const {
-    double w = one.weight;
-    Seconds before = fillDrain[at(stage)];
-    return hidesTraffic ? (solution.lowerBound + before) / (1.0 + w)
-                        : solution.lowerBound + before * (1.0 - w);
+    const StageBound &own = stageBounds[at(stage)];
+    const double w = one.weight;
+    const auto mean = [&](double c, Seconds f) {
+      return hidesTraffic
+                 ? (c * solution.lowerBound + f) / (1.0 + c * w)
+                 : (c * (1.0 - w) + w) * solution.lowerBound + (1.0 - w) * f;
+    };
+    const Seconds byFill = mean(1.0, own.fillDrain);
+    return own.afterFirstBackward == 0.0
+               ? byFill
+               : std::max(byFill,
+                          mean(own.afterFirstBackward, own.firstBackward));
   }
 
   // Solves all stages; adds the solution to `tried`, or sets the reason why
@@ -296,9 +305,9 @@ private:
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
   std::vector<Attempt> tried; ///< attempts with the current layout
   std::optional<Attempt> best;
-  Seconds bound{kInfinity};       ///< lower bound over all layouts
-  double cutoff = kInfinity;      ///< slower plans are useless to the caller
-  std::vector<Seconds> fillDrain; ///< see CandidateBounds
+  Seconds bound{kInfinity};  ///< lower bound over all layouts
+  double cutoff = kInfinity; ///< slower plans are useless to the caller
+  std::vector<StageBound> stageBounds; ///< by stage
   /// The share of the step that the overlappable work adds at weight 0.
   double exposed = 1.0;
 };

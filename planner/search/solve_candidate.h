@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "planner/search/bound/bounds.h"
 #include "planner/search/price/price.h"
 #include "planner/search/space/enumerate.h"
 #include "planner/search/stage/stage_solver.h"
@@ -48,9 +49,7 @@ struct BoundaryBound {
 /// The bounds of a configuration before it is solved.
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
-  /// The time to fill and drain the pipeline, by stage. The step takes at least
-  /// this time plus all compute of the stage.
-  std::vector<Seconds> fillDrain;
+  std::vector<StageBound> stages;        ///< by stage; empty: no bounds
 };
 
 /// Returns the layouts that values between pipeline stages may have; without a

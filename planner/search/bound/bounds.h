@@ -8,6 +8,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -26,6 +27,20 @@ namespace mtplan::planner {
 /// T_0 + ... + T_(i-1) for each i. The maximum over the p stages is least if
 /// their values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
+
+/// Two lower bounds of a step by the compute C of one stage: the step takes at
+/// least fillDrain + C, the time to fill and drain the pipeline included, and
+/// in a zero-bubble schedule at least firstBackward + afterFirstBackward * C.
+struct StageBound {
+  Seconds fillDrain, firstBackward;
+  double afterFirstBackward = 0.0;
+
+  /// Returns the bound for a stage with this compute.
+  Seconds ofWork(Seconds compute) const {
+    return std::max(fillDrain + compute,
+                    firstBackward + afterFirstBackward * compute);
+  }
+};
 
 /// Lower bounds of one micro-batch's forward, and of forward plus backward, by
 /// layer. A layer includes the segments that are always in its stage.

@@ -55,25 +55,68 @@ Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
   return stage.chunks.size() == 1 ? std::max(onHost, sequential) : sequential;
 }
 
-// Returns the fill and drain time of each stage: the first forward and the last
-// backward through the previous stages. That backward counts as 0 in
+// Returns the time of one micro-batch's forward in the first chunk of a stage.
+Seconds forwardOf(const StageTimes &stage) {
+  Seconds time;
+  for (const SliceTimes &slice : stage.chunks.front().slices)
+    time += slice.count * slice.forward;
+  return time;
+}
+
+// Returns the time of one micro-batch's backward in the first chunk of a stage,
+// without or with the gradients of weights.
+Seconds backwardOf(const StageTimes &stage, bool weightGradients) {
+  Seconds time;
+  for (const SliceTimes &slice : stage.chunks.front().slices)
+    time +=
+        slice.count * (weightGradients ? slice.backward
+                                       : slice.backward - slice.weightGradient);
+  return time;
+}
+
+// Returns for each stage the bound by fill and drain: the first forward and the
+// last backward through the previous stages. That backward counts as 0 in
 // zero-bubble schedules, which may postpone any part of it. The stage may run
 // its update during the drain.
-std::vector<Seconds> fillDrainTimes(const StepProblem &problem) {
-  std::vector<Seconds> fillDrain;
+std::vector<StageBound> stageBounds(const StepProblem &problem) {
+  std::vector<StageBound> bounds;
   Seconds before, after;
   for (const StageTimes &stage : problem.stages) {
-    fillDrain.push_back(before +
-                        std::max(after, afterCompute(stage, problem.overlap)));
-    const ChunkTimes &chunk = stage.chunks.front();
-    for (const SliceTimes &slice : chunk.slices) {
-      before += slice.count * slice.forward;
-      if (problem.shape.kind != ScheduleKind::zeroBubble)
-        after += slice.count * slice.backward;
-    }
-    before += chunk.sendForward;
+    bounds.emplace_back().fillDrain =
+        before + std::max(after, afterCompute(stage, problem.overlap));
+    before += forwardOf(stage) + stage.chunks.front().sendForward;
+    if (problem.shape.kind != ScheduleKind::zeroBubble)
+      after += backwardOf(stage, true);
   }
-  return fillDrain;
+  return bounds;
+}
+
+// Adds the bounds by the first backward of a zero-bubble schedule. The first
+// backward of stage s begins after micro-batch 0 has passed all stages forward
+// and the later stages backward. Until then the stage runs its own forward of
+// micro-batch 0, which counts in the stage's compute, and at most `ahead` more
+// forwards; all its other compute follows. A forward takes at most the stage's
+// compute of one micro-batch less the least backward.
+void addFirstBackward(const StepProblem &problem,
+                      std::vector<StageBound> &bounds) {
+  const std::vector<StageTimes> &stages = problem.stages;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const double ahead = std::min(warmUp(problem.shape, static_cast<int>(s)),
+                                  problem.shape.microBatches - 1);
+    Seconds begin;
+    for (std::size_t other = 0; other < stages.size(); ++other) {
+      const ChunkTimes &chunk = stages[other].chunks.front();
+      if (other != s)
+        begin += forwardOf(stages[other]);
+      if (other > s)
+        begin += backwardOf(stages[other], false) + chunk.sendBackward;
+      if (other + 1 < stages.size())
+        begin += chunk.sendForward;
+    }
+    bounds[s].afterFirstBackward = 1.0 - ahead / problem.shape.microBatches;
+    bounds[s].firstBackward = begin + ahead * backwardOf(stages[s], true) +
+                              afterCompute(stages[s], problem.overlap);
+  }
 }
 
 Seconds computeOf(const StageTimes &stage, int microBatches) {
@@ -127,6 +170,19 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   }
   bound.all = {least[2].total};
   bound.isLegal = least[2].total < kInfinity;
+  if (!bound.isLegal || !options.schedule.allows(ScheduleKind::zeroBubble) ||
+      options.pp.only == std::vector{1})
+    return bound;
+  chain.links.clear();
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    const auto segment = static_cast<int>(s);
+    chain.links.push_back(phaseProblem(graph, segment, setting, false).link);
+    bound.weightGradient.push_back(
+        leastWeightGradients(graph, segment, setting));
+  }
+  least = solvers.solverOf(chain).least(chain, {{0.0, 1.0}});
+  for (const double seconds : least.front().byLink)
+    bound.inputGradient.push_back({seconds});
   return bound;
 }
 
@@ -309,6 +365,10 @@ MicroBatchBound Relaxation::boundOf(const Parallelism &config,
     mix(bound.forward[s], recomputed.forward[s]);
     mix(bound.backward[s], recomputed.backward[s]);
   }
+  for (std::size_t s = 0; s < bound.inputGradient.size(); ++s) {
+    mix(bound.inputGradient[s], recomputed.inputGradient[s]);
+    mix(bound.weightGradient[s], recomputed.weightGradient[s]);
+  }
   mix(bound.all, recomputed.all);
   return bound;
 }
@@ -338,7 +398,9 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
   return times;
 }
 
-Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
+// Returns the step of the least times, with backward as a whole or, if
+// `isDivided`, as the sum of its two parts.
+StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
   Setting setting = settingOf(options, machine, config);
   const std::vector<PhaseTimes> &replica = replicaBounds(config, setting);
   std::deque<std::vector<PhaseTimes>> made;
@@ -351,7 +413,14 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
       std::vector<PhaseTimes> &times = made.emplace_back(replica);
       for (std::size_t s = 0; s < times.size(); ++s) {
         times[s].forward.compute += micro.forward[s];
-        times[s].backward.compute += micro.backward[s];
+        if (isDivided) {
+          times[s].weightGradient =
+              times[s].backward.compute + micro.weightGradient[s];
+          times[s].backward.compute +=
+              micro.inputGradient[s] + micro.weightGradient[s];
+        } else {
+          times[s].backward.compute += micro.backward[s];
+        }
       }
     }
     before = share;
@@ -371,20 +440,30 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
     part.sentBackward = carriedBytes(first.gradientOut, first, config);
     parts.push_back(std::move(part));
   }
-  StepProblem problem = stepProblemOf(parts, tied(setting, allHeld, config.pp),
-                                      setting, config, options.overlaps);
+  return stepProblemOf(parts, tied(setting, allHeld, config.pp), setting,
+                       config, options.overlaps);
+}
+
+Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
+  StepProblem problem = relaxedStep(config, false);
   StepBound bound;
-  bound.fillDrain = fillDrainTimes(problem);
-  if (config.pp == 1)
-    bound.quick = sequentialWork(replica, microBatchOf(config), config);
-  // Only the total time of a zero-bubble backward is bounded: the postponed
-  // part depends on the plan.
+  bound.stages = stageBounds(problem);
+  if (config.pp == 1) {
+    Setting setting = settingOf(options, machine, config);
+    bound.quick = sequentialWork(replicaBounds(config, setting),
+                                 microBatchOf(config), config);
+  }
+  // A zero-bubble schedule runs the two parts of backward apart. The simulation
+  // uses the least time of each part; the bounds by work use the least time of
+  // backward as a whole, which is larger.
   if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
+    StepProblem divided = relaxedStep(config, true);
+    addFirstBackward(divided, bound.stages);
     for (std::size_t stage = 0; stage < problem.stages.size(); ++stage)
-      bound.quick =
-          std::max(bound.quick, bound.fillDrain[stage] +
-                                    computeOf(problem.stages[stage],
-                                              problem.shape.microBatches));
+      bound.quick = std::max(
+          bound.quick, bound.stages[stage].ofWork(computeOf(
+                           problem.stages[stage], problem.shape.microBatches)));
+    bound.problem = std::move(divided);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));
     bound.problem = std::move(problem);

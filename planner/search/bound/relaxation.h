@@ -28,6 +28,9 @@ struct MicroBatchBound {
   bool isLegal = true; ///< whether some plan exists
   /// The least times over all plans, by segment, of one repeat.
   std::vector<Seconds> forward, backward;
+  /// The two parts of backward. Their sum may be less than `backward`. Empty
+  /// unless the search may choose a zero-bubble schedule.
+  std::vector<Seconds> inputGradient, weightGradient;
   Seconds all; ///< the least time of both phases of all repeats
 };
 
@@ -48,12 +51,10 @@ public:
 
   /// The relaxed step of a configuration.
   struct StepBound {
-    Seconds quick; ///< a lower bound without simulation
-    /// The problem whose simulated step is a lower bound, for schedules that
-    /// allow it.
-    std::optional<StepProblem> problem;
-    /// See CandidateBounds::fillDrain.
-    std::vector<Seconds> fillDrain;
+    Seconds quick;       ///< a lower bound without simulation
+    StepProblem problem; ///< its simulated step is a lower bound
+    /// See CandidateBounds::stages.
+    std::vector<StageBound> stages;
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
   StepBound stepOf(const Parallelism &config);
@@ -76,6 +77,7 @@ private:
                         SolverCache &solvers) const;
   PhaseTimes replicaTimes(const SegmentGraph &segment, const Setting &setting,
                           std::vector<bool> &paid) const;
+  StepProblem relaxedStep(const Parallelism &config, bool isDivided);
   const std::vector<PhaseTimes> &replicaBounds(const Parallelism &config,
                                                const Setting &setting);
   Bytes carriedBytes(const std::vector<int> &tensors,

@@ -61,10 +61,7 @@ private:
     partsOf(op.phase).compute += time;
     if (opRecomputed[o])
       times.backward.compute += time * setting.recomputeShare;
-    if (op.phase == Phase::backward &&
-        std::ranges::all_of(op.results, [&](const Use &result) {
-          return isGradient[at(result.tensor)];
-        }))
+    if (makesWeightGradients(segment, op))
       times.weightGradient += time;
   }
 
@@ -164,6 +161,26 @@ Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
                         segment.tensors, setting.mesh, *setting.machine,
                         *setting.software);
   return time;
+}
+
+Seconds leastWeightGradients(const ModelGraph &model, int segment,
+                             const Setting &setting) {
+  const SegmentGraph &graph = model.segments[at(segment)];
+  const std::vector<OpRun> runs = opRunsOf(model, graph, setting);
+  Seconds all;
+  for (std::size_t o = 0; o < graph.ops.size(); ++o) {
+    if (!makesWeightGradients(graph, graph.ops[o]))
+      continue;
+    Seconds least{kInfinity};
+    for (const Strategy &strategy :
+         strategiesOf(graph.ops[o], setting.mesh, setting.rules))
+      least = std::min(least, computeTime(graph.ops[o], runs[o], strategy,
+                                          graph.tensors, setting.mesh,
+                                          *setting.machine, *setting.software));
+    if (least.value < kInfinity)
+      all += least;
+  }
+  return all;
 }
 
 PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,

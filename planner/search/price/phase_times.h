@@ -53,6 +53,11 @@ struct PhaseTimes {
 Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
                      std::size_t o, const OpRun &run, const Setting &setting);
 
+/// Returns the least time of the operators of a segment that make only
+/// gradients of weights, each with its fastest strategy.
+Seconds leastWeightGradients(const ModelGraph &model, int segment,
+                             const Setting &setting);
+
 /// Returns the times of one repeat of `plan`.
 /// \param paid  by parameter, whether an earlier run counts the shared
 /// parameter's reduction and update; the call sets the entries of the

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
+#include <stdexcept>
+#include <string>
 
 #include "planner/cost/collective_cost.h"
 #include "planner/integers.h"
@@ -41,45 +42,6 @@ Seconds sumOfSteps(const Layout &from, const Layout &to,
         total += timeOf(step, local);
       });
   return total;
-}
-
-/// For each set of layouts that contains `made`: the least cost `best` to
-/// create exactly these layouts from `made`; its last conversion is parent ->
-/// last.
-struct SubsetTable {
-  std::vector<double> best;
-  std::vector<int> last, parent;
-};
-
-SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
-  assert(domain.size() <= 20 && "a table over all sets of layouts");
-  SubsetTable table;
-  std::size_t sets = std::size_t{1} << domain.size();
-  std::size_t start = std::size_t{1} << made;
-  table.best.assign(sets, kInfinity);
-  table.last.assign(sets, -1);
-  table.parent.assign(sets, -1);
-  table.best[start] = 0.0;
-  for (std::size_t set = start + 1; set < sets; ++set) {
-    if (!(set & start))
-      continue;
-    for (int last = 0; last < domain.size(); ++last) {
-      if (last == made || !(set >> last & 1U))
-        continue;
-      std::size_t before = set & ~(std::size_t{1} << last);
-      for (int parent = 0; parent < domain.size(); ++parent) {
-        if (!(before >> parent & 1U))
-          continue;
-        double cost = table.best[before] + domain.between(parent, last, phase);
-        if (cost < table.best[set]) {
-          table.best[set] = cost;
-          table.last[set] = last;
-          table.parent[set] = parent;
-        }
-      }
-    }
-  }
-  return table;
 }
 
 // Requires a difference above rounding, so that an all-reduce is not replaced
@@ -240,57 +202,95 @@ void LayoutDomain::keepInPlace(int axis) {
   }
 }
 
-std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
-  std::size_t n = domain.layouts.size(), sets = std::size_t{1} << n;
-  assert(n <= 20 && "a table over all sets of layouts");
-  // [set][to]: the cheapest single conversion from any layout of the set.
-  std::vector<double> nearest(sets * n, kInfinity);
-  for (std::size_t set = 1; set < sets; ++set)
-    for (std::size_t to = 0; to < n; ++to)
-      nearest[set * n + to] = std::min(
-          nearest[(set & (set - 1)) * n + to],
-          domain.between(std::countr_zero(set), static_cast<int>(to), phase));
-  // The loop computes SubsetTable::best for every `made`.
-  std::vector<double> all(n * sets, kInfinity);
-  for (std::size_t made = 0; made < n; ++made) {
-    double *best = &all[made * sets];
-    std::size_t start = std::size_t{1} << made;
-    best[start] = 0.0;
-    for (std::size_t set = start + 1; set < sets; ++set)
-      for (std::size_t rest = set & start ? set ^ start : 0; rest != 0;
-           rest &= rest - 1) {
-        auto last = static_cast<std::size_t>(std::countr_zero(rest));
-        std::size_t before = set ^ std::size_t{1} << last;
-        best[set] =
-            std::min(best[set], best[before] + nearest[before * n + last]);
+ConversionTrees::ConversionTrees(const LayoutDomain &theDomain, Phase thePhase)
+    : size(theDomain.size()) {
+  if (size > 64)
+    throw std::length_error("a value has " + std::to_string(size) +
+                            " layouts; at most 64 can be compared");
+  for (int from = 0; from < size; ++from)
+    for (int to = 0; to < size; ++to) {
+      paths.push_back(from == to ? 0.0 : theDomain.between(from, to, thePhase));
+      nexts.push_back(to);
+    }
+  // Floyd and Warshall; a direct conversion wins ties.
+  for (int by = 0; by < size; ++by)
+    for (int from = 0; from < size; ++from)
+      for (int to = 0; to < size; ++to) {
+        double price = pathPrice(from, by) + pathPrice(by, to);
+        if (isCheaper(price, pathPrice(from, to))) {
+          paths[at(from * size + to)] = price;
+          nexts[at(from * size + to)] = nexts[at(from * size + by)];
+        }
       }
-    // Additional layouts are allowed, so a set has the minimum cost over its
-    // supersets, which are visited one layout at a time.
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t set = 0; set < sets; ++set)
-        if (double more = best[set | std::size_t{1} << i];
-            isCheaper(more, best[set]))
-          best[set] = more;
-  }
-  return all;
 }
 
-std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
-                                             int made, unsigned wanted,
-                                             Phase phase) {
-  SubsetTable table = fillSubsets(domain, made, phase);
-  std::size_t least = wanted | std::size_t{1} << made;
-  std::size_t set = least;
-  for (std::size_t more = least; more < table.best.size(); ++more)
-    if ((more & least) == least && isCheaper(table.best[more], table.best[set]))
-      set = more;
-  std::vector<std::pair<int, int>> conversions;
-  while (table.last[set] >= 0) {
-    conversions.emplace_back(table.parent[set], table.last[set]);
-    set &= ~(std::size_t{1} << table.last[set]);
+ConversionTrees::Trees &ConversionTrees::treesTo(LayoutSet set) {
+  auto [entry, isNew] = known.try_emplace(set);
+  Trees &trees = entry->second;
+  if (!isNew)
+    return trees;
+  const LayoutSet first = set & (~set + 1);
+  trees.price.resize(at(size));
+  if (set == first) {
+    for (int root = 0; root < size; ++root)
+      trees.price[at(root)] = pathPrice(root, std::countr_zero(set));
+    return trees;
   }
-  std::ranges::reverse(conversions);
-  return conversions;
+  // Each division of the set is visited once: `part` has its first layout.
+  std::vector<double> atBranch(at(size), kInfinity);
+  trees.part.assign(at(size), first);
+  const LayoutSet others = set ^ first;
+  for (LayoutSet rest = others; rest != 0; rest = (rest - 1) & others) {
+    const std::vector<double> &one = treesTo(set ^ rest).price,
+                              &two = treesTo(rest).price;
+    for (std::size_t branch = 0; branch < at(size); ++branch)
+      if (double price = one[branch] + two[branch]; price < atBranch[branch]) {
+        atBranch[branch] = price;
+        trees.part[branch] = set ^ rest;
+      }
+  }
+  trees.branch.resize(at(size));
+  for (int root = 0; root < size; ++root) {
+    trees.branch[at(root)] = root;
+    double &least = trees.price[at(root)] = atBranch[at(root)];
+    for (int branch = 0; branch < size; ++branch)
+      if (double price = pathPrice(root, branch) + atBranch[at(branch)];
+          isCheaper(price, least)) {
+        least = price;
+        trees.branch[at(root)] = branch;
+      }
+  }
+  return trees;
+}
+
+// Appends the conversions of the tree that lead to layouts that are not in
+// `have`.
+void ConversionTrees::appendTree(int root, LayoutSet set, LayoutSet &have,
+                                 std::vector<std::pair<int, int>> &found) {
+  const Trees &trees = treesTo(set);
+  const bool isOne = trees.branch.empty();
+  const int end = isOne ? std::countr_zero(set) : trees.branch[at(root)];
+  for (int from = root; from != end;) {
+    const int to = nexts[at(from * size + end)];
+    if ((have & setOf(to)) == 0)
+      found.emplace_back(from, to);
+    have |= setOf(to);
+    from = to;
+  }
+  if (isOne)
+    return;
+  const LayoutSet part = trees.part[at(end)];
+  appendTree(end, part, have, found);
+  appendTree(end, set ^ part, have, found);
+}
+
+std::vector<std::pair<int, int>> ConversionTrees::conversions(int made,
+                                                              LayoutSet set) {
+  std::vector<std::pair<int, int>> found;
+  LayoutSet have = setOf(made);
+  if (set != 0)
+    appendTree(made, set, have, found);
+  return found;
 }
 
 std::vector<Layout> boundaryLayouts(const Tensor &tensor,

@@ -9,6 +9,7 @@
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -87,20 +88,53 @@ struct LayoutDomain {
   }
 };
 
-/// Returns [made][set]: the price of the cheapest conversions from the layout
-/// `made` to all layouts of a set. Each conversion may start from any layout
-/// that exists already, and layouts outside the set may be intermediate: a
-/// minimum Steiner arborescence, by dynamic programming over subsets (Dreyfus
-/// and Wagner 1971). O(2^n n^2), n = domain.size().
-std::vector<double> materialiseCosts(const LayoutDomain &domain,
-                                     Phase phase = Phase::forward);
+/// A set of layouts of a domain, as a bit mask.
+using LayoutSet = std::uint64_t;
+constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 
-/// Returns the conversions whose price materialiseCosts gives for the set
-/// `wanted`, as pairs (from, to) of layout indices, in an order in which they
-/// can run. The price must be finite.
-std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
-                                             int made, unsigned wanted,
-                                             Phase phase = Phase::forward);
+/// Finds the cheapest conversions from one layout to several. Each conversion
+/// may start from any layout that exists already, and other layouts may be
+/// intermediate: a minimum Steiner arborescence, by dynamic programming over
+/// the sets that are asked for and their subsets (Dreyfus and Wagner 1971).
+/// O(n^3) once, then O(3^k n + 2^k n^2) for a set of k layouts, less for
+/// subsets that are known; n = domain.size(), at most 64.
+class ConversionTrees {
+public:
+  explicit ConversionTrees(const LayoutDomain &theDomain,
+                           Phase thePhase = Phase::forward);
+
+  /// Returns the prices of the conversions to all layouts of a non-empty set,
+  /// by the layout from which they start. Valid as long as the object.
+  const std::vector<double> &prices(LayoutSet set) {
+    return treesTo(set).price;
+  }
+
+  /// Returns the conversions from `made` to a set, as pairs (from, to) of
+  /// layout indices, in an order in which they can run. Their price must be
+  /// finite.
+  std::vector<std::pair<int, int>> conversions(int made, LayoutSet set);
+
+private:
+  /// The cheapest trees to a set, by root: a path to `branch`, and from there
+  /// the trees to `part` and to the rest of the set. For a single layout the
+  /// tree is a path, and `branch` and `part` are empty.
+  struct Trees {
+    std::vector<double> price;
+    std::vector<int> branch;
+    std::vector<LayoutSet> part; ///< by branch
+  };
+  Trees &treesTo(LayoutSet set);
+  double pathPrice(int from, int to) const {
+    return paths[at(from) * at(size) + at(to)];
+  }
+  void appendTree(int root, LayoutSet set, LayoutSet &have,
+                  std::vector<std::pair<int, int>> &found);
+
+  const int size;
+  std::vector<double> paths; ///< prices of the cheapest paths, [from][to]
+  std::vector<int> nexts;    ///< the second layout of each path
+  std::unordered_map<LayoutSet, Trees> known;
+};
 
 /// Returns the layouts in which a value may pass between segments: replicated,
 /// or split over the tensor axis along any dimension that the splits allow. The

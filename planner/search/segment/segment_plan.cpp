@@ -19,15 +19,15 @@ void readConversions(const Conversions &conversions,
                      const SegmentProblem &problem,
                      const Assignment &assignment, SegmentPlan &plan) {
   const LayoutDomain &domain = problem.domains[at(conversions.tensor)];
-  unsigned wanted = 0;
+  LayoutSet wanted = 0;
   if (conversions.setVariable >= 0)
     wanted = conversions.sets[at(assignment[at(conversions.setVariable)])];
   else
     for (const Port &reader : conversions.readers)
-      wanted |= 1U << layoutOf(reader, assignment);
+      wanted |= setOf(layoutOf(reader, assignment));
+  ConversionTrees trees(domain, conversions.phase);
   for (auto [from, to] :
-       materialise(domain, layoutOf(conversions.maker, assignment), wanted,
-                   conversions.phase))
+       trees.conversions(layoutOf(conversions.maker, assignment), wanted))
     plan.conversions.push_back({conversions.tensor, conversions.phase,
                                 domain.layouts[at(from)],
                                 domain.layouts[at(to)]});

@@ -3,7 +3,7 @@
 #include "planner/search/segment/segment_problem.h"
 
 #include <algorithm>
-#include <bit>
+#include <set>
 #include <span>
 
 #include "planner/cost/compute_cost.h"
@@ -18,10 +18,11 @@ namespace {
 class Builder {
 public:
   Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
-          const std::vector<bool> &ownerOf, bool apart)
+          const std::vector<bool> &ownerOf, bool apart,
+          bool weightGradients = true)
       : model(graph), segment(graph.segments[at(segmentIndex)]),
         index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
-        owner(ownerOf), phasesApart(apart),
+        owner(ownerOf), phasesApart(apart), hasWeightGradients(weightGradients),
         opRecomputed(recomputedOps(segment, s.recompute, *s.software)),
         tensorRecomputed(recomputedTensors(segment, s.recompute, *s.software)),
         runs(opRunsOf(graph, segment, s)),
@@ -36,7 +37,7 @@ public:
       if (segment.tensors[t].kind != TensorKind::input)
         addTensor(static_cast<int>(t));
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      if (runs[o].savedPasses > 0)
+      if (runs[o].savedPasses > 0 && isCounted(segment.ops[o]))
         addUnfused(o);
     return std::move(result);
   }
@@ -84,22 +85,25 @@ private:
                                          setting.mesh, *setting.machine,
                                          *setting.software)
                                  .value);
-      // A recomputed value is not saved; it is alive only in one repeat's
-      // backward.
-      saved.memory.push_back(
-          savedBeside(op, strategy, segment.tensors, setting.mesh,
-                      *setting.software, setting.precision)
-              .value *
-          (opRecomputed[o] ? 1.0 - setting.recomputeShare : 1.0));
+      saved.memory.push_back(savedBeside(op, strategy, segment.tensors,
+                                         setting.mesh, *setting.software,
+                                         setting.precision)
+                                 .value);
       keeps |= saved.memory.back() > 0.0;
     }
+    if (!isCounted(op))
+      std::ranges::fill(compute.time, 0.0);
     addTimed(std::move(compute), op.phase, opRecomputed[o]);
     if (keeps)
-      addSaved(std::move(saved));
+      addSaved(std::move(saved), opRecomputed[o]);
+  }
+
+  bool isCounted(const Op &op) const {
+    return hasWeightGradients || !makesWeightGradients(segment, op);
   }
 
   // Adds a table of seconds of one micro-batch. A `recomputed` forward operator
-  // also runs in backward, in a share of the repeats.
+  // also runs in backward, in the repeats that recompute.
   void addTimed(CostTable table, Phase phase, bool recomputed) {
     bool backward = phase == Phase::backward;
     double share = backward ? 1.0 : recomputed ? setting.recomputeShare : 0.0;
@@ -112,23 +116,22 @@ private:
         if (backward)
           table.time[i] = 0.0;
       }
-    } else if (recomputed) {
-      for (double &seconds : table.time)
-        seconds *= 1.0 + setting.recomputeShare;
     }
-    add(std::move(table), CostScale::perMicroBatch);
+    add(std::move(table), {CostScale::perMicroBatch, recomputed});
   }
 
-  void addSaved(CostTable table,
-                CostScale costScale = CostScale::perMicroBatch) {
+  // Adds a table of saved bytes. Repeats that recompute do not save a
+  // `recomputed` value; it is alive only in one repeat's backward.
+  void addSaved(CostTable table, bool recomputed,
+                CostScale scale = CostScale::perMicroBatch) {
     table.time.assign(table.memory.size(), 0.0);
     if (!phasesApart)
-      add(std::move(table), costScale);
+      add(std::move(table), {scale, recomputed});
   }
 
-  void add(CostTable table, CostScale costScale, int parameter = -1) {
+  void add(CostTable table, TableScale scale) {
     result.link.problem.tables.push_back(std::move(table));
-    result.costScale.push_back({costScale, parameter});
+    result.scales.push_back(scale);
   }
 
   // Products and attention that the tensor axis can split must be split, unless
@@ -210,7 +213,7 @@ private:
                 });
       if (!phasesApart)
         add({{variable}, std::vector<double>(states.size(), 0.0), {}},
-            CostScale::accumulation, sum.parameter);
+            {CostScale::accumulation, false, sum.parameter});
     }
   }
 
@@ -228,7 +231,7 @@ private:
                         tensor.elementBytes, setting.mesh, *setting.machine)
                 .value *
             setting.overlapWeight);
-      add(std::move(table), CostScale::perStep);
+      add(std::move(table), {CostScale::perStep});
     }
   }
 
@@ -254,9 +257,9 @@ private:
           table.memory.push_back(cost.memory);
         }
         add(std::move(table),
-            what.shared ? CostScale::sharedByRepeats : CostScale::perStep);
+            {what.shared ? CostScale::sharedByRepeats : CostScale::perStep});
         if (setting.scattersEarly)
-          addSaved(std::move(behind), CostScale::perChunk);
+          addSaved(std::move(behind), false, CostScale::perChunk);
       }
     }
     makers[at(tensor)] = port(tensor, variable, states.size(),
@@ -310,14 +313,13 @@ private:
       // A recomputed value is saved only if it is the segment's input.
       bool recomputed =
           tensorRecomputed[at(t)] && !contains(segment.carriedIn, t);
-      double repeats = recomputed ? 1.0 - setting.recomputeShare : 1.0;
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
-        memory.memory.push_back(domain.bytes[at(layout)] * repeats);
+        memory.memory.push_back(domain.bytes[at(layout)]);
       if (isCarriedOut(segment, t))
-        addCarried(maker, backwardMaker, memory);
+        addCarried(maker, backwardMaker, memory, recomputed);
       else
-        addSaved(std::move(memory));
+        addSaved(std::move(memory), recomputed);
     }
     if (!forward.empty())
       addConversions({t, Phase::forward, maker, forward, -1, {}});
@@ -328,7 +330,7 @@ private:
   // A carried value that is saved in the layout in which it is passed through
   // is saved once for all repeats; in another layout, once per repeat.
   void addCarried(const Port &carried, const Port &saved,
-                  const CostTable &memory) {
+                  const CostTable &memory, bool recomputed) {
     CostTable together{{carried.variable, saved.variable}, {}, {}};
     CostTable apart = together;
     for (int from : carried.layouts)
@@ -337,8 +339,8 @@ private:
         together.memory.push_back(same ? memory.memory[i] : 0.0);
         apart.memory.push_back(same ? 0.0 : memory.memory[i]);
       }
-    addSaved(std::move(together), CostScale::carriedOut);
-    addSaved(std::move(apart));
+    addSaved(std::move(together), recomputed, CostScale::carriedOut);
+    addSaved(std::move(apart), recomputed);
   }
 
   // Returns whether the layout of parameters over the tensor axis may change
@@ -385,49 +387,48 @@ private:
   // Prices the conversions for one or two readers in one table.
   void addDirectTable(const Conversions &conversions,
                       const LayoutDomain &domain) {
-    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
+    ConversionTrees trees(domain, conversions.phase);
     CostTable table;
     table.scope.push_back(conversions.maker.variable);
     for (const Port &reader : conversions.readers)
       table.scope.push_back(reader.variable);
     const std::vector<int> &second = conversions.readers.back().layouts;
     bool isOne = conversions.readers.size() == 1;
-    std::size_t sets = std::size_t{1} << domain.size();
     for (int made : conversions.maker.layouts)
       for (const int &one : conversions.readers.front().layouts)
         for (int two : isOne ? std::span(&one, 1) : std::span(second))
-          table.time.push_back(memo[at(made) * sets + (1U << one | 1U << two)]);
+          table.time.push_back(trees.prices(setOf(one) | setOf(two))[at(made)]);
     addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
   }
 
   // Prices the conversions for three or more readers, or for operators that use
-  // the value twice: adds a variable over the sets of layouts, and a table per
-  // reader that requires its layout.
+  // the value twice: adds a variable over the sets of layouts that the readers
+  // can require together, and a table per reader that requires its layout.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
-    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
-    unsigned readable = 0;
-    for (const Port &reader : conversions.readers)
-      for (int layout : reader.layouts)
-        readable |= 1U << layout;
-    auto most = static_cast<int>(conversions.readers.size());
-    for (unsigned set = 1; set <= readable; ++set)
-      if ((set & ~readable) == 0 && std::popcount(set) <= most)
-        conversions.sets.push_back(set);
+    ConversionTrees trees(domain, conversions.phase);
+    std::set<LayoutSet> sets = {0};
+    for (const Port &reader : conversions.readers) {
+      std::set<LayoutSet> more;
+      for (LayoutSet set : sets)
+        for (int layout : reader.layouts)
+          more.insert(set | setOf(layout));
+      sets = std::move(more);
+    }
+    conversions.sets.assign(sets.begin(), sets.end());
     conversions.setVariable = addVariable(conversions.sets.size());
 
-    std::size_t sets = std::size_t{1} << domain.size();
     CostTable cost{
         {conversions.maker.variable, conversions.setVariable}, {}, {}};
     for (int made : conversions.maker.layouts)
-      for (unsigned set : conversions.sets)
-        cost.time.push_back(memo[at(made) * sets + set]);
+      for (LayoutSet set : conversions.sets)
+        cost.time.push_back(trees.prices(set)[at(made)]);
     addTimed(std::move(cost), conversions.phase, isRecomputed(conversions));
     for (const Port &reader : conversions.readers) {
       CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
-      for (unsigned set : conversions.sets)
+      for (LayoutSet set : conversions.sets)
         for (int layout : reader.layouts)
-          fits.time.push_back(set >> layout & 1U ? 0.0 : kInfinity);
-      add(std::move(fits), CostScale::perStep);
+          fits.time.push_back((set & setOf(layout)) != 0 ? 0.0 : kInfinity);
+      add(std::move(fits), {CostScale::perStep});
     }
   }
 
@@ -457,7 +458,7 @@ private:
   const Setting &setting;
   int tensorAxis;
   const std::vector<bool> &owner;
-  bool phasesApart;
+  bool phasesApart, hasWeightGradients;
   std::vector<bool> opRecomputed, tensorRecomputed;
   std::vector<OpRun> runs; ///< by operator
   std::vector<int> tiles;  ///< by tensor
@@ -475,9 +476,10 @@ SegmentProblem unitProblem(const ModelGraph &model, int segment,
 }
 
 SegmentProblem phaseProblem(const ModelGraph &model, int segment,
-                            const Setting &setting) {
+                            const Setting &setting, bool weightGradients) {
   std::vector<bool> noOwner(model.parameters.size(), false);
-  return Builder(model, segment, setting, noOwner, true).build();
+  return Builder(model, segment, setting, noOwner, true, weightGradients)
+      .build();
 }
 
 } // namespace mtplan::planner

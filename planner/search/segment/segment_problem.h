@@ -53,7 +53,7 @@ struct Conversions {
   /// value is an index into `sets`. -1: no such variable; the readers'
   /// variables determine the layouts.
   int setVariable = -1;
-  std::vector<unsigned> sets; ///< bit masks over LayoutDomain::layouts
+  std::vector<LayoutSet> sets;
 };
 
 /// The scaling of a table's costs from one micro-batch to a step.
@@ -70,13 +70,20 @@ enum class CostScale : std::uint8_t {
   accumulation,    ///< time is that of accumulationTime()
 };
 
+/// How a table's costs grow from one repeat and micro-batch to a step.
+struct TableScale {
+  CostScale scale = CostScale::perMicroBatch;
+  /// Whether the costs are those of a recomputed value: in the share of repeats
+  /// that recompute, its time counts twice and its memory does not count.
+  bool recomputed = false;
+  int parameter = -1; ///< of CostScale::accumulation
+};
+
 /// A Link, and the meaning of each of its variables, which readAssignment
 /// needs.
 struct SegmentProblem {
   Link link;
-  /// By table: the scale and, for CostScale::accumulation, the index of the
-  /// parameter, else -1.
-  std::vector<std::pair<CostScale, int>> costScale;
+  std::vector<TableScale> scales;                ///< by table
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
   /// By parameter: its variable; -1: the segment does not use the parameter.
@@ -90,8 +97,9 @@ struct SegmentProblem {
   std::vector<std::vector<Layout>> boundary;
 };
 
-/// Returns the problem of a step with a single micro-batch. The shared id of a
-/// tied parameter is its index in the model.
+/// Returns the problem of a step with a single micro-batch and without
+/// recomputation: StageSolver scales it for Setting::recomputeShare, which is
+/// ignored. The shared id of a tied parameter is its index in the model.
 /// \param owner  by parameter, whether this segment has the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,
@@ -101,8 +109,11 @@ SegmentProblem unitProblem(const ModelGraph &model, int segment,
 /// Returns the problem of one micro-batch's time with separate phases:
 /// CostTable::time has the seconds of forward, and CostTable::memory has the
 /// seconds of backward.
+/// \param weightGradients  whether backward includes the operators that make
+/// only gradients of weights, which a zero-bubble schedule postpones
 SegmentProblem phaseProblem(const ModelGraph &model, int segment,
-                            const Setting &setting);
+                            const Setting &setting,
+                            bool weightGradients = true);
 
 } // namespace mtplan::planner
 

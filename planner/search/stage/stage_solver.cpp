@@ -140,9 +140,15 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
   Link link = unit.link;
   link.repeat = repeats;
   auto microBatches = static_cast<double>(setting.microBatches);
-  for (std::size_t t = 0; t < unit.costScale.size(); ++t) {
+  for (std::size_t t = 0; t < unit.scales.size(); ++t) {
     CostTable &table = link.problem.tables[t];
-    auto [costScale, parameter] = unit.costScale[t];
+    const auto [costScale, recomputed, parameter] = unit.scales[t];
+    if (recomputed) {
+      for (double &seconds : table.time)
+        seconds *= 1.0 + setting.recomputeShare;
+      for (double &bytes : table.memory)
+        bytes *= 1.0 - setting.recomputeShare;
+    }
     if (costScale == CostScale::perMicroBatch) {
       for (double &seconds : table.time)
         seconds *= microBatches;
@@ -195,6 +201,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
   // Without shared parameters the state is irrelevant.
   setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
   StageCache::Key key = unitKey();
+  key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
   key.push_back(config.microBatches());
   key.push_back(passesThrough(graph) ? setting.parts : 1);
   key.insert(key.end(), repeats.begin(), repeats.end());
@@ -242,8 +249,6 @@ StageCache::Key StageSolver::unitKey() const {
           static_cast<std::int64_t>(setting.updateAddsUp),
           static_cast<std::int64_t>(setting.hostAddsUp),
           config.tiles,
-          config.recomputeLayers,
-          static_cast<std::int64_t>(setting.recomputeShare * 1e9),
           setting.boundary.value_or(-9),
           setting.sharedState.value_or(-9),
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};

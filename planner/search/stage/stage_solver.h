@@ -68,12 +68,12 @@ private:
     std::int64_t points = 0; ///< see SolveLimits
     StageSolution solution;
   };
-  /// The key has the configuration's numbers, the boundary, the shared state
-  /// and the repeats of each segment. A deque keeps references to solutions
-  /// valid.
+  /// The key has the configuration's numbers, the boundary, the shared state,
+  /// the share of recomputed repeats and the repeats of each segment. A deque
+  /// keeps references to solutions valid.
   std::map<Key, std::deque<Solved>> known;
-  /// The key is that of `known` without micro-batches and repeats, but with the
-  /// segment and the owners of shared parameters.
+  /// The key has the configuration's numbers, the boundary, the shared state,
+  /// the segment and the owners of shared parameters.
   std::map<Key, SegmentProblem> units;
 };
 

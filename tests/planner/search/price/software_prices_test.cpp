@@ -177,17 +177,12 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
   domain.price({1, 8, 16}, 2, true, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 96 * kNano);
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 64 * kNano);
-  unsigned wanted = 1U << all;
-  EXPECT_DOUBLE_EQ(
-      materialiseCosts(
-          domain)[(static_cast<std::size_t>(shard) << domain.size()) + wanted],
-      96 * kNano);
-  EXPECT_DOUBLE_EQ(
-      materialiseCosts(
-          domain,
-          Phase::backward)[(static_cast<std::size_t>(shard) << domain.size()) +
-                           wanted],
-      64 * kNano);
+  const auto price = [&](Phase phase) {
+    return ConversionTrees(domain, phase)
+        .prices(setOf(all))[static_cast<std::size_t>(shard)];
+  };
+  EXPECT_DOUBLE_EQ(price(Phase::forward), 96 * kNano);
+  EXPECT_DOUBLE_EQ(price(Phase::backward), 64 * kNano);
   // The collectives of a parameter are not hidden.
   domain.price({1, 8, 16}, 2, false, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 128 * kNano);

@@ -159,18 +159,21 @@ TEST_F(RecomputeTest, ChoiceProblemHasTheSameCosts) {
   setting.microBatches = 5;
   setting.rules = {{{Split::batch}, false}, {{}, true}};
   for (Recompute recompute :
-       {Recompute::none, Recompute::selective, Recompute::full}) {
-    setting.recompute = recompute;
-    SegmentProblem problem = buildSegmentProblem(model, 0, setting, {});
-    Assignment first(problem.link.problem.domains.size(), 0);
-    for (int size : problem.link.problem.domains)
-      ASSERT_EQ(size, 1);
-    Cost cost = costOf(problem.link.problem, first);
-    plan.count = 1;
-    EXPECT_NEAR(stepTimeOf(model, {plan}, setting).step.value, cost.time,
-                1e-12 * cost.time);
-    EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, cost.memory);
-  }
+       {Recompute::none, Recompute::selective, Recompute::full})
+    for (double share : {1.0, 0.25}) {
+      setting.recompute = recompute;
+      setting.recomputeShare = share;
+      SegmentProblem problem = buildSegmentProblem(model, 0, setting, {});
+      Assignment first(problem.link.problem.domains.size(), 0);
+      for (int size : problem.link.problem.domains)
+        ASSERT_EQ(size, 1);
+      Cost cost = costOf(problem.link.problem, first);
+      plan.count = 1;
+      EXPECT_NEAR(stepTimeOf(model, {plan}, setting).step.value, cost.time,
+                  1e-12 * cost.time);
+      EXPECT_DOUBLE_EQ(memoryOf(model, {plan}, setting).activations.value,
+                       cost.memory);
+    }
 }
 
 } // namespace
