@@ -60,9 +60,10 @@ public:
     title.comment(
         "A step, captured() in training.cuh: begin(), which clears the step's "
         "sums -> forwardAndBackward() here, which also sums gradients over "
-        "ranks -> squares() in parameters.cuh -> agree() in training.cuh, the "
-        "all-gather of the sums of squares over all ranks and the clip factor "
-        "-> update() here, AdamW of gradient x factor" +
+        "ranks -> squares() in parameters.cuh, which counts each gradient on "
+        "one rank -> agree() in training.cuh, the all-gather of these sums and "
+        "of the loss over all ranks, and the clip factor -> update() here, "
+        "AdamW of gradient x factor" +
         whereUsed("send(now", " -> joinLines(), which waits for the last "
                               "sends") +
         ". All of this runs once, while the step is captured as a CUDA graph: "
@@ -83,6 +84,11 @@ public:
         "." +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
+        whereUsed("buf::layer_output]", " layer_output goes to the head or to "
+                                        "send().") +
+        whereUsed("buf::layer_output_grad",
+                  " layer_output_grad is the gradient "
+                  "of a layer's output.") +
         " Comments have the model's operator, then its shapes on one rank" +
         whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
                                   "are split over the ranks of dp") +

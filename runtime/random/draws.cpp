@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/random/split_mix.h"
+#include "runtime/random/philox.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -1,8 +1,9 @@
-//===- philox.h - The random generator Philox4x32 ---------------*- C++ -*-===//
+//===- philox.h - Counter-based random bits ---------------------*- C++ -*-===//
 //
-// The counter-based generator of Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3" (SC 2011). It computes random bits from a counter and a key,
-// so that any rank can draw any element without drawing the elements before it.
+// Philox4x32 is the counter-based generator of Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3" (SC 2011). It computes random bits from a
+// counter and a key, so that any rank can draw any element without drawing the
+// elements before it. SplitMix64 hashes what a key is made of.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +45,14 @@ constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
     key1 += kPhiloxStep1;
   }
   return {a, b, c, d};
+}
+
+/// Returns a hash of `x`: one step of SplitMix64 (Steele, Lea and Flood 2014).
+constexpr std::uint64_t splitMix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
 }
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- accuracy_text.cpp - The comparison as text, page, JSON, drawing ----===//
+//===- accuracy_text.cpp - The comparison as text, page and drawing -------===//
 
 #include "tools/validate/accuracy_text.h"
 
@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
@@ -365,68 +364,6 @@ std::string accuracySvg(const std::vector<PricedRow> &rows) {
                         sources[s].rows.size());
   }
   return text + "</svg>\n";
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json jsonOf(const ErrorSummary &summary) {
-  return {{"rows", summary.rows},
-          {"mean_absolute_error", summary.mean},
-          {"p90", summary.p90},
-          {"bias", summary.bias}};
-}
-
-Json jsonOf(const PricedRow &priced) {
-  Json entry = {{"id", priced.row.id}, {"measured_s", priced.row.stepSeconds}};
-  if (!priced.excluded.empty())
-    entry["left_out"] = priced.excluded;
-  if (!priced.error.empty())
-    entry["error"] = priced.error;
-  if (!priced.isPriced())
-    return entry;
-  entry["predicted_s"] = priced.predicted();
-  entry["deviation"] = priced.deviation();
-  entry["hardware"] = priced.machine;
-  entry["software"] = priced.software;
-  entry["software_assumed"] = priced.assumedSoftware;
-  entry["memory_bytes"] = priced.memory.value;
-  entry["memory_limit_bytes"] = priced.limit.value;
-  entry["fits"] = priced.fits();
-  return entry;
-}
-
-} // namespace
-
-std::string accuracyJson(const std::vector<PricedRow> &rows) {
-  Json file;
-  file["rows"] = Json::array();
-  for (const PricedRow &priced : rows)
-    file["rows"].push_back(jsonOf(priced));
-  file["overall"] = jsonOf(summaryOf(pricedRows(rows)));
-  file["sources"] = Json::array();
-  for (const RowGroup &group : groupsOf(rows, Grouping::source)) {
-    Json entry = {{"source", group.name}};
-    entry.update(jsonOf(summaryOf(group)));
-    file["sources"].push_back(std::move(entry));
-  }
-  file["rank_correlation"] = Json::array();
-  for (Grouping grouping : kRankedGroupings) {
-    RankSummary summary = rankSummaryOf(rows, grouping);
-    Json groups = Json::array();
-    for (const RowGroup &group : groupsOf(rows, grouping))
-      if (group.rows.size() >= kLeastRanked)
-        groups.push_back({{"group", group.name},
-                          {"rows", group.rows.size()},
-                          {"spearman", spearman(group)}});
-    file["rank_correlation"].push_back(
-        {{"rows_of_one", nameOf(grouping)},
-         {"groups_of_3_and_more", summary.groups},
-         {"mean_spearman", summary.mean},
-         {"groups", std::move(groups)}});
-  }
-  return file.dump(2) + '\n';
 }
 
 } // namespace mtplan::tools

@@ -21,7 +21,7 @@
 #include "runtime/cuda/device/addend.cuh"
 #include "runtime/cuda/device/elements.cuh"
 #include "runtime/random/draws.h"
-#include "runtime/random/split_mix.h"
+#include "runtime/random/philox.h"
 
 namespace mtplan::runtime::cuda {
 
