@@ -79,11 +79,6 @@ void StageNames::addFirstUses() {
           see(tensor);
 }
 
-/// Returns whether an operator or a parameter is in a repeated layer.
-static bool isInLayer(std::string_view label) {
-  return label.find('*') != std::string_view::npos;
-}
-
 void StageNames::addFirstLayers() {
   std::vector<int> layers;
   const auto add = [&](int layer) {
@@ -91,10 +86,7 @@ void StageNames::addFirstLayers() {
       layers.push_back(layer);
   };
   for (const runtime::Program &program : stage.programs)
-    if (std::ranges::any_of(program.instructions,
-                            [](const runtime::Instruction &one) {
-                              return isInLayer(one.label);
-                            }))
+    if (isOfLayer(program))
       add(program.firstCopy);
   for (const runtime::Parameter &parameter : stage.parameters)
     if (isInLayer(parameter.label))

@@ -238,12 +238,7 @@ private:
     ProgramTensors &all = programs.emplace_back();
     const bool isPhase = program.name.ends_with(".forward") ||
                          program.name.ends_with(".backward");
-    const bool isLayer =
-        isPhase && std::ranges::any_of(program.instructions,
-                                       [](const Instruction &instruction) {
-                                         return instruction.label.find('*') !=
-                                                std::string::npos;
-                                       });
+    const bool isLayer = isPhase && isOfLayer(program);
     bool hasEntered = !isLayer;
     for (const Instruction &instruction : program.instructions) {
       for (const Tensor &tensor : instruction.inputs) {
@@ -356,6 +351,15 @@ private:
 };
 
 } // namespace
+
+bool isInLayer(std::string_view label) {
+  return label.find('*') != std::string_view::npos;
+}
+
+bool isOfLayer(const Program &program) {
+  return std::ranges::any_of(program.instructions, isInLayer,
+                             &Instruction::label);
+}
 
 bool areSameBytes(const Buffer &one, const Buffer &other) {
   return one.arena == other.arena && one.offset == other.offset &&

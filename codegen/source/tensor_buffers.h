@@ -3,6 +3,8 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_TENSOR_BUFFERS_H
 #define MTPLAN_CODEGEN_SOURCE_TENSOR_BUFFERS_H
 
+#include <string_view>
+
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
@@ -12,6 +14,11 @@ namespace mtplan::codegen {
 /// the buffer is named after the first of them. Buffers of the same bytes are
 /// adjacent in the result.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
+
+/// Returns whether an operator or a parameter is in a repeated layer.
+bool isInLayer(std::string_view label);
+/// Returns whether some instruction of a program is in a repeated layer.
+bool isOfLayer(const runtime::Program &program);
 
 /// Returns whether two buffers have the same bytes, entries and slots.
 bool areSameBytes(const runtime::Buffer &one, const runtime::Buffer &other);

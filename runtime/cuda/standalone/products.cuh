@@ -170,7 +170,7 @@ inline void multiply(const Run &now, const MatrixShape &shape,
                now.lane().workspace.atLeast(product->workspaceBytes()));
 }
 
-/// Computes c = a b, and sums one operand over k into `gradient` (a bias
+/// Computes c = a b, and sums one operand over k into its.sums (a bias
 /// gradient). Accumulates both if shape.adds. Uses one kernel for both if
 /// cuBLASLt has an algorithm.
 /// \param sizes  of the operand to sum, [samples][rows][columns]; in a batch
