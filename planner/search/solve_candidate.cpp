@@ -28,14 +28,14 @@ struct Attempt {
   const MemoryUse &memory() const { return stages[at(fullestStage)]->memory; }
 };
 
-/// Solves one configuration with one layout between stages after another.
+/// Solves one configuration, with each layout between stages in turn.
 class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
                   const Parallelism &h, StageCache &c)
       : graph(g), options(o), config(h), cache(c), setting(settingOf(o, m, h)),
-        hidesTraffic(hidesReplicaTraffic(o, h)),
-        adds(h.pp == 1 && !hidesTraffic && setting.updateAddsUp) {
+        sequential(shareWithoutTraffic(o, h)),
+        adds(h.pp == 1 && sequential == 1.0 && setting.updateAddsUp) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
     held.resize(at(config.pp));
     for (std::size_t part = 0; part < parts.size(); ++part)
@@ -100,8 +100,8 @@ private:
   }
 
   // Lets every stage choose the states of shared parameters freely. If the
-  // stages choose different states, each chosen state is tried for all stages.
-  // The bound of the free choice holds for both.
+  // stages fit but choose different states, each chosen state is tried for all
+  // stages. The bound of the free choice holds for these attempts, too.
   Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
                         Rejection &rejection) {
     least = attempt(one, least, limits, rejection);
@@ -120,28 +120,6 @@ private:
     return least;
   }
 
-  // Returns a lower bound of the step. Let C be the stage's compute time, T the
-  // overlappable time with weight w, and c C + F a bound of StageBound, where c
-  // is at most 1. The step takes at least c C + F, and at least C + T if T runs
-  // in sequence with C, else at least T. So the step takes at least any
-  // weighted mean of the two, and the least C + w T yields the mean that is
-  // returned.
-  Seconds boundOf(const Attempt &one, const StageSolution &solution,
-                  int stage) const {
-    const StageBound &own = stageBounds[at(stage)];
-    const double w = one.weight;
-    const auto mean = [&](double c, Seconds f) {
-      return hidesTraffic
-                 ? (c * solution.lowerBound + f) / (1.0 + c * w)
-                 : (c * (1.0 - w) + w) * solution.lowerBound + (1.0 - w) * f;
-    };
-    const Seconds byFill = mean(1.0, own.fillDrain);
-    return own.afterFirstBackward == 0.0
-               ? byFill
-               : std::max(byFill,
-                          mean(own.afterFirstBackward, own.firstBackward));
-  }
-
   // Solves all stages; adds the solution to `tried`, or sets the reason why
   // there is none in `rejection`. Returns a lower bound of the step.
   Seconds attempt(Attempt one, Seconds least, SolveLimits limits,
@@ -158,7 +136,9 @@ private:
         return {kInfinity};
       limited = limited || solution.limited;
       // The bound is +infinity if the stage cannot fit.
-      one.bound = std::max(one.bound, boundOf(one, solution, stage));
+      one.bound =
+          std::max(one.bound, stageBounds[at(stage)].ofSum(
+                                  solution.lowerBound, one.weight, sequential));
       if (solution.outcome == StageSolution::Outcome::abandoned ||
           (!adds && one.bound.value >= currentCutoff() &&
            one.bound.value < kInfinity)) {
@@ -299,7 +279,7 @@ private:
   const Parallelism &config;
   StageCache &cache;
   Setting setting;      ///< lacks boundary and shared state
-  bool hidesTraffic;    ///< whether traffic between replicas overlaps compute
+  double sequential;    ///< see StageBound::ofSum
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
@@ -360,9 +340,9 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
   return all;
 }
 
-// Returns the layouts to try for the values between stages, which all have the
-// same one; values within a stage may have others. Split layouts come first,
-// because they are usually better, so that the other layouts are pruned early.
+// Returns the layouts to try for the values between segments, which all have
+// the same one; values within a segment may have others. Split layouts come
+// first, because they are usually better, so that the others are pruned early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config) {
   if (config.pp == 1)

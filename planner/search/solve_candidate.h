@@ -26,8 +26,10 @@ using PlannedParts = std::vector<std::vector<SegmentPlan>>;
 struct PlannedCandidate {
   Parallelism config;
   PlannedParts parts;
-  StepTime time;    ///< times of the simulated step
-  MemoryUse memory; ///< memory of the stage that needs most
+  StepTime time; ///< times of the simulated step
+  /// The memory of the stage that needs most on the device; `memory.host` is
+  /// the maximum over the stages.
+  MemoryUse memory;
   int fullestStage = 0;
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
@@ -52,8 +54,8 @@ struct CandidateBounds {
   std::vector<StageBound> stages;        ///< by stage; empty: no bounds
 };
 
-/// Returns the layouts that values between pipeline stages may have; without a
-/// pipeline, only nullopt, which leaves the layout free.
+/// Returns the layouts to try for the values between segments; without a
+/// pipeline, only nullopt, which leaves the layout of each value free.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config);
 

@@ -23,6 +23,94 @@ double bytesOf(const Tensor &tensor) {
   return bytes;
 }
 
+// Returns the time of one micro-batch's forward in the first chunk of a stage.
+Seconds forwardOf(const StageTimes &stage) {
+  Seconds time;
+  for (const SliceTimes &slice : stage.chunks.front().slices)
+    time += slice.count * slice.forward;
+  return time;
+}
+
+// Returns the time of one micro-batch's backward in the first chunk of a stage,
+// without or with the gradients of weights.
+Seconds backwardOf(const StageTimes &stage, bool weightGradients) {
+  Seconds time;
+  for (const SliceTimes &slice : stage.chunks.front().slices)
+    time +=
+        slice.count * (weightGradients ? slice.backward
+                                       : slice.backward - slice.weightGradient);
+  return time;
+}
+
+// Returns the time of a stage's all-gathers before its first forward, or of its
+// reductions after its last backward, that cannot overlap compute: that of the
+// first chunk's first segment if they overlap, otherwise those of the first
+// chunk or, if they run once a step, of all chunks.
+Seconds exposedTraffic(const StageTimes &stage, Seconds SliceTimes::*traffic,
+                       bool overlaps, bool isOnceAStep) {
+  Seconds time;
+  for (const ChunkTimes &chunk : stage.chunks) {
+    for (const SliceTimes &slice : chunk.slices) {
+      if (overlaps && slice.count > 0)
+        return slice.*traffic;
+      time += slice.count * (slice.*traffic);
+    }
+    if (overlaps || !isOnceAStep)
+      break;
+  }
+  return time;
+}
+
+Seconds exposedGather(const StageTimes &stage, const StepProblem &problem) {
+  return exposedTraffic(stage, &SliceTimes::gather, problem.overlap.gather,
+                        problem.gather == GatherRule::beforeStep);
+}
+
+// Returns the time of the reductions and the update that must follow all
+// compute of a stage. With one chunk, all of the host's work counts; with
+// several, only work of the host that does not overlap.
+// \param send  a send that follows on the compute stream
+Seconds afterCompute(const StageTimes &stage, const StepProblem &problem,
+                     Seconds send) {
+  const Overlaps &overlaps = problem.overlap;
+  Seconds onHost, sequential = stage.update;
+  for (const ChunkTimes &chunk : stage.chunks) {
+    onHost += chunk.down + chunk.hostUpdate + chunk.up;
+    sequential += overlaps.down ? Seconds{} : chunk.down;
+    sequential += overlaps.hostUpdate ? Seconds{} : chunk.hostUpdate;
+    sequential += overlaps.up ? Seconds{} : chunk.up;
+  }
+  const bool isOnceAStep = problem.reduce == ReduceRule::onceAStep;
+  const Seconds reduce =
+      exposedTraffic(stage, &SliceTimes::reduce, overlaps.reduce, isOnceAStep);
+  // A reduction once a step follows the send if both run on compute.
+  const bool afterSend = !overlaps.reduce && isOnceAStep && reduce > Seconds{};
+  const Seconds reduced = reduce + (afterSend ? send : Seconds{});
+  const Seconds end =
+      (overlaps.reduce ? std::max(reduce, send) : reduce + send) + sequential;
+  if (stage.chunks.size() == 1)
+    return std::max(end, reduced + onHost);
+  // The host may work for one chunk while another is reduced.
+  return overlaps.reduce ? std::max(reduced + stage.update, send + sequential)
+                         : end;
+}
+
+// Returns the time of all sends of a stage, if they run on its compute stream.
+Seconds exposedSends(const StepProblem &problem, std::size_t stage) {
+  if (problem.overlap.pointToPoint || problem.stages.size() == 1)
+    return {};
+  const std::vector<ChunkTimes> &chunks = problem.stages[stage].chunks;
+  const bool isFirst = stage == 0, isLast = stage + 1 == problem.stages.size();
+  Seconds time;
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    if (!isLast || chunk + 1 < chunks.size())
+      time += chunks[chunk].sendForward;
+    if (!isFirst || chunk > 0)
+      time += chunks[chunk].sendBackward;
+  }
+  return problem.shape.microBatches * time;
+}
+
 } // namespace
 
 Seconds pipelineBound(Seconds through, const Parallelism &config) {
@@ -70,6 +158,93 @@ OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times) {
     ordered.bounds.push_back({bound});
   }
   return ordered;
+}
+
+// The step takes at least c C + F, by the stage's fill and drain or by its
+// first backward. It takes at least T, and at least sequential * (C + T): both
+// have the form s C + t T. So it takes at least every weighted mean of the
+// first and of one of the others. If `share` is the weight of the other one,
+// the mean is a C + b T + (1 - share) F, with b = weight * a.
+Seconds StageBound::ofSum(Seconds sum, double weight, double sequential) const {
+  const auto mean = [&](double c, Seconds f, double s, double t) {
+    const double share = weight * c / (t + weight * (c - s));
+    return (share * s + (1.0 - share) * c) * sum + (1.0 - share) * f;
+  };
+  const auto best = [&](double c, Seconds f) {
+    const Seconds byTraffic = mean(c, f, 0.0, 1.0);
+    return sequential > 0.0
+               ? std::max(byTraffic, mean(c, f, sequential, sequential))
+               : byTraffic;
+  };
+  const Seconds byFill = best(1.0, fillDrain);
+  return afterFirstBackward > 0.0
+             ? std::max(byFill, best(afterFirstBackward, firstBackward))
+             : byFill;
+}
+
+// All-gathers once a step overlap at most the first forward of each chunk, and
+// reductions the last backward of each chunk. With several chunks, groups of
+// one micro-batch per stage pass the chunks in turn, so that a whole group runs
+// between the first forwards, or the last backwards, of two chunks.
+double shareWithoutTraffic(const SearchOptions &options,
+                           const Parallelism &config) {
+  if (!hidesReplicaTraffic(options, config))
+    return 1.0;
+  if (config.zeroStage >= 2)
+    return 0.0;
+  const double overlapped = config.virtualStages > 1 ? config.pp : 1;
+  return 1.0 - overlapped / static_cast<double>(config.microBatches());
+}
+
+std::vector<StageBound> stageBounds(const StepProblem &problem) {
+  const bool postponesBackward = problem.shape.kind == ScheduleKind::zeroBubble;
+  std::vector<StageBound> bounds;
+  // `fill` is the earliest time at which the stage has its first input, and
+  // `drain` the time from the start of the previous stage's last backward to
+  // the end of the step.
+  Seconds fill, drain;
+  for (const StageTimes &stage : problem.stages) {
+    const ChunkTimes &first = stage.chunks.front();
+    const Seconds start = std::max(fill, exposedGather(stage, problem));
+    const Seconds sends = exposedSends(problem, bounds.size());
+    // A zero-bubble schedule ends a stage's compute with gradients of weights,
+    // so that neither a send nor the previous stage's last backward follows.
+    Seconds send, end;
+    if (!postponesBackward && !bounds.empty())
+      send = first.sendBackward;
+    if (problem.overlap.pointToPoint)
+      end = std::max(afterCompute(stage, problem, {}), send + drain);
+    else
+      end = std::max(afterCompute(stage, problem, send), send + drain) - send;
+    bounds.emplace_back().fillDrain = start + sends + end;
+    fill = start + forwardOf(stage) + first.sendForward;
+    if (!postponesBackward)
+      drain = backwardOf(stage, true) + end +
+              (problem.overlap.pointToPoint ? Seconds{} : send);
+  }
+  return bounds;
+}
+
+void addFirstBackward(const StepProblem &problem,
+                      std::vector<StageBound> &bounds) {
+  const std::vector<StageTimes> &stages = problem.stages;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const double ahead = std::min(warmUp(problem.shape, static_cast<int>(s)),
+                                  problem.shape.microBatches - 1);
+    Seconds begin;
+    for (std::size_t other = 0; other < stages.size(); ++other) {
+      const ChunkTimes &chunk = stages[other].chunks.front();
+      if (other != s)
+        begin += forwardOf(stages[other]);
+      if (other > s)
+        begin += backwardOf(stages[other], false) + chunk.sendBackward;
+      if (other + 1 < stages.size())
+        begin += chunk.sendForward;
+    }
+    bounds[s].afterFirstBackward = 1.0 - ahead / problem.shape.microBatches;
+    bounds[s].firstBackward = begin + ahead * backwardOf(stages[s], true) +
+                              afterCompute(stages[s], problem, {});
+  }
 }
 
 Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,

@@ -26,11 +26,12 @@ namespace mtplan::planner {
 /// end. If a micro-batch takes T_i in stage i, the step takes at least m T_i +
 /// T_0 + ... + T_(i-1) for each i. The maximum over the p stages is least if
 /// their values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
+/// For several chunks and zero-bubble schedules, the bound is through * m / p.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
-/// Two lower bounds of a step by the compute C of one stage: the step takes at
-/// least fillDrain + C, the time to fill and drain the pipeline included, and
-/// in a zero-bubble schedule at least firstBackward + afterFirstBackward * C.
+/// Lower bounds of a step by the compute C of one stage: the step takes at
+/// least C plus the time `fillDrain` to fill and drain the pipeline and, in a
+/// zero-bubble schedule, at least firstBackward + afterFirstBackward * C.
 struct StageBound {
   Seconds fillDrain, firstBackward;
   double afterFirstBackward = 0.0;
@@ -40,7 +41,35 @@ struct StageBound {
     return std::max(fillDrain + compute,
                     firstBackward + afterFirstBackward * compute);
   }
+
+  /// Returns the bound for a stage that has at least `sum` of C + weight * T,
+  /// where T is the time of the traffic and the updates that may overlap
+  /// compute (Setting::overlapWeight).
+  /// \param sequential  the share of C and T that cannot overlap
+  Seconds ofSum(Seconds sum, double weight, double sequential) const;
 };
+
+/// Returns the share of a stage's compute, and of its traffic of parameters and
+/// gradients, that run one after the other in every plan.
+double shareWithoutTraffic(const SearchOptions &options,
+                           const Parallelism &config);
+
+/// Returns the bounds by fill and drain of each stage: the first forward
+/// through the previous stages; the reductions and the update that follow the
+/// stage's compute; and the last backward through the previous stages with
+/// their own reductions and update, unless the schedule may postpone that
+/// backward. \param problem  times of which no plan has shorter ones
+std::vector<StageBound> stageBounds(const StepProblem &problem);
+
+/// Adds the bounds by the first backward of a zero-bubble schedule. The first
+/// backward of a stage begins after micro-batch 0 has passed all stages forward
+/// and the later stages backward. Until then the stage runs its own forward of
+/// micro-batch 0, which counts in the stage's compute, and at most the forwards
+/// of its warm-up; all its other compute follows. A forward takes at most the
+/// stage's compute of one micro-batch less the least backward.
+/// \param problem  least times, with backward as the sum of its two parts
+void addFirstBackward(const StepProblem &problem,
+                      std::vector<StageBound> &bounds);
 
 /// Lower bounds of one micro-batch's forward, and of forward plus backward, by
 /// layer. A layer includes the segments that are always in its stage.

@@ -41,84 +41,7 @@ bool splitsWithData(const Parameter &parameter) {
   });
 }
 
-// Returns the time of the update that must follow all compute of a stage. With
-// one chunk, all of the host's work counts; with several, only work of the host
-// that does not overlap.
-Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
-  Seconds onHost, sequential = stage.update;
-  for (const ChunkTimes &chunk : stage.chunks) {
-    onHost += chunk.down + chunk.hostUpdate + chunk.up;
-    sequential += overlaps.down ? Seconds{} : chunk.down;
-    sequential += overlaps.hostUpdate ? Seconds{} : chunk.hostUpdate;
-    sequential += overlaps.up ? Seconds{} : chunk.up;
-  }
-  return stage.chunks.size() == 1 ? std::max(onHost, sequential) : sequential;
-}
-
-// Returns the time of one micro-batch's forward in the first chunk of a stage.
-Seconds forwardOf(const StageTimes &stage) {
-  Seconds time;
-  for (const SliceTimes &slice : stage.chunks.front().slices)
-    time += slice.count * slice.forward;
-  return time;
-}
-
-// Returns the time of one micro-batch's backward in the first chunk of a stage,
-// without or with the gradients of weights.
-Seconds backwardOf(const StageTimes &stage, bool weightGradients) {
-  Seconds time;
-  for (const SliceTimes &slice : stage.chunks.front().slices)
-    time +=
-        slice.count * (weightGradients ? slice.backward
-                                       : slice.backward - slice.weightGradient);
-  return time;
-}
-
-// Returns for each stage the bound by fill and drain: the first forward and the
-// last backward through the previous stages. That backward counts as 0 in
-// zero-bubble schedules, which may postpone any part of it. The stage may run
-// its update during the drain.
-std::vector<StageBound> stageBounds(const StepProblem &problem) {
-  std::vector<StageBound> bounds;
-  Seconds before, after;
-  for (const StageTimes &stage : problem.stages) {
-    bounds.emplace_back().fillDrain =
-        before + std::max(after, afterCompute(stage, problem.overlap));
-    before += forwardOf(stage) + stage.chunks.front().sendForward;
-    if (problem.shape.kind != ScheduleKind::zeroBubble)
-      after += backwardOf(stage, true);
-  }
-  return bounds;
-}
-
-// Adds the bounds by the first backward of a zero-bubble schedule. The first
-// backward of stage s begins after micro-batch 0 has passed all stages forward
-// and the later stages backward. Until then the stage runs its own forward of
-// micro-batch 0, which counts in the stage's compute, and at most `ahead` more
-// forwards; all its other compute follows. A forward takes at most the stage's
-// compute of one micro-batch less the least backward.
-void addFirstBackward(const StepProblem &problem,
-                      std::vector<StageBound> &bounds) {
-  const std::vector<StageTimes> &stages = problem.stages;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double ahead = std::min(warmUp(problem.shape, static_cast<int>(s)),
-                                  problem.shape.microBatches - 1);
-    Seconds begin;
-    for (std::size_t other = 0; other < stages.size(); ++other) {
-      const ChunkTimes &chunk = stages[other].chunks.front();
-      if (other != s)
-        begin += forwardOf(stages[other]);
-      if (other > s)
-        begin += backwardOf(stages[other], false) + chunk.sendBackward;
-      if (other + 1 < stages.size())
-        begin += chunk.sendForward;
-    }
-    bounds[s].afterFirstBackward = 1.0 - ahead / problem.shape.microBatches;
-    bounds[s].firstBackward = begin + ahead * backwardOf(stages[s], true) +
-                              afterCompute(stages[s], problem.overlap);
-  }
-}
-
+// Returns the compute of one stage in a step.
 Seconds computeOf(const StageTimes &stage, int microBatches) {
   Seconds work;
   for (const ChunkTimes &chunk : stage.chunks)
@@ -167,6 +90,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   for (std::size_t s = 0; s < graph.segments.size(); ++s) {
     bound.forward.push_back({least[0].byLink[s]});
     bound.backward.push_back({least[1].byLink[s]});
+    bound.both.push_back({least[2].byLink[s]});
   }
   bound.all = {least[2].total};
   bound.isLegal = least[2].total < kInfinity;
@@ -364,6 +288,7 @@ MicroBatchBound Relaxation::boundOf(const Parallelism &config,
   for (std::size_t s = 0; s < bound.forward.size(); ++s) {
     mix(bound.forward[s], recomputed.forward[s]);
     mix(bound.backward[s], recomputed.backward[s]);
+    mix(bound.both[s], recomputed.both[s]);
   }
   for (std::size_t s = 0; s < bound.inputGradient.size(); ++s) {
     mix(bound.inputGradient[s], recomputed.inputGradient[s]);
@@ -444,6 +369,29 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
                        config, options.overlaps);
 }
 
+// Returns the least compute of each stage in a step.
+std::vector<Seconds> Relaxation::leastWork(const Parallelism &config) {
+  const std::vector<PhaseTimes> &replica =
+      replicaBounds(config, settingOf(options, machine, config));
+  std::vector<Seconds> work(at(config.pp));
+  std::map<double, MicroBatchBound> microBatch; // by share of recomputation
+  std::size_t part = 0;
+  for (const PipelinePart &held : pipelineParts(model, config.layers)) {
+    const std::size_t stage = part++ % work.size();
+    const double share = recomputeShareOf(config, static_cast<int>(stage));
+    auto [entry, isNew] = microBatch.try_emplace(share);
+    if (isNew)
+      entry->second = boundOf(config, share);
+    for (const RepeatRange &range : held)
+      work[stage] +=
+          range.count * (entry->second.both[at(range.segment)] +
+                         replica[at(range.segment)].backward.compute);
+  }
+  for (Seconds &one : work)
+    one = one * static_cast<double>(config.microBatches());
+  return work;
+}
+
 Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   StepProblem problem = relaxedStep(config, false);
   StepBound bound;
@@ -455,19 +403,23 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   }
   // A zero-bubble schedule runs the two parts of backward apart. The simulation
   // uses the least time of each part; the bounds by work use the least time of
-  // backward as a whole, which is larger.
-  if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
-    StepProblem divided = relaxedStep(config, true);
-    addFirstBackward(divided, bound.stages);
-    for (std::size_t stage = 0; stage < problem.stages.size(); ++stage)
-      bound.quick = std::max(
-          bound.quick, bound.stages[stage].ofWork(computeOf(
-                           problem.stages[stage], problem.shape.microBatches)));
-    bound.problem = std::move(divided);
+  // both phases together, which is larger.
+  const bool isDivided =
+      config.schedule == ScheduleKind::zeroBubble && config.pp > 1;
+  if (isDivided) {
+    bound.problem = relaxedStep(config, true);
+    addFirstBackward(bound.problem, bound.stages);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));
-    bound.problem = std::move(problem);
   }
+  const std::vector<Seconds> work = leastWork(config);
+  for (std::size_t stage = 0; stage < work.size(); ++stage)
+    bound.quick = std::max(
+        bound.quick, bound.stages[stage].ofWork(std::max(
+                         work[stage], computeOf(problem.stages[stage],
+                                                problem.shape.microBatches))));
+  if (!isDivided)
+    bound.problem = std::move(problem);
   return bound;
 }
 

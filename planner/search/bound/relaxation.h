@@ -31,6 +31,9 @@ struct MicroBatchBound {
   /// The two parts of backward. Their sum may be less than `backward`. Empty
   /// unless the search may choose a zero-bubble schedule.
   std::vector<Seconds> inputGradient, weightGradient;
+  /// The least time of both phases of one repeat, by segment. It may exceed the
+  /// sum of the phases' least times, which different plans may reach.
+  std::vector<Seconds> both;
   Seconds all; ///< the least time of both phases of all repeats
 };
 
@@ -78,6 +81,7 @@ private:
   PhaseTimes replicaTimes(const SegmentGraph &segment, const Setting &setting,
                           std::vector<bool> &paid) const;
   StepProblem relaxedStep(const Parallelism &config, bool isDivided);
+  std::vector<Seconds> leastWork(const Parallelism &config);
   const std::vector<PhaseTimes> &replicaBounds(const Parallelism &config,
                                                const Setting &setting);
   Bytes carriedBytes(const std::vector<int> &tensors,
