@@ -45,8 +45,8 @@ std::string nameOfLayers(const std::string &label, int first, int count) {
   return label.substr(0, star) + copies + label.substr(star + 1);
 }
 
-// Writes a line for every stored parameter and every result of a forward
-// operator, as PartitionSpecs, Shardy attributes, DTensor placements or
+// Writes a line for every stored parameter and for the first result of every
+// forward operator, as PartitionSpecs, Shardy attributes, DTensor placements or
 // Mesh-TensorFlow rules. Layers with the same layout share a line. A layout
 // that the notation cannot express is left out, with a note.
 class Shardings {
@@ -254,7 +254,8 @@ std::optional<Layout> usedAs(const planner::ModelGraph &graph,
   return std::nullopt;
 }
 
-// Writes Hugging Face's base_model_tp_plan: the tp split of each weight in use.
+// Writes Hugging Face's base_model_tp_plan: the way tp splits each weight where
+// it is used.
 Exported exportTpPlan(const PlanOutcome &outcome) {
   const planner::ModelGraph &graph = outcome.problem->graph;
   const planner::PlannedCandidate &plan = *outcome.best();
@@ -296,12 +297,16 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
   return out;
 }
 
-// Adds a note on tiles, which no trainer's configuration can express.
-Exported withTiles(Exported out, const PlanOutcome &outcome,
+// Adds notes on what no trainer's configuration expresses: tiles, and products
+// in fp8, for which the trainers need other packages.
+Exported withNotes(Exported out, const PlanOutcome &outcome,
                    const char *where) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
   if (std::string tiled = tiledText(facts); !tiled.empty())
     out.notes.push_back("weights are used in tiles, " + tiled + "; " + where);
+  if (outcome.problem->options.precision == planner::Precision::fp8)
+    out.notes.emplace_back("the plan's products are in fp8; written as bf16: "
+                           "enable fp8 in the trainer");
   return out;
 }
 
@@ -314,7 +319,9 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
   TrainerConfig config;
   config.parallelism = best.config;
   config.parallelism.sequenceParallel = factsOf(problem, best).sequenceParallel;
-  config.precision = problem.options.precision;
+  config.precision = problem.options.precision == planner::Precision::fp8
+                         ? planner::Precision::bf16
+                         : problem.options.precision;
   config.training.overlapGradReduce = problem.options.overlaps.reduce;
   config.training.overlapParamGather = problem.options.overlaps.gather;
   config.training.overlapPipeline = problem.options.overlaps.pointToPoint;
@@ -341,15 +348,15 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
   }
   switch (kind) {
   case ExportKind::megatron:
-    return withTiles(writeMegatron(config), outcome, "Megatron-LM has none");
+    return withNotes(writeMegatron(config), outcome, "Megatron-LM has none");
   case ExportKind::deepspeed:
-    return withTiles(writeDeepSpeed(config), outcome,
+    return withNotes(writeDeepSpeed(config), outcome,
                      "in DeepSpeed the model's code asks for them: TiledLinear "
                      "(deepspeed/runtime/zero/tiling.py)");
   case ExportKind::torchtitan:
-    return withTiles(writeTorchtitan(config), outcome, "torchtitan has none");
+    return withNotes(writeTorchtitan(config), outcome, "torchtitan has none");
   case ExportKind::accelerate:
-    return withTiles(writeAccelerate(config), outcome, "FSDP2 has none");
+    return withNotes(writeAccelerate(config), outcome, "FSDP2 has none");
   case ExportKind::tpPlan:
     return exportTpPlan(outcome);
   case ExportKind::jax:

@@ -26,7 +26,8 @@ namespace {
 RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
   const planner::SegmentGraph &segment = facts.graph.segments[at(plan.segment)];
   const planner::Mesh &mesh = facts.setting.mesh;
-  RunFact run{segment.name, plan.first, plan.count, {}, {}, {}};
+  RunFact run{segment.name, plan.first, plan.count, isLayer(segment),
+              {},           {},         {}};
   for (std::size_t o = 0; o < segment.ops.size(); ++o) {
     const planner::Op &op = segment.ops[o];
     planner::Layout layout = planner::resultLayout(op, plan.strategies[o], 0);
@@ -42,8 +43,12 @@ RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
       const planner::Parameter &parameter = facts.graph.parameters[p];
       const planner::ParameterState &state = *plan.parameters[p];
       run.parameters.push_back(
-          {parameter.name, planner::toString(state.stored, mesh),
+          {parameter.name,
+           planner::toString(state.stored, mesh),
            planner::localShape(parameter.shape, state.stored, mesh),
+           parameter.shape,
+           {planner::localBytes(parameter.shape, state.stored,
+                                parameter.elementBytes, mesh)},
            state.reduceOncePerStep});
     }
   run.collectives = planner::ledgerOf(facts.graph, {plan}, facts.setting);
@@ -161,6 +166,16 @@ PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
   return facts;
 }
 
+int kindsOfLayers(const PlanFacts &facts) {
+  std::vector<const RunFact *> kinds;
+  for (const RunFact &run : facts.runs)
+    if (run.isLayer && std::ranges::none_of(kinds, [&](const RunFact *kind) {
+          return kind->ops == run.ops && kind->parameters == run.parameters;
+        }))
+      kinds.push_back(&run);
+  return static_cast<int>(kinds.size());
+}
+
 std::string tiledText(const PlanFacts &facts) {
   std::vector<int> tiles = tilesOfParameters(facts.graph, facts.setting);
   std::string text;
@@ -180,6 +195,25 @@ std::string configText(const planner::Parallelism &config) {
   std::string choices = choicesText(config);
   return meshText(config) + ", " + batchText(config) +
          (choices.empty() ? "" : ", " + choices);
+}
+
+std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
+                                const PlannedCandidate &plan) {
+  const planner::StepProblem step =
+      planner::stepProblemOf(facts.graph, plan.parts, facts.setting,
+                             plan.config, problem.options.overlaps);
+  std::vector<StageFact> stages;
+  for (planner::MemoryUse &memory : planner::memoryByStage(
+           facts.graph, plan.parts, facts.setting, plan.config)) {
+    const planner::StageTimes &times = step.stages[stages.size()];
+    planner::Seconds busy = times.update;
+    for (const planner::ChunkTimes &chunk : times.chunks)
+      for (const planner::SliceTimes &slice : chunk.slices)
+        busy += (slice.forward + slice.backward) *
+                static_cast<double>(slice.count * step.shape.microBatches);
+    stages.push_back({std::move(memory), busy});
+  }
+  return stages;
 }
 
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,

@@ -58,21 +58,26 @@ struct OpFact {
   planner::Phase phase{};
   std::vector<std::int64_t> shape; ///< shape of the first result, per GPU
   std::string layout;              ///< layout of the first result
+  bool operator==(const OpFact &) const = default;
 };
 
 /// Describes a parameter in a run of equal layers.
 struct ParameterFact {
   std::string label, layout;
   std::vector<std::int64_t> shape; ///< per GPU
+  std::vector<std::int64_t> globalShape;
+  planner::Bytes bytes; ///< bytes of the shard on one GPU
   /// The gradient is summed over the tensor axis once per step, not in each
   /// micro-batch.
   bool reduceOncePerStep = false;
+  bool operator==(const ParameterFact &) const = default;
 };
 
 /// Describes consecutive repeated layers with the same layouts.
 struct RunFact {
   std::string segment;
   int first = 0, copies = 1;
+  bool isLayer = false; ///< of the layers that repeat in the model
   std::vector<OpFact> ops;
   std::vector<ParameterFact> parameters;
   /// In these entries, `perMicroBatch` counts the collectives of all layers.
@@ -108,6 +113,19 @@ std::string configText(const planner::Parallelism &config);
 /// outcome must have a plan.
 std::string claimText(const PlanOutcome &outcome);
 
+/// Describes a pipeline stage.
+struct StageFact {
+  planner::MemoryUse memory; ///< memory of one of its GPUs
+  /// Time per step of compute, layout changes and the update. It excludes
+  /// messages between stages, and traffic of parameters and gradients that runs
+  /// once a step or beside compute.
+  planner::Seconds busy;
+};
+
+/// Returns a fact per pipeline stage.
+std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
+                                const planner::PlannedCandidate &plan);
+
 /// Describes a message that one rank sends to the next or to the previous
 /// virtual stage, once per micro-batch.
 struct Send {
@@ -118,8 +136,8 @@ struct Send {
   planner::Seconds time;
 };
 
-/// Returns the messages, forward ones first, in the model's order; none without
-/// a pipeline.
+/// Returns the messages in the order of a micro-batch: forward from the first
+/// virtual stage, then backward from the last. Returns none without a pipeline.
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
                           const planner::PlannedCandidate &plan);
 
@@ -149,6 +167,11 @@ struct PlanRow {
   std::string forward, backward; ///< per layer: "all_reduce tp 6.00 MiB"
   bool operator==(const PlanRow &) const = default;
 };
+
+/// Returns the number of different kinds of layers: runs of layers whose
+/// operators or parameters have different layouts.
+/// Complexity: quadratic in the runs.
+int kindsOfLayers(const PlanFacts &facts);
 
 /// Returns the rows of a run.
 std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh);

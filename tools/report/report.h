@@ -18,7 +18,8 @@ struct ScreenStyle {
   bool timings = false;
 };
 
-/// Returns the best plan of an outcome that has one, and the alternatives.
+/// Returns the screen of an outcome that has a best plan: this plan and the
+/// alternatives.
 std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style);
 
 /// Returns two lines: "gpt2-8.3b  8.30 B parameters, 72 layers, ..." and the
@@ -38,9 +39,9 @@ struct JsonStyle {
   const std::vector<std::string> *why = nullptr;      ///< explanationsOf()
 };
 
-/// Writes an outcome without errors; docs/json-output.md describes the keys,
-/// and the same input gives the same bytes. If no plan fits, `plan` is null and
-/// `nearest` is the nearest candidate.
+/// Writes an outcome without errors; docs/json-output.md describes the keys.
+/// Without timings, the same input gives the same bytes. If no plan fits,
+/// `plan` is null and `nearest` is the nearest candidate, if there is one.
 std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style);
 
 /// Writes {"errors": [...]}.

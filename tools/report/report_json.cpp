@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "planner/integers.h"
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
@@ -117,25 +118,55 @@ Json planJson(const Problem &problem, const PlannedCandidate &plan,
            {"first", run.first},
            {"copies", run.copies},
            {"label", parameter.label},
+           {"global_shape", parameter.globalShape},
            {"local_shape", parameter.shape},
+           {"bytes", parameter.bytes.value},
            {"layout", parameter.layout},
            {"reduce_once_per_step", parameter.reduceOncePerStep}});
   }
   Json json = configurationJson(plan.config);
   json["global_batch"] = problem.options.globalBatch;
   json["sequence_parallel"] = facts.sequenceParallel;
+  json["kinds"] = kindsOfLayers(facts);
   json["ops"] = std::move(ops);
   json["parameters"] = std::move(parameters);
   return json;
 }
 
-Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
+Json stagesJson(const std::vector<StageFact> &stages) {
+  Json list = Json::array();
+  for (const StageFact &stage : stages)
+    list.push_back({{"memory_bytes", memoryJson(stage.memory)},
+                    {"time_s", stage.busy.value}});
+  return list;
+}
+
+// Writes the moment at which a GPU of the fullest stage uses most memory.
+Json peakJson(const PlannedCandidate &plan, const PlanFacts &facts) {
+  const planner::MemoryUse &memory = plan.memory;
+  Json json = {{"stage", plan.fullestStage},
+               {"rank", plan.fullestStage * facts.setting.mesh.ranks()},
+               {"phase", nullptr},
+               {"operator", nullptr}};
+  if (memory.peakOp < 0)
+    return json;
+  const planner::Op &op = facts.graph.segments[planner::at(memory.peakSegment)]
+                              .ops[planner::at(memory.peakOp)];
+  json["phase"] = op.phase == planner::Phase::forward ? "forward" : "backward";
+  json["operator"] = op.name;
+  return json;
+}
+
+Json predictionJson(const Problem &problem, const PlannedCandidate &plan,
+                    const PlanFacts &facts) {
   return {{"step_time_s", plan.time.step.value},
           {"tokens_per_s", facts.tokensPerSecond},
           {"model_tflops_per_gpu", facts.modelRate.value / 1e12},
           {"mfu", facts.mfu},
           {"memory_bytes", memoryJson(plan.memory)},
           {"host_memory_bytes", hostJson(plan.memory)},
+          {"peak", peakJson(plan, facts)},
+          {"stages", stagesJson(stagesOf(problem, facts, plan))},
           {"breakdown_s", breakdownJson(plan.time)}};
 }
 
@@ -176,6 +207,17 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
   return list;
 }
 
+// Returns by which share the best plan may be slower than the optimum: 0 if the
+// plan is proved optimal, null without a plan.
+Json gapJson(const PlanOutcome &outcome) {
+  const PlannedCandidate *best = outcome.best();
+  if (!best)
+    return nullptr;
+  return outcome.result.optimal
+             ? 0.0
+             : best->time.step / outcome.result.lowerBound - 1.0;
+}
+
 Json searchJson(const PlanOutcome &outcome, bool timings) {
   Json rejections = Json::array();
   for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
@@ -206,6 +248,7 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
           {"unreached", outcome.result.unreached},
           {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
           {"optimal", outcome.result.optimal},
+          {"gap", gapJson(outcome)},
           {"lower_bound_s", std::isfinite(outcome.result.lowerBound.value)
                                 ? Json(outcome.result.lowerBound.value)
                                 : Json(nullptr)},
@@ -263,7 +306,7 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
   if (const PlannedCandidate *best = outcome.best()) {
     PlanFacts facts = factsOf(problem, *best);
     report["plan"] = planJson(problem, *best, facts);
-    report["prediction"] = predictionJson(*best, facts);
+    report["prediction"] = predictionJson(problem, *best, facts);
     const planner::Device &device = problem.machine.device;
     report["prediction"]["margins_bytes"] = {
         {"context", device.reservedContext.value},

@@ -52,6 +52,23 @@ std::string planTable(const PlanFacts &facts) {
   return table.print("  ");
 }
 
+// Returns what backward recomputes, as a clause.
+std::string recomputedText(const planner::Parallelism &config) {
+  switch (config.recompute) {
+  case planner::Recompute::none:
+    return "nothing is recomputed";
+  case planner::Recompute::selective:
+    return "attention's core is computed twice forward";
+  case planner::Recompute::full:
+    break;
+  }
+  return config.recomputeLayers < 0
+             ? "layers are computed twice forward"
+             : fmt::format("{} layers of each virtual stage are computed twice "
+                           "forward",
+                           config.recomputeLayers);
+}
+
 std::string timeSection(const Problem &problem, const PlanFacts &facts,
                         const PlannedCandidate &plan,
                         const ScreenStyle &style) {
@@ -70,10 +87,7 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
                      facts.modelRate.value / 1e12, percentText(facts.mfu),
                      problem.machine.device.name,
                      nameOf(problem.options.precision)) +
-         "  " + parts +
-         (plan.config.recompute == planner::Recompute::none
-              ? "; nothing is recomputed\n"
-              : "; layers are computed twice forward\n");
+         "  " + parts + "; " + recomputedText(plan.config) + '\n';
 }
 
 // Adds a row per group of equal boundaries between stages.
@@ -108,7 +122,7 @@ std::string communicationSection(const Problem &problem, const PlanFacts &facts,
         table.add({nameOf(run), nameOf(phase), timeText(time), summary});
     }
   addSends(table, sendsOf(problem, facts, plan));
-  // These collectives run once per step: gradients and the loss.
+  // These collectives run once per step, on gradients, weights and the loss.
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     std::int64_t count = 0;
     planner::Bytes bytes;
@@ -148,7 +162,7 @@ std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
   const std::vector<PlannedCandidate> &plans = outcome.result.plans;
-  // A column is left out if all its values are defaults.
+  // The column of choices is left out if all plans have the default choices.
   bool chosen = std::ranges::any_of(plans, [](const PlannedCandidate &plan) {
     return !choicesText(plan.config).empty();
   });
@@ -250,7 +264,8 @@ std::string marginsText(const planner::Device &device) {
 }
 
 // Returns whether time rules out every mesh: the plan found is slower than
-// requested, or the lower bounds of all meshes are.
+// requested, or the lower bounds of all meshes are, apart from meshes with
+// degrees that do not divide.
 bool nothingIsFast(const PlanOutcome &outcome) {
   using Reason = planner::Rejection::Reason;
   const auto &nearest = outcome.result.nearest;

@@ -28,11 +28,19 @@ public:
     change[from] += bytes;
     change[to + 1] -= bytes;
   }
-  double peak() const {
-    double alive = 0.0, most = 0.0;
-    for (double delta : change) {
-      alive += delta;
-      most = std::max(most, alive);
+  /// The most bytes alive at once, and the first operator with so many; -1 if
+  /// nothing is alive.
+  struct Peak {
+    double bytes = 0.0;
+    int op = -1;
+  };
+  Peak peak() const {
+    Peak most;
+    double alive = 0.0;
+    for (std::size_t o = 0; o < change.size(); ++o) {
+      alive += change[o];
+      if (alive > most.bytes)
+        most = {alive, static_cast<int>(o)};
     }
     return most;
   }
@@ -51,7 +59,7 @@ public:
         tiles(tilesOfTensors(model, segment, setting)),
         liveness(segment.ops.size()) {}
 
-  double peak() {
+  Liveness::Peak peak() {
     // A collective over the tensor axis moves the full tensor in one message,
     // for any number of tiles.
     for (const PlannedConversion &conversion : plan.conversions)
@@ -353,8 +361,12 @@ MemoryUse memoryOf(const ModelGraph &model,
                          (opRecomputed[o] ? 1.0 - share : 1.0) * kept;
     }
     Workspace workspace(model, plan, setting);
-    use.workspace =
-        std::max(use.workspace, Bytes{workspace.peak() + recomputedBytes});
+    const Liveness::Peak peak = workspace.peak();
+    if (Bytes bytes{peak.bytes + recomputedBytes}; bytes > use.workspace) {
+      use.workspace = bytes;
+      use.peakSegment = plan.segment;
+      use.peakOp = peak.op;
+    }
     inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
   use.workspace += inputs;

@@ -16,13 +16,16 @@ namespace mtplan::planner {
 /// The peak memory of one rank, by class.
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
-  Bytes activations;   ///< saved from forward to backward, all repeats
-  Bytes workspace;     ///< the peak of transient values in one segment
-  Bytes spare;         ///< reserved for the workspace but not used
-  Bytes reserved;      ///< context, libraries, fragmentation: see Device
-  Bytes limit;         ///< the device's memory
-  Bytes host;          ///< offloaded state, in the host's memory
-  Bytes hostLimit;     ///< the rank's share of that memory; 0: no host
+  Bytes activations; ///< saved from forward to backward, all repeats
+  Bytes workspace;   ///< the peak of transient values in one segment
+  Bytes spare;       ///< reserved for the workspace but not used
+  Bytes reserved;    ///< context, libraries, fragmentation: see Device
+  Bytes limit;       ///< the device's memory
+  Bytes host;        ///< offloaded state, in the host's memory
+  Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
+  /// The segment in which `workspace` peaks, and the index of the operator at
+  /// which it peaks there; -1: no operator has transient values.
+  int peakSegment = -1, peakOp = -1;
   Bytes total() const; ///< all bytes on the device, including `spare`
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
   void reserveWorkspace(Bytes room);

@@ -147,6 +147,23 @@ TEST(Export, NotesTiledWeights) {
   }
 }
 
+// Trainers enable fp8 in other ways, so a plan with fp8 products is written as
+// bf16, not as the single precision of a configuration without a precision.
+TEST(Export, WritesFp8AsBf16WithANote) {
+  for (auto [notation, bf16] :
+       {std::pair("megatron", "--bf16"), std::pair("deepspeed", "\"bf16\""),
+        std::pair("torchtitan", "\"bfloat16\""),
+        std::pair("accelerate", "'bf16'")}) {
+    Ran ran = runExample("llama-3-8b",
+                         {"--gpus", "8", "--tp", "8", "--micro-batch", "1",
+                          "--precision", "fp8", "--export", notation});
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    EXPECT_THAT(ran.err + ran.out, HasSubstr("products are in fp8"))
+        << notation;
+    EXPECT_THAT(ran.out, HasSubstr(bf16)) << notation;
+  }
+}
+
 TEST(Import, RejectsContradictionsToTheModel) {
   std::string file =
       fileWith("flags", "--num-layers 24 --hidden-size 3072 "

@@ -59,14 +59,15 @@ TEST(Json, HasTheDocumentedKeys) {
                           "schedule", "layers", "zero", "zero_ranks",
                           "recompute", "offload", "tiles", "micro_batch",
                           "micro_batches", "global_batch", "sequence_parallel",
-                          "ops", "parameters"));
+                          "kinds", "ops", "parameters"));
   EXPECT_THAT(keysOf(report["plan"]["ops"][0]),
               ElementsAre("segment", "first", "copies", "label", "kind",
                           "phase", "strategy", "local_shape", "layout"));
   EXPECT_THAT(keysOf(report["prediction"]),
               ElementsAre("step_time_s", "tokens_per_s", "model_tflops_per_gpu",
-                          "mfu", "memory_bytes", "host_memory_bytes",
-                          "breakdown_s", "margins_bytes", "unvalidated"));
+                          "mfu", "memory_bytes", "host_memory_bytes", "peak",
+                          "stages", "breakdown_s", "margins_bytes",
+                          "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
                           "workspace", "spare", "reserved", "total", "limit"));
@@ -76,8 +77,8 @@ TEST(Json, HasTheDocumentedKeys) {
                           "time_s"));
   EXPECT_THAT(keysOf(report["search"]),
               ElementsAre("candidates", "pruned", "solved", "refused",
-                          "unreached", "time_s", "optimal", "lower_bound_s",
-                          "rejections"));
+                          "unreached", "time_s", "optimal", "gap",
+                          "lower_bound_s", "rejections"));
   EXPECT_TRUE(report["search"]["time_s"].is_null());
   EXPECT_EQ(report["hardware"]["gpus"], 8);
   EXPECT_EQ(report["hardware"]["nodes"], 1);
@@ -140,6 +141,56 @@ TEST(Json, PartsSumToTotals) {
               1e-9 * step);
   EXPECT_NEAR(data, prediction["breakdown_s"]["data_communication"],
               1e-9 * step);
+}
+
+TEST(Json, SizesOfParametersAddUp) {
+  Json report = jsonOfExample("tiny-gpt2", {"--gpus", "4", "--tp", "2"});
+  std::set<std::string> seen; // a tied weight is listed in each of its segments
+  double bytes = 0;
+  for (const Json &parameter : report["plan"]["parameters"]) {
+    double elements = 1;
+    for (const Json &size : parameter["local_shape"])
+      elements *= size.get<double>();
+    EXPECT_EQ(parameter["bytes"], elements * 2) << parameter;
+    EXPECT_EQ(parameter["global_shape"].size(),
+              parameter["local_shape"].size());
+    if (seen.insert(parameter["label"].get<std::string>() +
+                    parameter["first"].dump())
+            .second)
+      bytes +=
+          parameter["copies"].get<double>() * parameter["bytes"].get<double>();
+  }
+  EXPECT_EQ(bytes, report["prediction"]["memory_bytes"]["parameters"]);
+}
+
+TEST(Json, HasEveryStageAndThePeak) {
+  Json report = jsonOfExample("tiny-gpt2", {"--gpus", "4", "--pp", "2"});
+  const Json &prediction = report["prediction"], &stages = prediction["stages"];
+  ASSERT_EQ(stages.size(), 2);
+  double most = 0;
+  for (const Json &stage : stages) {
+    most = std::max(most, stage["memory_bytes"]["total"].get<double>());
+    EXPECT_GT(stage["time_s"], 0);
+    EXPECT_LE(stage["time_s"], prediction["step_time_s"]);
+  }
+  EXPECT_EQ(most, prediction["memory_bytes"]["total"]);
+  const Json &peak = prediction["peak"];
+  const int stage = peak["stage"];
+  EXPECT_EQ(stages[stage]["memory_bytes"]["total"], most);
+  EXPECT_EQ(peak["rank"], 2 * stage);
+  bool found = false;
+  for (const Json &op : report["plan"]["ops"])
+    found |= op["label"] == peak["operator"] && op["phase"] == peak["phase"];
+  EXPECT_TRUE(found) << peak;
+}
+
+TEST(Json, CountsKindsOfLayers) {
+  EXPECT_EQ(jsonOfExample("tiny-gpt2", {"--gpus", "2"})["plan"]["kinds"], 1);
+  // Pinning one layer of two leaves two kinds.
+  EXPECT_EQ(
+      jsonOfExample("tiny-gpt2", {"--gpus", "2", "--tp", "2", "--pin",
+                                  "h.0.mlp.fc1=replicated"})["plan"]["kinds"],
+      2);
 }
 
 // GPT-2 with hidden size h, sequence s, n layers and v rows has 72 n h^2 (1 + s

@@ -25,7 +25,8 @@ struct BarsLook {
 /// Returns whether there is nothing to draw.
 bool isEmpty(const PageBars &bars);
 
-/// Returns a figure: legend, drawing, and a sentence if not all bars are drawn.
+/// Returns a figure: legend, drawing, and a caption with the limit, if there is
+/// one, and the number of drawn bars, if not all are drawn.
 std::string barsFigure(const PageBars &bars, const BarsLook &look);
 
 /// Returns a table: a row per bar and a column per part; for a single bar, a

@@ -55,7 +55,9 @@ unsigned codePoint(std::string_view character) {
   return value;
 }
 
-// Returns whether a character is invisible, or moves its surroundings.
+// Returns whether a character is a control character, a line or paragraph
+// separator, a bidirectional control, or a noncharacter (U+FDD0 to U+FDEF, and
+// the last two of each plane).
 bool isHarmful(unsigned code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || // controls
          code == 0x061C || code == 0x200E || code == 0x200F ||

@@ -79,7 +79,8 @@ extern const AxisUnit kSecondsUnit, kBytesUnit;
 /// high. Both limits must be finite.
 std::vector<double> ticksOf(double low, double high, const AxisUnit &unit);
 
-/// Returns `count` evenly spaced indices from 0 to all - 1, including both.
+/// Returns at most `count` evenly spaced indices from 0 to all - 1, including
+/// both unless `count` is 1.
 std::vector<int> evenly(int all, int count);
 
 } // namespace mtplan::tools

@@ -5,8 +5,8 @@
 // independent of the drawing and of the planner.
 //
 // Any text may come from files, so it may hold any bytes, including invalid
-// UTF-8. Any number may be any value; values that are not finite are shown as
-// such and not drawn.
+// UTF-8. Any number may have any value; values that are not finite are written
+// as "unknown" and not drawn.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,7 +84,7 @@ struct PageTraffic {
   std::string axis, phase, kind; ///< "tp", "forward", "all_reduce"
   /// These are sums over one rank of every stage, per step.
   std::int64_t count = 0;
-  double bytes = 0;   ///< sent
+  double bytes = 0;   ///< input of the collectives; kUnknown for sends
   double seconds = 0; ///< including the time that compute hides
 };
 
@@ -144,7 +144,8 @@ std::string htmlOf(const Page &page);
 ///
 /// page.js zooms timelines by changing the plot's viewBox, and names the task
 /// under the pointer. The script reads geometry and words from the paths, and
-/// inserts text only as text nodes. It opens folded tables before printing.
+/// inserts text only as text nodes. It opens folded tables before printing,
+/// except long ones.
 extern const char *const kPageStyle;
 extern const char *const kPageScript;
 

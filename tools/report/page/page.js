@@ -64,7 +64,7 @@ for (const box of document.querySelectorAll(".timeline")) {
       axis.append(line, text);
     }
   }
-  // Draws the edges of boxes in the lanes of which every visible box is wide.
+  // Draws the edges of boxes in lanes whose visible boxes are all wide.
   function drawEdges() {
     for (const lane of lanes) {
       let least = span;

@@ -23,7 +23,7 @@ std::string paragraph(const char *name, const std::string &text) {
 }
 
 std::string headOf(const Page &page) {
-  // The policy blocks injected content, and shows that nothing is fetched.
+  // The policy allows only inline styles and scripts, so nothing is fetched.
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
          "charset=\"utf-8\"/>\n<meta http-equiv=\"Content-Security-Policy\" "
          "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "

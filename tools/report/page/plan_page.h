@@ -23,7 +23,8 @@ PageBars pageStep(const planner::StepTime &time);
 /// Returns a bar per stage of the memory of a device by class.
 PageBars pageMemory(const std::vector<planner::MemoryUse> &stages);
 
-/// Groups collectives by axis, phase and kind, in order of appearance.
+/// Groups collectives by axis, phase and kind. The groups are sorted by axis,
+/// and those of one axis are in order of appearance.
 std::vector<PageTraffic>
 pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
             const planner::Mesh &mesh);

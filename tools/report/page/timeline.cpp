@@ -152,8 +152,9 @@ private:
     return text;
   }
 
-  // Returns the latest end of the single tasks at the start of a compute lane,
-  // in the plot's units: until then, the pipeline fills.
+  // Returns the width of the view that the start and end buttons show, in the
+  // plot's units: up to the latest finish, over all compute lanes, of the first
+  // `drawn.edge` boxes, but at least 1/200 and at most 1/4 of the axis.
   int nearby() const {
     double last = 0;
     for (const TimelineLane &lane : drawn.lanes)

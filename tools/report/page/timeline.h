@@ -2,9 +2,10 @@
 //
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
-// drawn one by one. The tasks between are drawn in groups of consecutive tasks;
-// in a group, the height of each kind is its share of the time. If there are
-// many stages, only some are drawn, and only some of these with all streams.
+// drawn one by one. If there are too many tasks, those between are drawn in
+// groups of consecutive tasks; in a group, the height of each kind is its share
+// of the time. If there are many stages, only some are drawn, and only some of
+// these with all streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +50,7 @@ struct TimelineBoxes {
   int stages = 0;                  ///< number of drawn stages
   int detailed = 0;                ///< drawn stages with all streams
   int edge = 0;                    ///< single tasks at either end
-  int group = 1;                   ///< tasks per box between the ends
+  int group = 1;                   ///< most tasks per group; 1: no groups
   int leftOut = 0;                 ///< hidden streams of drawn stages
 };
 

@@ -53,9 +53,10 @@ void addGroup(std::vector<TimelineBox> &boxes, Tasks::const_iterator first,
   }
 }
 
-// Returns the end of the group that starts at `first`: after `most` tasks. To
-// show where the pipeline fills and drains, a group may also end before a long
-// wait, and before the first task of another kind.
+// Returns the end of the group that starts at `first`: after `most` tasks, or
+// before the single tasks at the end. If `splits` is set, a group also ends
+// before a long wait and, from its fifth task on, before a task of a kind that
+// it lacks, to show where the pipeline fills and drains.
 std::size_t endOfGroup(const Tasks &tasks, std::size_t first, std::size_t most,
                        bool splits) {
   constexpr double kLong = 4; ///< multiple of the group's longest task
