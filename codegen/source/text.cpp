@@ -12,19 +12,41 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-/// Returns the keywords of C++, which cannot be identifiers.
+/// Returns the keywords of C++20, which cannot be identifiers (ISO/IEC
+/// 14882:2020, tables 5 and 6).
 const std::set<std::string, std::less<>> &keywords() {
   static const std::set<std::string, std::less<>> kWords = {
-      "and",      "asm",     "auto",     "bool",     "break",    "case",
-      "catch",    "char",    "class",    "concept",  "const",    "continue",
-      "default",  "delete",  "do",       "double",   "else",     "enum",
-      "explicit", "export",  "extern",   "false",    "float",    "for",
-      "friend",   "goto",    "if",       "inline",   "int",      "long",
-      "mutable",  "new",     "not",      "operator", "or",       "private",
-      "public",   "return",  "short",    "signed",   "sizeof",   "static",
-      "struct",   "switch",  "template", "this",     "throw",    "true",
-      "try",      "typedef", "typename", "union",    "unsigned", "using",
-      "virtual",  "void",    "volatile", "while",    "xor"};
+      "alignas",       "alignof",     "and",
+      "and_eq",        "asm",         "auto",
+      "bitand",        "bitor",       "bool",
+      "break",         "case",        "catch",
+      "char",          "char8_t",     "char16_t",
+      "char32_t",      "class",       "compl",
+      "concept",       "const",       "const_cast",
+      "consteval",     "constexpr",   "constinit",
+      "continue",      "co_await",    "co_return",
+      "co_yield",      "decltype",    "default",
+      "delete",        "do",          "double",
+      "dynamic_cast",  "else",        "enum",
+      "explicit",      "export",      "extern",
+      "false",         "float",       "for",
+      "friend",        "goto",        "if",
+      "inline",        "int",         "long",
+      "mutable",       "namespace",   "new",
+      "noexcept",      "not",         "not_eq",
+      "nullptr",       "operator",    "or",
+      "or_eq",         "private",     "protected",
+      "public",        "register",    "reinterpret_cast",
+      "requires",      "return",      "short",
+      "signed",        "sizeof",      "static",
+      "static_assert", "static_cast", "struct",
+      "switch",        "template",    "this",
+      "thread_local",  "throw",       "true",
+      "try",           "typedef",     "typeid",
+      "typename",      "union",       "unsigned",
+      "using",         "virtual",     "void",
+      "volatile",      "wchar_t",     "while",
+      "xor",           "xor_eq"};
   return kWords;
 }
 
