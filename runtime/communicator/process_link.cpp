@@ -26,7 +26,8 @@ constexpr milliseconds kAnswerTimeWhenTerminated{100};
 /// can answer the ranks that do.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-/// How often the thread of a computing rank polls for control texts.
+/// The interval at which `carrier` polls for control texts while there is no
+/// owned message. Without endProcess, it polls only while it sends messages.
 constexpr milliseconds kGlance{20};
 
 // Parses an answer: "e" if the rank has ended; otherwise three lines: "w", the
@@ -226,7 +227,7 @@ std::string ProcessLink::ownDoing() const {
 }
 
 /// Fails this rank kTimeWhenTerminated after SIGTERM, even if no wait times
-/// out.
+/// out, unless the rank outlives SIGTERM.
 void ProcessLink::obeyTermination() {
   if (!isTerminated() || options.outlivesTermination)
     return;
@@ -268,7 +269,7 @@ void ProcessLink::await(Requests &requests,
     // polls every turn, because on a busy machine a sleep may last until all
     // other processes have had a time slice.
     const bool looksAround = idle % 32 == 31 || slept;
-    bool moves = false;
+    bool moves = false, hasDied = false;
     std::string broken, lost;
     try {
       const std::lock_guard lock(mutex);
@@ -281,6 +282,8 @@ void ProcessLink::await(Requests &requests,
         advanceOwned();
         listen();
         lost = whyLost(wait);
+        hasDied = std::ranges::any_of(
+            wait.missing(), [&](int peer) { return wire.hasDied(peer); });
       }
     } catch (const CommunicationError &error) {
       broken = what() + ": " + error.what();
@@ -306,11 +309,7 @@ void ProcessLink::await(Requests &requests,
       // SIGTERM ends this wait, unless this rank outlives SIGTERM and no peer
       // that it waits for has died.
       const bool late =
-          ends &&
-          (!options.outlivesTermination ||
-           (isSoon && std::ranges::any_of(wait.missing(), [&](int peer) {
-              return wire.hasDied(peer);
-            })));
+          ends && (!options.outlivesTermination || (isSoon && hasDied));
       const auto patience = late ? soon : options.patience;
       if (isSoon && !late && !saidWhom) {
         saidWhom = true;
