@@ -9,8 +9,8 @@
 namespace mtplan::base {
 
 /// Converts a non-negative integer to std::size_t, the index type of
-/// containers. All other sizes and indices are signed, so that subtraction does
-/// not wrap around.
+/// containers. Most other sizes and indices are signed, so that subtraction
+/// does not wrap around.
 constexpr std::size_t sized(std::int64_t number) {
   return static_cast<std::size_t>(number);
 }

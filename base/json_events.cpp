@@ -32,7 +32,7 @@ std::string reasonOf(std::string what) {
 }
 
 // Returns the offset and the text of the word around byte `at`. The parser
-// reports NaN at its second letter, so the word may begin before `at`.
+// reports "nan" at its second letter, so the word may begin before `at`.
 std::pair<std::size_t, std::string_view> wordAt(std::string_view text,
                                                 std::size_t at) {
   const auto isInWord = [](char c) {

@@ -1,9 +1,9 @@
 //===- json_events.h - JSON text, event by event ----------------*- C++ -*-===//
 //
 // Reads JSON as a stream of events, so that a file that names 100,000 tensors
-// needs no tree. The reader rejects text that is not JSON, a key that is given
-// twice, nesting beyond a limit, text that is not UTF-8, and a zero byte, at
-// which other parsers stop.
+// needs no tree. The reader rejects text that is not JSON or not UTF-8, nesting
+// beyond a limit, and a zero byte, at which some parsers stop. It also rejects
+// a key that is given twice, unless repeatedKey() is overridden.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace mtplan::base {
 
 struct JsonScalar {
   /// A `whole` number has no sign, point or exponent and fits in 64 bits. A
-  /// `negative` number is an integer with a minus sign, such as "-0". Every
-  /// other number is `real`.
+  /// `negative` number is an integer with a minus sign, such as "-0", and fits
+  /// in 64 bits, too. Every other number is `real`.
   enum class Kind { null, boolean, whole, negative, real, string };
   Kind kind;
   bool boolean = false;
@@ -69,8 +69,8 @@ public:
 void readJsonEvents(std::string_view text, std::size_t mostDepth,
                     JsonEvents &events);
 
-/// Formats a path for a message as "/a/shape/1". Long names and long paths are
-/// truncated, because they may be as long as the file.
+/// Formats a path for a message as "/a/shape/1". Long names lose their ends and
+/// long paths their middles, because they may be as long as the file.
 std::string shown(const JsonPath &path);
 /// Formats a name or a value for a message on one line, truncated if long.
 std::string shown(std::string_view text);

@@ -1,9 +1,10 @@
 //===- json_fields.h - Reads an object and reports all faults ---*- C++ -*-===//
 //
 // This reader is for files that people write and reports all their faults at
-// once. Every method returns a usable value and records each fault as one
-// sentence that starts with the JSON pointer of the value. A key that no method
-// asked for is a fault. The reader of json_node.h stops at the first fault.
+// once. It records each fault as one sentence that starts with the JSON pointer
+// of the value, and reading goes on with a value that stands in for the faulty
+// one. A key that no method asked for is a fault. The reader of json_node.h
+// stops at the first fault.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +45,8 @@ std::optional<std::int64_t> readInteger(const Json &value,
                                         std::int64_t least, std::int64_t most,
                                         JsonErrors &errors);
 
-/// The members of one object. A method without a fallback records a fault for a
-/// missing key and returns the least legal value.
+/// The members of one object. If a key is missing, a method without a fallback
+/// records a fault and returns the least number of the range, 0 or empty text.
 class JsonFields {
 public:
   /// Records a fault if `value` is not an object. Every member is then missing,
@@ -69,7 +70,8 @@ public:
   std::size_t oneOf(const std::string &key,
                     const std::vector<std::string> &names,
                     std::optional<std::size_t> fallback = std::nullopt);
-  /// Returns the integers of an array, which is empty if the member is missing.
+  /// Returns the integers of an array; the list is empty if the member is
+  /// missing.
   std::vector<std::int64_t> integers(const std::string &key, std::int64_t least,
                                      std::int64_t most, bool required);
 

@@ -21,8 +21,8 @@
 namespace mtplan::base {
 
 /// One value and its position in the file. The value and the node of its parent
-/// must outlive the node. Reading methods throw JsonError if the value is of
-/// another kind.
+/// must outlive the node. Reading methods other than at() throw JsonError if
+/// the value is not of the kind, or not in the range, that they return.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -76,9 +76,10 @@ public:
   std::optional<JsonNode> find(std::string_view name) const;
   JsonNode need(std::string_view name) const;
 
-  /// These methods return an index, at least 0, or a count from 1 to `most`.
-  /// For a missing member they return `otherwise`, or throw JsonError without
-  /// it.
+  /// These methods return an index, which is at least 0, a count from 1 to
+  /// `most`, or an integer from `least` to `most`. If the member is missing,
+  /// those with a parameter `otherwise` return it, and the others throw
+  /// JsonError.
   int index(std::string_view name) const;
   int index(std::string_view name, int otherwise) const;
   int count(std::string_view name, std::int64_t most) const;

@@ -1,6 +1,6 @@
 //===- json_text.h - JSON text, values and pointers -------------*- C++ -*-===//
 //
-// Parses JSON text into values. The parser is stricter than the format: it
+// Parses JSON text into values. The parser is stricter than many others: it
 // rejects a key that is given twice, deep nesting, NaN and zero bytes, because
 // a file with one of these may not mean what its author intended.
 //
@@ -27,7 +27,8 @@ namespace mtplan::base {
 using Json = nlohmann::ordered_json;
 
 /// Thrown for a text or a value that is rejected. what() starts with the JSON
-/// pointer of the fault or, if the text is not JSON, with "line:column".
+/// pointer of the fault or, if the text is not JSON, too long or nested too
+/// deeply, with "line:column".
 class JsonError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -45,7 +46,8 @@ struct JsonLimits {
 };
 
 /// Parses all of `text`. Repeated keys are reported together, one per line. The
-/// time is linear in the length of the text, and the parser does not recurse.
+/// time is about linear in the length of the text, and the parser does not
+/// recurse.
 /// \throws JsonError
 Json parseJson(std::string_view text, const JsonLimits &limits = {});
 

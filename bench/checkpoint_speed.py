@@ -4,16 +4,16 @@
   python3 bench/checkpoint_speed.py [--ranks 1,2,4] [--pairs 5] [--folder FOLDER]
 
 Compiles GPT-2 124M (1.4 GiB of state in fp32) for 1, 2 and 4 ranks and trains
-it on synthetic data with a save every two steps. For each run it measures how
-long training waited for the saves beside it, and how fast the last one, with
-nothing beside it, was written. That rate is compared with the mean of `dd
-conv=fsync` of as many random bytes to the same disk just before and just after
-the run. Then it kills a run after a save and measures the time from the kill to
-the end of the first new step.
+it on synthetic data with a save every two steps. For each run the script
+measures how long training waited for the saves that ran beside training, and
+how fast the last save, with nothing beside it, was written. That rate is
+compared with the mean rate of `dd conv=fsync` of as many random bytes to the
+same disk just before and just after the run. Then the script kills a run after
+a save and measures the time from the kill to the end of the first new step.
 
 On virtual machines, memory that a process has just given back is several times
-as fast to write. Therefore each dd waits a little after the run before it, as
-the last save of a run does.
+as fast to write as other memory. Therefore each dd waits a few seconds after
+the run before it.
 """
 
 import argparse

@@ -6,9 +6,10 @@
 For each case both train a few steps, one program after the other, --pairs
 times. tokens/s of a run follow from the median of its steps but the first, and
 the table has medians over runs. A run in which other programs took more than
---quiet of the cores is repeated, up to --attempts times, and the worst share
-that was accepted is printed. mtrun on two ranks of one thread each is compared
-with mtrun on one rank of two.
+--quiet of the cores is repeated, up to --attempts runs in all, of which the
+least disturbed counts; the largest share of others in a run that counts is
+printed. mtrun on two ranks, each with half of --threads, is compared with mtrun
+on one rank with all of them.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def busy_seconds():
 
 @contextlib.contextmanager
 def alone(path, patience):
-    """Holds the lock of the file, if one is given, unless it takes too long."""
+    """Locks the file, if given, or goes on without after `patience` seconds."""
     if not path:
         yield
         return
@@ -62,7 +63,7 @@ class Runner:
         self.again = 0
 
     def run(self, command, variables=None):
-        """Returns output and peak bytes of a run that others did not disturb."""
+        """Returns output and peak bytes of a quiet run, else of the quietest."""
         best = None
         for attempt in range(self.flags.attempts):
             with alone(self.flags.lock, self.flags.patience):

@@ -7,8 +7,8 @@
 
 The first command compiles the plans and needs mtplan. The second runs where the
 GPU is and needs the packages of `make package`; each part takes --seconds at
-most. A part leaves OUT/<part>.json even if something in it fails or it is
-ended, and the report has a verdict on every line of every part
+most. A part leaves OUT/<part>.json even if something in it fails or the part is
+cut off, and the report has a verdict on every line of every part
 (docs/gpu-acceptance.md).
 """
 
@@ -93,7 +93,7 @@ def parsed():
 
 def main():
     start = time.monotonic()
-    # The exception of sys.exit ends all processes that were started.
+    # sys.exit raises an exception, so run_part() ends the processes it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     flags = parsed()
     if flags.prepare:

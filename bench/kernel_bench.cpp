@@ -4,7 +4,7 @@
 // tokens. Products and attention are in FLOP/s; oneDNN's matmul is measured
 // beside products of the same size. Other kernels are in bytes/s of the
 // operands that they read and the results that they write. Kernels use one
-// thread, or OMP_NUM_THREADS; the time is processor time.
+// thread, or OMP_NUM_THREADS threads if set; the time is processor time.
 //
 //===----------------------------------------------------------------------===//
 

@@ -61,8 +61,9 @@ BENCHMARK_CAPTURE(planWhole, llama_3_70b_on_64, "llama-3-70b.json", "dgx-h100",
                   64)
     ->Unit(benchmark::kMillisecond);
 
-// Measures planning that leaves every choice open and overlaps communication
-// with compute.
+// Measures planning that chooses dp, tp, pp, cp, the virtual stages,
+// micro-batch, ZeRO stage, schedule and recomputation, and overlaps
+// communication with compute.
 void planOpen(benchmark::State &state, const char *model, const char *hardware,
               int gpus, int batch) {
   tools::PlanRequest request = requestOf(model, hardware, gpus);
@@ -104,7 +105,7 @@ BENCHMARK_CAPTURE(planOpen, llama_3_405b_on_16384, "llama-3-405b.json",
 // The event simulator and the step
 //===----------------------------------------------------------------------===//
 
-/// Returns n tasks on 64 streams; each depends on two earlier tasks. If `links`
+/// Returns n tasks on 64 streams; each has up to two predecessors. If `links`
 /// is not 0, every second task uses one of `links` shared links.
 planner::TaskGraph randomTasks(int n, int links) {
   std::mt19937_64 random(4);
@@ -161,10 +162,12 @@ BENCHMARK_CAPTURE(step, interleaved_16_stages_4_chunks,
     ->Unit(benchmark::kMicrosecond);
 
 //===----------------------------------------------------------------------===//
-// Executable plans of 1,024 ranks: GPT-3 175B's shapes on 16 stages of 64
-// ranks, with 192 micro-batches per step and 60 kernels per layer. `bytes` is
-// the size of the file, `entries` counts the entries of all schedules, and
-// `runs` counts the instructions that all stages run in a step.
+// Executable plans of 1,024 ranks
+//
+// The plan has the shapes of GPT-3 175B, 16 stages of 64 ranks, 192
+// micro-batches per step and 60 kernels per layer. `bytes` is the size of the
+// file, `entries` counts the entries of all schedules, and `runs` counts the
+// instructions that all stages run in a step.
 //===----------------------------------------------------------------------===//
 
 const runtime::Plan &largePlan() {

@@ -9,9 +9,9 @@ CPU cores or (--device cuda) a GPU. Prints one JSON object: seconds of every
 step, tokens/s by their median, peak memory (of a GPU: what PyTorch reserved).
 
 --bf16 selects one of three ways of --precision bf16: `autocast` (f32 weights
-under autocast, the usual way), `plain` (everything in bf16, moments too, which
-keeps less than mtrun) and `master` (bf16 weights, AdamW on an f32 copy, as in
-mtrun).
+under autocast, the usual way), `plain` (everything in bf16, even the moments,
+so that it needs less memory than mtrun) and `master` (bf16 weights, AdamW on an
+f32 copy, as in mtrun).
 """
 
 import argparse

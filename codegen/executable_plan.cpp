@@ -11,7 +11,8 @@ namespace mtplan::codegen {
 
 namespace {
 
-// Sets the numbers of samples and positions of a step, from its inputs.
+// Sets the number of samples of a step and the largest number of positions of a
+// sample, from the inputs.
 void readExtents(ModuleOp module, const ir::MeshView &mesh,
                  runtime::Plan &plan) {
   module.walk([&](ir::InputOp input) {

@@ -52,10 +52,10 @@ std::vector<Setting> settingsOf(Operation *op) {
   return settings;
 }
 
-// Adds an epilogue or a bias gradient to the kernel before it. Operands of an
-// epilogue that the kernel does not compute are appended to the kernel's
-// operands. A bias gradient has the same epilogue as the kernel, so that only
-// the outputs of its epilogue are added.
+// Adds `op`, an epilogue or a bias gradient, to the kernel before it. Operands
+// of an epilogue that the kernel does not compute are appended to the kernel's
+// operands. The epilogue of a bias gradient is the same as the kernel's, so
+// only its outputs are added.
 void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
   std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
   kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),

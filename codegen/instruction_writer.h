@@ -21,7 +21,8 @@ struct Written {
 
 /// Translates the operations of a stage one by one. An operation becomes one
 /// instruction or none, or part of the previous instruction if it is fused.
-/// `mtp.adamw` may need further instructions that copy shards or host data.
+/// `mtp.adamw` may need further instructions that copy shards or host data, and
+/// `mtp.accumulated` becomes one instruction per further accumulator.
 class InstructionWriter {
 public:
   /// All arguments must outlive the object.
@@ -60,7 +61,8 @@ private:
 };
 
 /// Returns a program of these instructions. Several instructions of one launch
-/// and kernel become a batch.
+/// and kernel become a batch. If a launch has all instructions and there are
+/// several `copies`, it becomes a batch over all layers.
 /// \param copies  number of layers that a program of the update covers if it
 /// updates weights, or 1 for any other program
 runtime::Program programOf(const std::string &name,

@@ -25,8 +25,8 @@ public:
   int channelOf(llvm::StringRef label);
   /// Returns the index of a stream in ir::kStreams.
   int streamOf(llvm::StringRef name);
-  /// Writes the streams that are used to Plan::streams, and renumbers the
-  /// streams of all instructions accordingly.
+  /// Sets Plan::streams to "compute" and the other streams that instructions
+  /// run on, and renumbers the streams of all instructions accordingly.
   void writeStreams();
 
   mlir::ModuleOp module;

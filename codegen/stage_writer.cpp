@@ -70,8 +70,8 @@ void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
   }
 }
 
-// Returns `tensor` with its entry advanced from the first layer of the segment
-// to layer `first`, from which a runtime::Parameter counts.
+// Returns `tensor` with its entry advanced by `first` layers, from the first
+// layer of the segment to the first layer that a runtime::Parameter covers.
 Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
   const runtime::Buffer &buffer =
       stage.buffers[static_cast<std::size_t>(tensor.buffer)];

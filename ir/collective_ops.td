@@ -173,10 +173,10 @@ def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
 //===----------------------------------------------------------------------===//
 // Between stages of a pipeline
 //
-// The stages are the ranks of mesh axis "pp". The ranks of one stage run one
-// program in lock step, and other stages run other programs. A value that
-// crosses stages is sent by each rank of one stage to the rank of the other
-// stage that has the same coordinates on all other axes.
+// Each coordinate of mesh axis "pp" is a stage. The ranks of one stage run one
+// program, and other stages run other programs. A value that crosses stages is
+// sent by each rank of one stage to the rank of the other stage that has the
+// same coordinates on all other axes.
 //===----------------------------------------------------------------------===//
 
 def Mtp_SendOp : Mtp_Op<"send", []> {

@@ -31,7 +31,7 @@ namespace mtplan::ir {
 
 /// Selects the figures of a software file that price a memory-bound operator.
 /// Each operator's definition names its class (`costClass` in compute_ops.td).
-/// Matrix products and attention are priced by their factors instead.
+/// Matrix products and attention are priced by rules of their own instead.
 enum class CostClass : std::uint8_t {
   traffic, ///< reads its operands and writes its results
   layerNorm,
@@ -74,7 +74,7 @@ struct FactorRule {
 
   llvm::SmallVector<Factor, 6> factors;
   Tensors operands, results;
-  llvm::SmallVector<int, 2> addends; ///< operands that the operator adds
+  llvm::SmallVector<int, 2> addends; ///< operands added to a product: the bias
   /// Operands that are lookup tables: the operator reads only as many of their
   /// elements as its first result has.
   llvm::SmallVector<int, 1> lookedUp;
@@ -118,8 +118,8 @@ public:
     return gradients.lookup(value);
   }
 
-  /// Returns whether the gradient of `value` is needed: it is a floating-point
-  /// tensor and not an `mtp.input`.
+  /// Returns whether the gradient of `value` is needed, which is so if `value`
+  /// is a floating-point tensor and not an `mtp.input`.
   static bool wants(mlir::Value value);
 
   /// Adds a term to the gradient of `value`. If `value` has a gradient already,

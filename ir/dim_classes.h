@@ -2,8 +2,9 @@
 //
 // Two dimensions are equivalent if a factor of some operator runs along both,
 // if they are one dimension of a value on both sides of a segment boundary, or
-// if they belong to one parameter. The inputs declare which dimensions count
-// samples and positions, and the classes extend that to all other tensors.
+// if they are one dimension of a parameter that is read at two places. The
+// inputs declare which dimensions count samples and positions, and the classes
+// extend that to all other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,8 @@ struct DimClass {
   bool whole = false;    ///< a norm or softmax reduces over the dimension
   bool experts = false;  ///< counts experts
   bool places = false;   ///< counts the tokens of an expert's capacity
-  /// Whether the class can be sharded: it has the major or only factor of a
-  /// divisible dimension, or a dimension of a parameter.
+  /// Whether the class can be sharded: it has a divisible factor that is the
+  /// major or only one of a dimension, or it has a dimension of a parameter.
   bool splittable = false;
   /// Factor classes, major first, whose sizes multiply to this class's size;
   /// empty if the dimension has a single factor.

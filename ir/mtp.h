@@ -48,9 +48,9 @@ inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
 /// of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
 /// An array of PlaceAttr. On mtp.adamw: the parameter, both moments and, if
-/// they are stored separately, the master weights; if the host updates them,
-/// then its buffers for the gradient and, if needed, the weight. On
-/// mtp.accumulated: the other accumulators of the gradient.
+/// they are stored separately, the master weights; if the host runs the update,
+/// then the host's buffers for the gradient and, if its type is not that of the
+/// masters, the weight. On mtp.accumulated: the gradient's other accumulators.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
 /// The layers that an operation of the update covers, two numbers: the first
 /// layer, relative to the first layer of the segment, and the number of layers.
@@ -61,8 +61,8 @@ inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
     "mtp.update_program";
 
-/// Returns whether ranks along `axis` are data-parallel replicas, which
-/// communicate only to reduce gradients and to all-gather weights under ZeRO.
+/// Returns whether ranks along `axis` are data-parallel replicas, which reduce
+/// gradients and, under ZeRO, all-gather weights.
 inline bool isReplicaAxis(llvm::StringRef axis) {
   return axis == "dp" || axis == "zero";
 }

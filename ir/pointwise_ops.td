@@ -1,7 +1,7 @@
 //===- pointwise_ops.td - Elementwise operators ---------------------------===//
 //
-// Each definition holds everything that the compiler knows about its operator:
-// shapes, factor rule, floating-point operations, cost class and gradient.
+// Each definition states the shapes, factor rule, floating-point operations,
+// cost class and gradient of its operator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,9 +13,10 @@ include "compute_ops.td"
 
 // The base of elementwise operators. All operands and results have one shape,
 // and every dimension may be sharded. `flops` counts operations per element: 1
-// for an arithmetic step and 8 for a transcendental function, the degree of a
-// polynomial with single precision. `linear` lists groups of operands in which
-// the operator is jointly linear (FactorRule::linearGroups).
+// for an arithmetic step and 8 for a transcendental function, about the degree
+// of a polynomial that approximates it in single precision. `linear` lists
+// groups of operands in which the operator is jointly linear
+// (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
   let hasVerifier = 0;

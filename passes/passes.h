@@ -16,7 +16,7 @@
 //   memory/         an arena and an offset for every tensor
 //   verify/         proofs: shrinking, interpreting, comparing
 //
-// Only layout/ builds the planner's graph and writes layouts into IR. schedule/
+// Only layout/ builds the planner's graph and writes plans into IR. schedule/
 // and verify/ read the planned graph and segment plans (recompute.h), the parts
 // of the pipeline (stages.h) and the kind of schedule (stage_contents.h,
 // prove.h).

@@ -9,7 +9,7 @@ verdict:
 
   equal   both builds give the same bytes
   words   the texts differ, but every number in them is the same, in order
-  FIGURES a number, a count of lines or a file differs
+  FIGURES a number or the exit status differs, or one build lacks a file
 
 Prints one line for each command that is not equal, with the first N differing
 lines (default 6), and the totals. Exits with 1 if any verdict is FIGURES.
@@ -37,7 +37,7 @@ COMPUTED = ["step", "loss", "gradient_norm", "learning_rate", "loss_scale",
 
 
 def screens():
-    """Yields plans of all examples, with default and open search spaces."""
+    """Yields commands that plan every example, and two with many other flags."""
     models = [path.stem for path in sorted((ROOT / "examples").glob("*.json"))]
     for model in models:
         where = f"mtplan examples/{model}.json"
@@ -74,7 +74,7 @@ def stages():
 
 
 def exports():
-    """Yields exports to other formats, and drawings of graphs."""
+    """Yields commands that write plans in other formats or read other files."""
     forms = ["megatron", "deepspeed", "torchtitan", "accelerate", "hf-tp-plan",
              "jax", "shardy", "dtensor", "mesh-tensorflow", "constraints"]
     for form in forms:
@@ -161,7 +161,7 @@ COMMANDS = [*screens(), *stages(), *exports(), *runs(), *emitted(),
 
 
 def output_of(command, binaries):
-    """{name: lines} of what a command prints and writes, and its status."""
+    """Returns {name: lines} of a command's status, output and files."""
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(ROOT / "examples", f"{folder}/examples")
         path = f"{pathlib.Path(binaries).resolve()}:{os.environ['PATH']}"
@@ -185,8 +185,8 @@ def lines_of(data):
 
 
 def without_times(lines, training):
-    """Drops what mtrun measures: everything but the lines of steps, and of
-    those all but the loss and the norm."""
+    """Drops what mtrun measures: from the first step on, keeps only the losses
+    of steps, and the lines about checkpoints without their times."""
     if not training:
         return lines
     kept = []
@@ -201,7 +201,8 @@ def without_times(lines, training):
 
 
 def contents(file):
-    """The lines of a text, or the bytes of anything else as one line."""
+    """Returns the lines of a text (of .jsonl the members COMPUTED), or the
+    bytes of anything else as one line."""
     data = file.read_bytes()
     if file.suffix == ".jsonl":
         return [str([json.loads(line).get(name) for name in COMPUTED])
@@ -217,7 +218,7 @@ def numbers_of(lines):
 
 
 def verdict(before, after):
-    """('equal' | 'words' | 'FIGURES', differing lines)."""
+    """Returns ('equal' | 'words' | 'FIGURES', differing lines)."""
     worst, shown = "equal", []
     for name in sorted(set(before) | set(after)):
         old, new = before.get(name), after.get(name)

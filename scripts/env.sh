@@ -1,5 +1,5 @@
 # . env.sh: adds mtplan's programs to PATH, and the folders of NVIDIA's
-# libraries to LD_LIBRARY_PATH, first those of python3's wheels, then that of
+# libraries to LD_LIBRARY_PATH, first those of python3's wheels, then those of
 # $CUDA_HOME or /usr/local/cuda. Folders that are already in LD_LIBRARY_PATH
 # stay before them; the loader uses the first copy of a library.
 #

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""pasted.py <folder of binaries> [--update]: runs every command shown in the
-READMEs and compares the output pasted below it with what it prints now.
+"""pasted.py <folder of binaries> [--update]: runs every command shown in
+PAGES, and compares what it prints now with the output pasted below it.
 
 A shown command starts with `$ `, and its output follows to the end of the block
 or the next command. A line `…` stands for any number of lines, and ` …` at the
-end of a line for the rest of it. --update replaces each line that differs by
-the printed line that is most like it.
+end of a line for the rest of it. --update replaces pasted output that differs
+by the printed lines. In output with a `…`, it replaces each line that differs
+by the printed line that is most like it.
 """
 
 import difflib

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""plan_cost.py [--measure BIN] [--repeat N] [--check]: what planning costs,
-against the number of GPUs and of layers, everything open.
+"""plan_cost.py [--measure BIN] [--repeat N] [--check]: shows how the cost of
+planning grows with the number of GPUs and of layers, with the choices of OPEN.
 
 Draws docs/planning-cost.svg and writes docs/planning-cost.md from
 bench/results/plan-cost.csv. --measure runs BIN/mtplan first and rewrites that
-file; --check fails if the drawing or the page differs from the file.
+file. --check writes neither, and fails if the drawing or the page is not the
+one that the file gives.
 """
 
 import argparse

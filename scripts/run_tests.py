@@ -3,10 +3,10 @@
 'N passed, N failed' over the cases of GoogleTest, lit and the rest.
 
 ctest.xml names what ctest ran. An entry that wrote cases/<entry>.xml
-(GoogleTest, lit) counts as its cases, any other as one. It counts as skipped if
-it said so itself, by its exit code. An entry that failed, or could not be run,
-though its report shows no failure adds one failure, so that a failed run never
-counts as passed.
+(GoogleTest, lit) counts as its cases, any other as one. An entry without such a
+file counts as skipped if its exit code says so. An entry that failed or could
+not be run, but whose report shows no failure, adds one failure, so that a
+failed run never counts as passed.
 """
 
 import os

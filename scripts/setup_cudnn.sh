@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the headers of cuDNN's C++ frontend to .deps/ where CUDA and cuDNN are
-# installed and the compiler lacks them. Without them everything builds, but
-# attention on GPUs uses mtplan's own kernels.
+# If CUDA and cuDNN are installed without the headers of cuDNN's C++ frontend,
+# fetches these headers to .deps/. Without them everything builds, but attention
+# on GPUs uses mtplan's own kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -2,8 +2,9 @@
 //
 //   collective_fit <collectives.csv> <machines.csv> [--rows]
 //
-// Prices every measured all-reduce from 1 MiB to 1 GiB and prints the median
-// error per source and hardware and over all rows; --rows also prints each row.
+// Prices every measured all-reduce from 1 MiB to 1 GiB whose hardware a machine
+// describes. Prints the median error of each source and hardware, and of all
+// priced rows; --rows also prints each row.
 //
 //===----------------------------------------------------------------------===//
 

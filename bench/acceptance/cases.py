@@ -31,7 +31,7 @@ class Case:
 
 
 def model_of(family, scale):
-    """Returns a model that CPU ranks train within a minute."""
+    """Returns a model, and flags for it, that CPU ranks train within a minute."""
     if scale == "tiny":
         return f"tiny-{family}", ()
     return {"gpt2": ("gpt2-124m", ("--layers", "4")), "bert": ("bert-336m", ("--layers", "4")),
@@ -67,7 +67,7 @@ def cases(scale):
 
 
 def check_suites(binaries):
-    """Fails unless the build has the suites for GPUs, which need cuDNN."""
+    """Fails unless the build has the GPU suites; cudnn_tests needs cuDNN."""
     missing = [suite for suite in SUITES if not (binaries / suite).exists()]
     if missing:
         raise Failure(

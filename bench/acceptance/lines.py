@@ -1,7 +1,7 @@
 """Compares the numbers that a part measured with bounds, and writes verdicts.
 
-A line without a number was not run. A run without a GPU or without models of
-full size is a rehearsal, whose numbers meet no bound.
+A line without a number was not run. A run without a GPU, without models of full
+size or with an emulator's mtrun is a rehearsal, whose lines are never `met`.
 """
 
 import contextlib
@@ -85,13 +85,13 @@ class Record:
 
 
 def counts(record):
-    """Returns whether the numbers were measured on a GPU with full-size models."""
+    """Returns whether mtrun itself was measured on a GPU, at full size."""
     return (record.get("backend") == "cuda" and record.get("scale") == "full"
             and record.get("own") is True and bool(record.get("device", {}).get("name")))
 
 
 def verdict(line, record):
-    """Judges a line by its part's record, None if the part was not run."""
+    """Judges a line by its part's record, which is None for a part not run."""
     result = (record or {}).get("lines", {}).get(line.name)
     measured = result and result.get("measured")
     if isinstance(measured, bool) or not isinstance(measured, (int, float)):
@@ -114,7 +114,7 @@ def cell(text):
 
 
 def shortened(text, most=600):
-    """Shortens a text to its begin and its end, where a command's errors are."""
+    """Shortens a text to its beginning and end, where a command's errors are."""
     text = cell(text)
     return text if len(text) <= most else f"{text[:most // 4]} … {text[-3 * most // 4:]}"
 
@@ -125,7 +125,7 @@ def table(head, rows):
 
 
 def report(date, parts, folder):
-    """Writes Markdown of all `parts`, a dict of name to lines, in order."""
+    """Returns a report on `parts`, a dict from name to lines, in Markdown."""
     records = {part: load(folder / f"{part}.json") for part in parts}
     known = [record for record in records.values() if record]
     devices = sorted({json.dumps(record["device"], sort_keys=True) for record in known})

@@ -24,7 +24,7 @@ class Failure(Exception):
 
 
 class NoTime(Failure):
-    """Says that a part's time was over before a command ended."""
+    """Says that a command's time was over before the command started or ended."""
 
 
 def device_facts(torch_python):
@@ -182,7 +182,7 @@ class Machine:
         return self.flags.mtrun or self.program("mtrun")
 
     def start(self, *command, to=None, share=1.0, **more):
-        """Starts a program that may take this share of the time that is left.
+        """Starts a program that may take `share` of the part's remaining time.
 
         Its output is appended to the file `to`, even if no caller reads it.
         """
@@ -195,14 +195,17 @@ class Machine:
         return self.started[-1]
 
     def run(self, *command, status=0, **more):
-        """Returns the output on both streams; `status` None accepts any status."""
+        """Runs a program and returns its output on both streams.
+
+        If `status` is None, any exit status is accepted.
+        """
         return self.start(*command, **more).end(status)
 
     def training(self, case, steps, *more, backend=None, env=None):
         """Starts to train a prepared plan, and returns a function that waits for it."""
         backend = backend or self.backend
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
-        if backend != self.backend:  # beside a run on the GPU, whose threads need cores as well
+        if backend != self.backend:  # the run on the GPU beside this one needs cores, too
             more = *more, "--threads", max(1, (os.cpu_count() or 1) // 2)
         command = self.start(
             self.mtrun(), self.prepared / case, "--steps", steps,
@@ -249,7 +252,7 @@ class Trained:
         return statistics.median(values)
 
     def classes(self):
-        """Returns seconds of a step by class, from the table at the end."""
+        """Returns seconds of a step by class, from the output's last table."""
         rows = re.findall(r"^  (\S.*?)  +([0-9.]+) (ns|us|ms|s) +[0-9.]+ %", self.said, re.M)
         found = {name: float(value) * SECONDS[unit] for name, value, unit in rows}
         if "step" not in found:

@@ -12,22 +12,23 @@ from .machine import TAIL, Failure, NoTime
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # AdamW makes a step of this size even if a gradient is only rounding error, and
-# later gradients then differ: at 1e-4, those of CPU ranks with another order of
-# summation (tp 2 of llama-30m) by 2.1e-5, and at 1e-5 by 2.5e-6.
+# later gradients then differ. Those of CPU ranks with another order of summation
+# (tp 2 of llama-30m) differ by 2.1e-5 at a rate of 1e-4, and by 2.5e-6 at 1e-5.
 RATE = 1e-5
 LEAST = 1e-3  # least divisor of a difference, as a fraction of the largest moment
-# Races and barriers are checked in our own kernels only. initcheck must see
-# every write, and memcheck also checks the arguments of library kernels.
+# Races and barriers, and in the suite also memory errors, are checked in our own
+# kernels only. In a training, initcheck must see every write, and memcheck also
+# checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")
 # Libraries ask CUDA for functions that a driver may lack, which memcheck would
 # count as errors. mtrun checks the result of each of its own calls.
 NO_CALLS = ("--report-api-errors", "no")
 # Under racecheck the 16-bit products of cuBLASLt for Hopper fail to launch, so
-# it checks a training in fp32, and the 16-bit kernels of attention by the suite.
+# racecheck runs on a training in fp32, and on the suite's attention in 16 bits.
 TOOLS = {"memcheck": (NO_CALLS, "sanitized"), "synccheck": (OURS, "sanitized"),
          "initcheck": ((), "sanitized"), "racecheck": (OURS, "sanitized-fp32")}
 AT_ONCE = 8  # cases of a suite that share the GPU
-# The first suite runs every kernel.
+# The cases for memcheck run every kernel.
 SUITES_SANITIZED = {"memcheck": ((*NO_CALLS, *OURS), "*Conformance.AgreesWithTheReference/*"),
                     "racecheck": (OURS, "*Conformance.AttentionOfModelsAgrees/*")}
 EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
@@ -50,7 +51,10 @@ SANITIZER = [Line(f"{what}: errors", 0) for what in
 
 
 def differences(text):
-    """Reads the output of `mtrun ckpt diff`: tensor to (difference, largest)."""
+    """Returns {tensor: (largest difference, largest element)}.
+
+    `text` is the output of `mtrun ckpt diff`.
+    """
     counted = re.search(r"^(\d+) tensors in both, (?:(\d+) differences?|all equal)$", text, re.M)
     if not counted or int(counted.group(1)) == 0:
         raise Failure(f"these are not two checkpoints that were compared: {text[-500:]}")
@@ -64,7 +68,10 @@ def differences(text):
 
 
 def worst_gradient(found):
-    """Returns the worst difference of first moments, a tenth of the gradients."""
+    """Returns the worst relative difference of first moments, and its tensor.
+
+    After one step, first moments are a tenth of the gradients.
+    """
     moments = {name: pair for name, pair in found.items() if name.endswith(".first_moment")}
     floor = LEAST * max((largest for _, largest in moments.values()), default=0.0)
     return max(((by / max(largest, floor), name) for name, (by, largest) in moments.items()),
@@ -98,10 +105,10 @@ def relative(losses, expected):
 
 
 def developing(folder):
-    """Returns CMake's options and the environment that make NVIDIA's wheels do.
+    """Returns CMake options and an environment to build with NVIDIA's wheels.
 
-    The wheels have libraries with a version in the name only, and headers
-    beside them.
+    The names of the wheels' libraries end in a version, so `folder` gets links
+    without it. The headers are in a folder beside that of the libraries.
     """
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     headers = []
@@ -118,7 +125,7 @@ def developing(folder):
 
 
 class Numbers:
-    """Each method is a part, and fills the record."""
+    """Has a method for each part, which fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record
@@ -144,7 +151,7 @@ class Numbers:
                 self.suite(suite)
 
     def suite(self, suite):
-        """Runs each case in a process, so that a crash ends only one."""
+        """Runs each case in its own process, so a crash ends only one case."""
         program, kept = self.machine.program(suite), self.kept(f"{suite}.json")
         output = self.machine.flags.results / f"{suite}.txt"
         output.unlink(missing_ok=True)

@@ -18,14 +18,14 @@ PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
-# Instructions that were timed one by one may take this share of a step more than
-# within it, since the GPU's clock and its caches differ.
+# The instructions of a step, timed one by one, may together take longer than the
+# step by this share of it, because the GPU's clock and caches differ.
 CLOCKS = 0.03
 FIRST = 3  # warm-up steps: allocation, capture, first launch
 
 
 class Speed:
-    """Each method is a part, and fills the record."""
+    """Has a method for each kind of part, which fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record
@@ -135,7 +135,10 @@ class Speed:
                               [[line.strip()] for line in figures.splitlines()])
 
     def predict(self):
-        """Predicts the parts of speed by the file of calibrate; needs no GPU."""
+        """Compares the speed parts with predictions; needs no GPU.
+
+        The predictions are by the machine file of the part calibrate.
+        """
         flags = self.machine.flags
         found = {case.name: case for case in cases.cases(flags.scale)}
         calibrated = load(flags.results / "calibrate.json")

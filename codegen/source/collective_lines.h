@@ -50,9 +50,10 @@ private:
   std::string runOf(std::size_t i) const;
   std::string ranksText(const runtime::Group &group) const;
   std::string originOf(const runtime::Instruction &instruction) const;
-  /// Returns whether instruction i can be in a row of a table, which has the
+  /// Returns whether instruction i can be in the row of a table that has the
   /// instructions [row, row + length): it is a collective that waits only for
-  /// instructions of the row, and for which only these wait.
+  /// instructions of the row, for which only these wait, and whose `overlapped`
+  /// equals that of instruction `row`.
   bool isWithin(std::size_t i, std::size_t row, std::size_t length) const;
   bool areAlike(std::size_t i, std::size_t other, std::size_t length) const;
   std::size_t rowsFrom(std::size_t i, std::size_t end, std::size_t length,

@@ -278,8 +278,9 @@ private:
                : std::to_string(tokens);
   }
 
-  /// Returns the bytes of a step's messages as a product of sizes if all have
-  /// as many bytes as the first, else as digits.
+  /// Returns the bytes of a step's messages. They are a product of sizes if
+  /// they equal the bytes of the first message times the number of messages,
+  /// else digits.
   std::string bytesText(int sender, const Traffic &messages) const {
     const Tensor &first = *messages.first;
     const auto count = static_cast<std::int64_t>(messages.sent.size());

@@ -75,7 +75,7 @@ DimensionNames::DimensionNames(const Plan &thePlan) : plan(thePlan) {
     relate(stage, one);
   });
   relateStages();
-  constexpr int kRounds = 3; // the most reliable kernels name theirs first
+  constexpr int kRounds = 3; // the most reliable kernels name dimensions first
   for (int round = 0; round < kRounds; ++round)
     forInstructions(plan, [&](std::size_t stage, const Instruction &one) {
       nameFrom(stage, one, round);
@@ -440,7 +440,8 @@ Extent DimensionNames::written(std::size_t stage, const Tensor &tensor,
         division += " / " + axes[indexed(axis)];
         ranks *= size;
       }
-  // Ranks divide the first factor: the heads, and not the channels of a head.
+  // Ranks divide the first constant of the product: the heads, and not the
+  // channels of a head.
   const std::string &first = found->second.front();
   const auto constant = std::ranges::find(dimensions, first, &Dimension::name);
   if (constant->size % ranks != 0)

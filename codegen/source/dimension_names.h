@@ -63,13 +63,13 @@ private:
     const runtime::Tensor *tensor;
   };
 
-  /// Records the split of a tensor over ranks. A plan states it only where an
-  /// instruction needs it. Other tensors of the same buffer and shape have the
-  /// same split.
+  /// Records the split of a tensor over ranks. A plan states a split only where
+  /// an instruction needs it. Other tensors of the same buffer and shape are
+  /// taken to have the same split.
   void learnSplit(const Place &place);
-  /// Records the split of a shard that an all-gather over one axis reads or a
-  /// reduce-scatter over one axis writes, or, if that is known and the split of
-  /// the complete tensor is not, the split of the latter.
+  /// An all-gather or a reduce-scatter over one axis has a shard and a complete
+  /// tensor. Records the split of the shard, from that of the complete tensor.
+  /// If only the shard's split is known, records that of the complete tensor.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;

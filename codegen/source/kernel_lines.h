@@ -19,7 +19,8 @@ struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
   std::string vectorStep;       ///< from bias to bias, in elements
-  /// Consecutive buffers of a batched product, which have one stride.
+  /// Each triple has three consecutive buffers of a batched product. The
+  /// program checks that the distances between them are equal.
   std::vector<std::vector<std::string>> triples;
 };
 

@@ -36,7 +36,7 @@ const char *arenaWord(MemoryClass memoryClass) {
   throw std::logic_error("ProgramSource rejects plans with a host arena");
 }
 
-/// Returns when the tensors of an arena are used, for a comment.
+/// Returns which tensors an arena holds, for a comment.
 const char *useOf(MemoryClass memoryClass) {
   switch (memoryClass) {
   case MemoryClass::parameters:

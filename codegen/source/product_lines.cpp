@@ -103,7 +103,8 @@ private:
   std::array<std::string, 3> letters;          ///< of a, b, c
 };
 
-/// Returns the members that differ from MatrixShape's defaults.
+/// Returns the sizes and strides of a MatrixShape, and those other members that
+/// differ from the defaults.
 std::vector<std::string> membersOf(const MatrixShape &shape,
                                    const MatrixText &text) {
   std::vector<std::string> members = {".m = " + text.m, ".n = " + text.n,

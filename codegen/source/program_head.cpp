@@ -146,8 +146,8 @@ public:
   }
 
 private:
-  /// Returns a sentence about the name of a part of a segment that several
-  /// stages share, or "" if there is none.
+  /// If a segment is divided over stages, returns a sentence about the name of
+  /// one of its parts; otherwise "".
   std::string partText() const {
     std::set<std::string> segments;
     for (const Stage &stage : plan.stages)

@@ -41,7 +41,8 @@ struct BatchNumbers {
 
   /// Returns the lower or the upper bound of a loop. A bound that is closer to
   /// the last micro-batch than to the first is "microBatches" minus a number.
-  /// \param isWarmUp  whether the loop is the first of the schedule
+  /// \param isWarmUp  whether `number` is the upper bound of a loop with which
+  ///                  the schedule begins
   std::string of(int number, bool isWarmUp) const {
     const int left = plan.microBatches - number;
     if (number == 0)

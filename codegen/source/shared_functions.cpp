@@ -59,7 +59,7 @@ differences(const Comparable &own, const Comparable &other) {
   return names;
 }
 
-/// Makes `own` a call of the template that `other` is.
+/// Makes `own` a call of the template `other`.
 void share(StageFunction &own, const StageFunction &other,
            const std::map<std::string, std::string> &differing) {
   own.isShared = true;

@@ -50,7 +50,8 @@ public:
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const;
   /// Returns `count` as a product of adjacent dimensions of a tensor. If
-  /// several products equal `count`, the last is chosen; if none does, digits.
+  /// several products equal `count`, the last is chosen; if none does, the
+  /// result is `count` in digits.
   std::string product(std::int64_t count, const runtime::Tensor &tensor) const;
   /// Returns the index at which this rank's shard of a dimension begins:
   /// "now.at(kAxis_tp) * (T / tp)".
@@ -123,9 +124,11 @@ private:
   std::vector<FirstLayer> starts;
 };
 
-/// Returns a product as text, without factors of 1: "B / dp * T".
+/// Returns the product of expressions as text, leaving out each "1":
+/// "B / dp * T".
 std::string productText(const std::vector<std::string> &factors);
-/// Returns an expression, in parentheses if a factor of a product needs them.
+/// Returns an expression for use within a product, in parentheses unless it is
+/// a single word.
 std::string grouped(const std::string &expression);
 std::string typeText(runtime::ElementType type); ///< "f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);

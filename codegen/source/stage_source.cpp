@@ -53,7 +53,8 @@ public:
     return all;
   }
 
-  /// Writes the functions that are not shared, and everything else.
+  /// Writes the functions of programs that stages do not share, and the stage's
+  /// parameters, step, update and memory.
   void write(const std::vector<StageFunction> &functions, StageTexts &texts) {
     const std::string space = "namespace stage" + std::to_string(number);
     for (Text *one : {&texts.step, &texts.memory, &texts.parameters})

@@ -112,8 +112,8 @@ std::vector<std::string> StreamLines::overlapped() const {
 }
 
 // Returns the cause of a wait, for a comment: `late` reads a part of a tensor
-// that `early` writes, or `late` overwrites bytes that `early` uses. Without a
-// comment, `late` reads the very tensor that `early` writes.
+// that `early` writes, or `late` overwrites bytes that `early` uses. Returns ""
+// if `late` reads the very tensor that `early` writes.
 std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)

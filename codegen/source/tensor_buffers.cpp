@@ -66,8 +66,8 @@ std::string without(const std::string &text, const std::string &end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
 
-/// Returns the label of the forward operator of whose first operand the result
-/// is the gradient, summed over all uses of the operand; "" for other results.
+/// If the result is the gradient of a forward operator's first operand, summed
+/// over all uses of the operand, returns the operator's label; otherwise "".
 std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel.ends_with("_norm_grad") &&
@@ -77,8 +77,8 @@ std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   return without(instruction.label, ".sum");
 }
 
-/// Returns the suffix that makes the name of an operand the name of a result
-/// that is a part of it, or "" for other results.
+/// If the result is a part of the operand, returns the suffix that turns the
+/// operand's name into the result's; otherwise "".
 std::string suffixOfPart(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel == "mask")
@@ -96,7 +96,7 @@ std::string suffixOfPart(const Instruction &instruction) {
 
 /// Finds the tensors of a stage. A tensor has a definition and all its uses, in
 /// all programs. If several definitions reach one use, they form one tensor: a
-/// layer reads either the input of the first layer or the output of a layer.
+/// layer reads the input of the first layer or the output of the layer before.
 class BufferDivision {
 public:
   explicit BufferDivision(Stage &theStage)
@@ -186,10 +186,10 @@ private:
     bool isExact = false;             ///< use `names`, not the plan's
     bool isOfBackward = false;        ///< a definition is in backward
     bool isFromOutside = false;       ///< a definition is in no repeated layer
-    bool entersLayer = false;         ///< a layer reads it before all others
-    bool leavesLayer = false;         ///< it is read where no layer is
-    /// The tensor from whose name and `suffix` the name is made; if it is
-    /// kNone and there is a suffix, `origin` is that name.
+    bool entersLayer = false;         ///< read by a layer's first instruction
+    bool leavesLayer = false;         ///< read outside of repeated layers
+    /// If there is a suffix, it is appended to the name of tensor `from` or, if
+    /// that is kNone, to `origin`.
     std::size_t from = kNone;
     std::string origin = {}, suffix = {};
   };
@@ -283,7 +283,7 @@ private:
     }
   }
 
-  /// Sets from which name the name of a result is made.
+  /// Sets the suffix of a result's name, and the name to which it is appended.
   /// \param operand  the node of the first operand
   void derive(std::size_t node, const Instruction &instruction,
               std::size_t result, std::size_t operand) {

@@ -9,10 +9,10 @@
 
 namespace mtplan::codegen {
 
-/// Returns the plan with one buffer per activation, so that each activation has
-/// its own name. In `plan`, several activations use one buffer by turns, and
-/// the buffer is named after the first of them. Buffers of the same bytes are
-/// adjacent in the result.
+/// Returns the plan with one buffer per tensor in the arenas of activations and
+/// workspace, so that each such tensor has its own name. In `plan`, several of
+/// them use one buffer by turns, and the buffer is named after the first.
+/// Buffers of the same bytes are adjacent in the result.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
 
 /// Returns whether an operator or a parameter is in a repeated layer.

@@ -10,7 +10,7 @@
 
 namespace mtplan::codegen {
 
-/// The text of a program, whose lines have at most 80 columns.
+/// The text of a program. Comments and calls are wrapped at 80 columns.
 class Text {
 public:
   void line(const std::string &words = "");

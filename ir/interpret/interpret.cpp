@@ -349,8 +349,8 @@ void compareTables(const TensorTable &logical, const TensorTable &partitioned,
       const HostTensor piece = reduced(tensor, mesh, rank);
       const double difference = differenceOf(
           expected, piece, mesh.piecesOf(tensor.layout, rank, piece.shape));
-      // If all tensors of the kind are zero, the norm is 0 and any difference
-      // counts as infinite.
+      // If all logical tensors of the kind are zero, the norm is 0 and any
+      // difference counts as infinite.
       note(difference == 0.0 ? 0.0 : difference / norm, key, rank);
     }
   }

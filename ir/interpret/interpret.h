@@ -1,10 +1,10 @@
 //===- interpret.h - Runs a training step in double precision ---*- C++ -*-===//
 //
-// The interpreter is the reference that every pass is tested against. It
-// executes a logical program on one rank or a partitioned one on all ranks, and
-// compares two executions. Initial parameters, data and dropout masks are
-// functions of the *global* element index (runtime/random/draws.h), so that
-// equivalent programs compute the same numbers up to rounding.
+// The interpreter is the reference that passes are tested against. It executes
+// a logical program on one rank or a partitioned one on all ranks, and
+// compareRuns() compares two executions. Initial parameters, data and dropout
+// masks are functions of the *global* element index (runtime/random/draws.h),
+// so that equivalent programs compute the same numbers up to rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,7 +128,8 @@ struct CollectiveKey {
 
 struct RunResult {
   MeshAttr mesh; ///< null for a run on one rank
-  /// The operands of `mtp.adamw`, or without an `mtp.update` the accumulators.
+  /// The operands of `mtp.adamw`, or without an `mtp.update` the accumulators
+  /// of parameters.
   TensorTable gradients;
   TensorTable parameters; ///< after the update, if there is one
   /// The values of `mtp.result`, or without an `mtp.update` the accumulators

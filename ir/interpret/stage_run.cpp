@@ -262,8 +262,8 @@ LogicalResult StageRun::advanceTask() {
 // The update: each operator runs once per layer of its parameter
 //===----------------------------------------------------------------------===//
 
-// Sets `copies` to the layers for which `op` runs. The list is empty if no
-// label of `op` or its operands has a `*`.
+// Sets `copies` to the layers for which `op` runs. The list is empty, and `op`
+// runs once, if neither its label nor those of its operands have a `*`.
 LogicalResult StageRun::findCopies() {
   copies.emplace();
   if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);

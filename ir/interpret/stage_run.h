@@ -2,8 +2,9 @@
 //
 // Interprets the ranks of one stage: its tasks, each a forward or backward run
 // through one chunk of the model for one micro-batch, and then the update.
-// run() returns when the stage has to wait for another stage, and the next call
-// resumes the stage. Without a pipeline, one stage has the whole model.
+// run() returns when the stage is done or has to wait for another stage, and
+// the next call resumes the stage. Without a pipeline, one stage has the whole
+// model.
 //
 // Messages of one phase from one stage to another are received in the order in
 // which they are sent, and sending never blocks. The stages of a group perform
@@ -125,7 +126,7 @@ private:
   using FrameKey = std::pair<std::int64_t, const Visit *>;
 
   // Tasks and the update run one operator at a time. `op` does not advance
-  // while it waits.
+  // while the stage waits.
   std::vector<Visit> &visits() { return chunks[program.tasks[task].chunk]; }
   const Visit &current();
   mlir::LogicalResult enter();

@@ -1,8 +1,9 @@
 //===- fields.h - Typed access to a JSON object -----------------*- C++ -*-===//
 //
-// Reading a field also checks it. A field that is missing, mistyped or out of
-// range adds an error to Findings, and reading continues without the field, so
-// that all violations of a file are reported at once.
+// Reading a field also checks it. A required field that is missing, and any
+// field that is mistyped or out of range, adds an error to Findings. Reading
+// continues without the field, so that all violations of a file are reported at
+// once.
 //
 // The readers of model files work on plain values, so that they need no JSON
 // library. base/json_text.h parses the text. Keys keep the order of the file,
@@ -111,7 +112,7 @@ public:
   std::string text(std::string_view key, std::string_view fallback);
   /// Returns a required string, which is empty only after an error.
   std::string name(std::string_view key);
-  /// Returns an array of strings, which is empty if absent.
+  /// Returns the strings of an array, or none if the field is absent.
   std::vector<std::string> texts(std::string_view key, bool required = false);
 
   std::string at(std::string_view key) const {
@@ -128,7 +129,7 @@ public:
   std::vector<std::string> unread() const;
   /// Adds one note that names all unread keys.
   void noteUnread();
-  /// Adds an error for every unread key, with the known keys nearest to it.
+  /// Adds an error for every unread key, with the known keys, nearest first.
   void rejectUnread();
 
 private:

@@ -12,8 +12,8 @@ namespace mtplan::ir {
 namespace {
 
 // Default limit of the sequence length of models with rotary positions. The
-// limit in the file of such a model is longer than the sequences of most
-// pretraining.
+// limit in the file of such a model is often longer than the sequences that it
+// was pretrained on.
 constexpr std::int64_t kDefaultLongest = 8192;
 
 // The vocabulary is padded to this multiple, so that its shape does not depend
@@ -150,9 +150,9 @@ std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
   return static_cast<std::int64_t>(share * static_cast<double>(*headDim));
 }
 
-// Returns the longest sequence that needs no RoPE scaling: the original length
-// if the file scales positions, else `positions`. Adds a note that scaling is
-// not applied.
+// Returns the longest sequence that needs no RoPE scaling. If the file scales
+// positions, this is the original length, and a note says that scaling is not
+// applied. Otherwise it is `positions`.
 std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
   std::int64_t longest = positions;
   for (const char *key : {"rope_scaling", "rope_parameters"}) {
@@ -299,8 +299,8 @@ const Family *findFamily(Fields &fields) {
 
 void readCommon(Fields &fields, const Family &family,
                 const ShapeOverrides &overrides) {
-  // These keys describe files, tokens, generation or other heads, and do not
-  // change the step.
+  // These keys describe files, tokens, generation, execution or other heads.
+  // They do not change the step, except id2label in a classifier.
   fields.ignore({"_name_or_path",
                  "transformers_version",
                  "bos_token_id",

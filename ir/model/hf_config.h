@@ -52,8 +52,8 @@ public:
   void readClasses();
   /// Reads the number of learned positions, which limits the sequence length.
   void readLearnedPositions(const char *key, const char *olderKey = "");
-  /// Sets the sequence length of a model with rotary positions, for which `key`
-  /// has the maximum length, and the number of rotated features.
+  /// Sets the number of rotated features and the sequence length of a model
+  /// with rotary positions. The value of `key` is the maximum length.
   /// \param dim  rotated features per head, by default all
   /// \param windowKey  key of the window of sliding-window attention, or empty
   void readRotaryPositions(const char *key, std::optional<std::int64_t> dim,

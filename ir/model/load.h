@@ -1,9 +1,9 @@
 //===- load.h - Reads a model file into a module ----------------*- C++ -*-===//
 //
-// Reads a model in one of three formats, recognised by their content: textual
-// IR, a Hugging Face config.json, or mtplan's own JSON (docs/model-format.md).
-// Each becomes a module of forward operators for one sample. Later passes
-// differentiate and resize the module.
+// Reads a model in one of three formats, recognised by the file's content and
+// name: textual IR, a Hugging Face config.json, or mtplan's own JSON
+// (docs/model-format.md). Each becomes a module of forward operators for one
+// sample. Later passes differentiate and resize the module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,8 +46,8 @@ struct LoadedModel {
   std::vector<std::string> notes; ///< assumptions and ignored fields
 };
 
-/// Reads a model. On bad input returns nothing and adds every violation to
-/// `errors`, one line each: "file: /json/pointer: fault".
+/// Reads a model. On bad input returns nothing and adds the violations found to
+/// `errors`, one line each, such as "file: /json/pointer: fault".
 std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
                                      llvm::StringRef text,
                                      llvm::StringRef fileName,
@@ -62,7 +62,7 @@ inline constexpr std::int64_t kNativeVersion = 1;
 
 /// Builds the model of a parsed file in mtplan's own JSON format. Adds to
 /// `findings`, which refer to dimensions by the names that the file gives them;
-/// on errors the module of the result is null.
+/// on errors the module of the result is null or incomplete.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 

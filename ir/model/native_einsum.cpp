@@ -151,8 +151,8 @@ private:
                        [&](const auto &entry) { return entry.second == name; });
   }
 
-  // The first letter of a role gets the role's name. Further letters of that
-  // role get free names.
+  // The first letter of a role becomes `name`, the dialect's letter for that
+  // role. Further letters of the role become free letters.
   void claim(char letter, char name) {
     if (!names.count(letter) && !isTaken(name))
       names[letter] = name;

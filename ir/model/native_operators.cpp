@@ -82,8 +82,8 @@ public:
 
   /// The attributes that have been read, and the label.
   SmallVector<NamedAttribute, 8> attributes;
-  /// By name of an AttributeKind::dimension attribute, the dimension that the
-  /// attribute selects.
+  /// Maps the name of an AttributeKind::dimension attribute to the dimension
+  /// that the attribute selects.
   Bindings named;
   /// The value of an AttributeKind::keep attribute: the number of trailing
   /// dimensions that the result keeps. -1 if there is no such attribute.
@@ -122,7 +122,7 @@ private:
       return;
     }
     case AttributeKind::count: {
-      // The default is the width of a head.
+      // An optional count (`rotary_dim`) is by default the width of a head.
       std::int64_t count = fields.sizeIfAny(rule.name).value_or(headDim);
       if (rule.name == std::string_view("head_dim"))
         headDim = count;

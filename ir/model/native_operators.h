@@ -35,7 +35,8 @@ enum class AttributeKind : std::uint8_t {
   classes,
   activation, ///< an activation function
   keep,       ///< the number of trailing dimensions of the result
-  /// A dimension's name; the result's pattern refers to it by the attribute.
+  /// A dimension's name. In the result's pattern, the attribute's name is a
+  /// word that stands for this dimension.
   dimension
 };
 

@@ -1,8 +1,8 @@
 //===- transformer.cpp - Builds a transformer from its description --------===//
 //
-// In every family, weights whose outputs are added to the residual stream have
-// the initialisation `residual`, whose standard deviation is divided by the
-// square root of twice the number of layers.
+// In every family, the last matrix of each branch, whose output is added to the
+// residual stream, has the initialisation `residual`: its standard deviation is
+// divided by the square root of twice the number of layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -216,8 +216,8 @@ public:
     return builder.rmsNorm(label(part), x, model.epsilon);
   }
 
-  /// Returns x plus the cross attention of norm(x) to `memory`, or plus its
-  /// self-attention if `memory` is null.
+  /// Returns x plus the cross attention of norm(x) to `memory` or, if `memory`
+  /// is null, plus the self-attention of norm(x).
   Value attend(StringRef part, StringRef normPart, Value x, Value memory,
                bool causal) {
     std::string at = label(part);

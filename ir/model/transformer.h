@@ -50,7 +50,7 @@ struct Decoder {
   /// Rows of each stack's table of relative position biases, and the distance
   /// from which on all distances share a row.
   std::int64_t distances = 32, maxDistance = 128;
-  double logitScale = 1.0; ///< factor of the logits
+  double logitScale = 1.0; ///< multiplies the logits
 };
 
 struct Transformer {
@@ -60,8 +60,8 @@ struct Transformer {
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
   Padded rows() const { return {paddedVocabulary, vocabulary}; }
 
-  /// Features of an image patch, or 0 for a model of tokens. The first patch of
-  /// a sample is zero and is replaced by the class token.
+  /// Features of an image patch, or 0 for a model of tokens. The first position
+  /// of a sample holds no patch and is replaced by the class token.
   std::int64_t patchWidth = 0;
   std::int64_t positionRows = 0; ///< number of learned positions, or 0
   std::int64_t typeRows = 0;     ///< number of token types, or 0
@@ -85,7 +85,7 @@ struct Transformer {
   bool maskedHead = false; ///< BERT's transform precedes the logits
   bool tied = true, headBias = false;
 
-  double embedScale = 1.0; ///< factor of the embeddings
+  double embedScale = 1.0; ///< multiplies the embeddings
   double attentionScale = 1.0;
   double attentionSoftcap = 0.0, logitSoftcap = 0.0; ///< 0 for none
   double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;

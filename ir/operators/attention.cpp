@@ -70,8 +70,8 @@ FactorRule AttentionGradOp::getFactorRule() {
 }
 
 // Returns the operations of `products` matrix products over all pairs of
-// positions: two forward and five backward, which recomputes the scores. A
-// causal mask halves the number of pairs.
+// positions. Forward has two, and backward, where the scores are recomputed,
+// has five. A causal mask halves the number of pairs.
 static double attentionFlops(Value query, Value key, bool causal,
                              double products) {
   double pairs = elementsOf(query) * static_cast<double>(shapeOf(key)[1]);

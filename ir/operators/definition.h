@@ -1,8 +1,8 @@
 //===- definition.h - Helpers for the definitions of operators --*- C++ -*-===//
 //
-// Each other file of this folder defines the factor rules, gradients and
-// verifiers of one family of operators. Pointwise operators define theirs in
-// pointwise_ops.td, which calls these functions, too.
+// Each family of operators has a source file in this folder with its verifiers
+// and, if it computes, its factor rules and gradients. Pointwise operators
+// define theirs in pointwise_ops.td, which calls these functions, too.
 //
 //===----------------------------------------------------------------------===//
 

@@ -141,7 +141,8 @@ double PositionEmbeddingGradOp::getFlops() { return elementsOf(getGradient()); }
 // Gradients
 //===----------------------------------------------------------------------===//
 
-// The gradient of an operand is an einsum of the two other tensors.
+// The gradient of `lhs` or `rhs` is an einsum of the result's gradient and the
+// other of the two. The gradient of the bias is a sum.
 LogicalResult EinsumOp::buildGradient(GradientBuilder &gradients) {
   Value dy = gradients.gradientOf(getResult());
   if (!dy)

@@ -16,8 +16,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 // Returns the factors of logits [b, s, e] and sets `dims` to their dimensions.
-// No operator shards logits along the experts or, if `wholeSamples`, the
-// positions.
+// The logits cannot be sharded along the experts, nor, if `wholeSamples`, along
+// the positions.
 static FactorRule choiceRule(Value logits, TensorFactors &dims,
                              bool wholeSamples) {
   FactorRule rule;

@@ -230,8 +230,8 @@ LogicalResult SegmentOp::verify() {
 }
 
 // Checks the types between neighbouring backward halves of a partitioned
-// module. A gradient may have another layout than its value, so that its type
-// is not that of the forward half.
+// module. A gradient may have another layout than its value and therefore
+// another type than the value has in the forward half.
 static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
                                         YieldOp yield) {
   TypeRange arguments = op.getBlock().getArgumentTypes();

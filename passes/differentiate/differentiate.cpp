@@ -1,8 +1,8 @@
 //===- differentiate.cpp - From a model to a training step ----------------===//
 //
 // Visits the operators of each segment in reverse order and builds the gradient
-// of each. The backward half reads activations of the forward half directly,
-// and passes/schedule decides later which of them are recomputed.
+// of each. The backward half reads activations of the forward half directly.
+// After planning, recompute() in passes/schedule may recompute some of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ void accumulateLoss(Operation *loss, StringRef label) {
 }
 
 // Accumulates every loss, and fails if there is no mtp.token_loss. Balance
-// losses keep their own labels, because every layer has one.
+// losses keep their own labels, because every layer has a balance loss.
 LogicalResult accumulateLosses(ModuleOp module) {
   int losses = 0;
   for (auto segment : module.getOps<ir::SegmentOp>()) {
@@ -122,8 +122,8 @@ CompletedAt findFirstReaders(Block &block) {
   return completed;
 }
 
-// Fails unless every yielded value depends on a parameter. Arguments depend on
-// a parameter, because the previous segment yields them.
+// Fails unless every yielded value can have a gradient and depends on a
+// parameter. Arguments depend on one, because the previous segment yields them.
 LogicalResult checkYields(ir::SegmentOp segment) {
   llvm::DenseSet<Value> trained;
   for (BlockArgument argument : segment.getBlock().getArguments())
@@ -184,8 +184,8 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
-// Returns whether `segment` does not read `argument`, which the previous
-// segment yields unchanged. The gradient of `argument` is then zero.
+// Returns whether `segment` does not read `argument` and the previous segment
+// yields one of its own arguments there. The gradient of `argument` is then 0.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&
@@ -195,8 +195,8 @@ bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
 
 // Adds an mtp.backward to `segment`, which must have none. A parameter's
 // gradient is accumulated as soon as it is complete, so that its reduction can
-// overlap with the rest. Fails, with a diagnostic, if a yielded value depends
-// on no parameter, or if an argument or parameter gets no gradient.
+// overlap with the rest of backward. Fails, with a diagnostic, if a yielded
+// value depends on no parameter, or an argument or parameter gets no gradient.
 LogicalResult buildBackward(ir::SegmentOp segment) {
   if (failed(checkReads(segment)) || failed(checkYields(segment)))
     return failure();

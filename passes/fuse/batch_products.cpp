@@ -13,9 +13,9 @@ namespace mtplan::passes {
 
 namespace {
 
-// Returns whether `late` can run at the position of `early`, an earlier
-// product: the operands of `late` and of operations fused with it exist there,
-// and no operation between the two adds to an accumulator of `late`.
+// Returns whether the kernel of `late` can run at the position of `early`, an
+// earlier product: every operand from outside the kernel exists there or is a
+// parameter, and no operation between adds to an accumulator of the kernel.
 bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   const SmallVector<Operation *> kernel = kernelOf(late);
   return llvm::all_of(kernel, [&](Operation *op) {

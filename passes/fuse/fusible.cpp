@@ -66,7 +66,8 @@ bool mayBeBatched(ir::EinsumOp product) {
 }
 
 // Returns whether two operations have equal names, types and attributes, except
-// for labels, accumulators and launches, which do not change a result.
+// for labels, layouts, launch numbers and mtp.own_sum, which do not change a
+// result.
 static bool computeAlike(Operation *one, Operation *other) {
   const auto settings = [](Operation *op) {
     NamedAttrList all(op->getAttrDictionary());

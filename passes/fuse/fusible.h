@@ -1,6 +1,7 @@
 //===- fusible.h - Which operators one kernel can compute -------*- C++ -*-===//
 //
-// passes/fuse applies these rules, and passes/layout prices kernels by them.
+// passes/fuse applies these rules, and passes/layout uses them to tell the
+// planner which operators are priced as one kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@ mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 
 /// Returns whether the kernel of `product`, a weight gradient, can also compute
 /// `sum`, a bias gradient: the product's second operand is the tensor that
-/// `sum` reads, and the epilogues are equal. If they are accumulations, both
-/// begin their sums in the same micro-batch and layer.
+/// `sum` reads, and either both have epilogues of one kind or both have none.
+/// Accumulations must begin their sums in the same micro-batch and layer.
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum);
 
 /// Returns `head` and the operations that are fused with it, in block order.
@@ -38,12 +39,12 @@ bool mayBeBatched(ir::EinsumOp product);
 bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other);
 
 /// Returns whether `op` may run right after `early`, an earlier operation of
-/// the block: the operands of `op` exist there, and no operation between the
-/// two adds to the accumulator that `op` adds to.
+/// the block: the operands of `op` exist there or are parameters, and no
+/// operation between the two adds to the accumulator that `op` adds to.
 bool mayMoveAfter(mlir::Operation *op, mlir::Operation *early);
 
-/// Moves `op` right after `early`. An mtp.parameter that `op` reads is moved
-/// right before `early`.
+/// Moves `op` right after `early`. An mtp.parameter that `op` reads and that
+/// comes after `early` is moved right before `early`.
 void moveRightAfter(mlir::Operation *op, mlir::Operation *early);
 
 /// Returns whether an operation between `early` and `late` adds to the

@@ -17,9 +17,9 @@ namespace {
 
 // Checks, in this order:
 // - an epilogue can be fused with the operation right before it;
+// - there is no kind of fusion except epilogues and bias gradients;
 // - a bias gradient is a sum that shares the kernel of the product before it,
-//   with at most the product's epilogue between them;
-// - there is no other kind of fusion.
+//   with at most the product's epilogue between them.
 LogicalResult verify(Operation *op) {
   Operation *before = op->getPrevNode();
   if (ir::isFusedAs(op, ir::kEpilogue)) {

@@ -227,7 +227,8 @@ private:
       startBackward(static_cast<int>(t));
   }
 
-  // Adds the saved forward value as the tensor's first version in backward.
+  // If a forward value of the tensor is saved, adds that value as the tensor's
+  // first version in backward, unless the version exists.
   void startBackward(int t) {
     if (!plan.saved[t] || find(t, planner::Phase::backward, *plan.saved[t]))
       return;

@@ -27,9 +27,9 @@ void applyPlan(mlir::ModuleOp module, const planner::ModelGraph &graph,
                const std::vector<planner::SegmentPlan> &plans,
                const planner::Mesh &mesh);
 
-/// Splits a repeated segment before the layers `cuts` (ascending, counted from
-/// the segment's first layer), so that each part can be pinned and planned by
-/// itself.
+/// Splits a repeated segment before the layers `cuts`, which are ascending and
+/// numbered like the segment's `first`, so that each part can be pinned and
+/// planned by itself.
 void splitSegment(ir::SegmentOp segment, llvm::ArrayRef<int> cuts);
 
 } // namespace mtplan::passes

@@ -29,7 +29,8 @@ public:
   }
 
 private:
-  // Counts the readers of each parameter. A parameter that several segments or
+  // Counts the segments that read each parameter without a `*` in its label,
+  // and counts a repeated segment twice. A parameter that several segments or
   // all repeated layers read is shared and has one layout.
   void countUses() {
     for (auto reader : module.getOps<ir::SegmentOp>()) {
@@ -130,8 +131,9 @@ private:
     graph.parameters.push_back(std::move(parameter));
   }
 
-  // Returns the split of a parameter's dimension: the split of the factor that
-  // runs along the dimension in a reader. A `vocab` split has priority.
+  // Returns the split of a parameter's dimension. In each reader, a factor runs
+  // along the dimension, and has a split. `vocab` has priority over other
+  // splits, and then the first split that is not `feature`.
   planner::Split splitOfParameter(Value value, unsigned dim) {
     planner::Split split = planner::Split::feature;
     for (OpOperand &use : value.getUses()) {
@@ -224,7 +226,8 @@ private:
   // Adds the operations that MFU counts, whatever a kernel skips or repeats:
   // those of matrix products, and those of attention over all pairs of
   // positions. The backward of attention counts twice as many operations as its
-  // forward, so that the forward operator stands for three times its own.
+  // forward, so the forward operator adds three times its own operations and
+  // the backward operator adds none.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

@@ -26,7 +26,7 @@ std::optional<planner::Layout> toPlanner(ir::LayoutAttr layout,
 ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
                       const planner::Mesh &mesh);
 
-/// Returns the factors, uses and roles of an operator. Tensors are numbered by
+/// Returns the planner's description of an operator. Tensors are numbered by
 /// operand and result position, and data factors have the split `feature`.
 planner::Op toPlanner(ir::ComputeOp op);
 

@@ -214,9 +214,9 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   return within;
 }
 
-// Assigns offsets so that the values of a row of `within` are adjacent. If the
-// total would then exceed `limit` bytes, the row is dropped and its batch
-// rejected.
+// Assigns offsets so that the values of each row of `within` are adjacent. If
+// the total would exceed `limit` bytes with a row, that row is dropped and its
+// batch rejected.
 Offsets StagePlaces::withRows(Within &within, int64_t limit) {
   std::vector<Row> rows;
   Offsets best = assignOffsets(within.lives, kAlignment);

@@ -79,8 +79,8 @@ void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
     all.push_back(placeCopies(
         allocateCopies(arena, arenas.end(arena), size, meant), meant, type));
   };
-  // The weight itself is its master if it has the same precision and the rank
-  // stores all of the shard that it updates.
+  // Without offloading, the weight itself is its master if it has the same
+  // precision and the rank stores all of the shard that the rank updates.
   bool serves =
       !offloads && value == state &&
       (!op.getLayout() || !layout || isWithin(*op.getLayout(), layout));

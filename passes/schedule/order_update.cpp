@@ -51,8 +51,8 @@ Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   return last ? ir::fusionHeadOf(last) : nullptr;
 }
 
-// Sorts reductions that overlap with backward by hopOf(). Within a hop and a
-// segment, the order is that in which the gradients become complete, reversed
+// Sorts overlapped reductions by hopOf() and then by segment. Within a hop and
+// a segment, the order is that in which the gradients become complete, reversed
 // for odd hops.
 void sortOverlapped(const StageContents &stage, Operations &reductions) {
   llvm::stable_sort(reductions, [&](Operation *one, Operation *other) {
@@ -73,7 +73,9 @@ void sortOverlapped(const StageContents &stage, Operations &reductions) {
   });
 }
 
-// Orders the operations on the gradients of the same layers.
+// Orders the operations on the gradients of one range of layers: the sums of
+// micro-batches, overlapped reductions, then the rest by hopOf() or, if
+// `keepsOrder`, in their present order.
 Operations orderedGradients(const StageContents &stage, const Operations &all,
                             bool keepsOrder) {
   Operations sums, overlapped;
@@ -104,7 +106,8 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
 }
 
 // Orders the updates of the same layers: first every mtp.adamw, and then the
-// operations on the results, in the reverse order of the updates.
+// operations on the results, in the reverse order of the updates. Offloaded
+// updates keep their order.
 Operations orderedUpdates(const Operations &all, bool offloads) {
   if (offloads)
     return all;

@@ -19,8 +19,8 @@ namespace mtplan::passes {
 
 namespace {
 
-// Returns whether backward can read `value` without computing it: arguments of
-// the segment, parameters and inputs.
+// Returns whether `value` is an argument, a parameter or an input, which
+// backward can read without computing it.
 bool isGiven(Value value) {
   Operation *op = value.getDefiningOp();
   return !op || llvm::isa<ir::ParameterOp, ir::InputOp>(op);
@@ -42,8 +42,8 @@ public:
       mesh = toPlanner(attr);
   }
 
-  // Recomputes all values that backward reads at the start of backward, in the
-  // order of forward.
+  // Recomputes, at the start of backward and in the order of forward, all
+  // values that backward reads.
   void everything() {
     llvm::DenseSet<Operation *> needed;
     for (Operation &op : backward)

@@ -21,8 +21,8 @@ namespace mtplan::passes {
 /// recomputed.
 /// \param what  `selective` recomputes the cores of attention from the queries,
 /// keys and values that their gradients read (Korthikanti et al. 2022, section
-/// 5); `full` recomputes everything that backward reads from the arguments of
-/// the segment (Chen et al. 2016)
+/// 5); `full` recomputes, from the arguments of the segment, everything that
+/// backward reads (Chen et al. 2016)
 void recompute(ir::SegmentOp segment, planner::Recompute what);
 
 /// Returns the values of the forward half that the backward half of `segment`
@@ -35,8 +35,8 @@ struct RecomputedRuns {
   std::vector<bool> again; ///< whether the layers of each plan recompute
 };
 
-/// Splits `plans` where recomputation ends. The first `layers` layers of each
-/// pipeline part recompute, or all layers if `layers` is negative.
+/// Splits `plans` where recomputation begins or ends. The first `layers` layers
+/// of each pipeline part recompute, or all layers if `layers` is negative.
 /// \param parts  number of layers of each pipeline part, in model order
 RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
                                const std::vector<planner::SegmentPlan> &plans,

@@ -52,8 +52,8 @@ private:
   // Messages
   //===--------------------------------------------------------------------===//
 
-  // Inserts a segment that sends and one that receives between `last` and
-  // `first`, which belong to consecutive chunks.
+  // Inserts, between `last` and `first` of consecutive chunks, a segment that
+  // sends and one that receives, unless no value or gradient crosses.
   void connect(ir::SegmentOp last, ir::SegmentOp first) {
     SmallVector<Value> values(last.getYield().getValues());
     SmallVector<Type> gradients;
@@ -173,9 +173,9 @@ private:
                         [&](Value operand) { return here.contains(operand); });
   }
 
-  // Adds an all-reduce over the stages that add to one accumulator. The
-  // all-reduce follows the collectives within a stage, after which the tensor
-  // is smallest.
+  // If several stages add to the accumulator of a label without a `*`, adds an
+  // all-reduce over them. The all-reduce follows the collectives within a
+  // stage, after which the tensor is smallest.
   LogicalResult sumOverHolders(ir::AccumulatedOp read) {
     std::set<int64_t> holders = holdersOf(read, stages);
     if (holders.size() < 2)

@@ -46,9 +46,9 @@ mlir::FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
 /// Returns whether `sum` is the gradient of a parameter, and not a report.
 bool isGradient(const StageContents &stage, ir::AccumulatedOp sum);
 
-/// Returns whether an operand of a yield has a value of its own: the value is
-/// defined in the block and yielded once, or is the block's argument at the
-/// same position.
+/// Returns whether an operand of a yield has a value of its own: no earlier
+/// operand is the same value, and the value is computed in the block (not a
+/// parameter) or is the block's argument at the same position.
 bool isSeparate(mlir::OpOperand &carried);
 
 /// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,

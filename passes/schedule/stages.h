@@ -15,9 +15,9 @@
 
 namespace mtplan::passes {
 
-/// Writes the number of stages into the planned `module`, and into each
-/// segment, as its chunk, the index of the part that has all layers of the
-/// segment.
+/// Writes the number of stages into the planned `module`, and a chunk into each
+/// segment: the index of the part that has all layers of the segment. Does
+/// nothing if `stages` is 1.
 void placeOnStages(mlir::ModuleOp module,
                    const std::vector<planner::PipelinePart> &parts, int stages);
 

@@ -40,8 +40,8 @@ InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
   return diagnostic;
 }
 
-// Returns the operand number of `value` in `yield`, or nothing if `value` has
-// other uses.
+// Returns the operand number of `value` in `yield`, or nothing if that operand
+// is not the only use of `value`.
 std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
   if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
     return std::nullopt;

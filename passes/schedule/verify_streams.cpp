@@ -39,8 +39,8 @@ LogicalResult verify(Operation *op) {
 // - all are products, or collectives over one axis with the same overlap, or
 //   kernels of one name in an update;
 // - no operation is an all-to-all or runs over stages;
-// - collectives and updates are consecutive;
-// - no operation reads a result of another.
+// - no operation reads a result of another;
+// - collectives and updates are consecutive.
 LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
   Operation *first = launch.front();
   for (Operation *op : launch) {

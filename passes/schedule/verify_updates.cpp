@@ -156,7 +156,8 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  // Checks that each update reads the gradient of its own parameter.
+  // Collects the writes of an update. Checks that each mtp.adamw reads the
+  // gradient, and each mtp.store the updated weight, of its own parameter.
   LogicalResult verifyWrites(ir::UpdateOp update) {
     for (Operation &op : update.getBody().front())
       if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op)) {
@@ -195,7 +196,8 @@ private:
   }
 
   // Checks every parameter that a segment reads: the stage of the segment must
-  // update each of the parameter's layers exactly once.
+  // update the parameter exactly once, or exactly once for each layer of the
+  // segment if the label has a `*`.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())

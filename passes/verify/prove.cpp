@@ -91,8 +91,8 @@ void announceStages(ModuleOp planned, int microBatches,
   });
 }
 
-// Returns the number of collectives that a planned module requires, counted
-// like in the interpreter.
+// Returns the numbers of collectives and messages that a planned module
+// requires, by phase, kind and axis, counted as the interpreter counts them.
 std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                                     int microBatches) {
   std::map<ir::CollectiveKey, std::int64_t> counts;

@@ -67,9 +67,9 @@ private:
     op->setAttr(name, builder.getI64IntegerAttr(value));
   }
 
-  // Returns the new number of ids, which is the number of rows without padding,
-  // of a table whose rows change from `rows` to `newRows`: all new rows or, if
-  // there is padding, all but one.
+  // Returns the new number of ids of a table whose rows change from `rows` to
+  // `newRows`. The old number is `count`; rows beyond it are padding. If there
+  // is padding, all new rows but one have ids, otherwise all have.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
     if (rows == newRows)
       return count;
@@ -177,8 +177,9 @@ struct MajorFactor {
   }
 };
 
-// Returns the conditions of all operators. They may factor one dimension in
-// several ways: attention's (groups, queries, width) is RoPE's (heads, width).
+// Returns the conditions of all operators. One dimension may have different
+// factors in different operators: (groups, queries, width) in attention, but
+// (heads, width) in RoPE.
 std::vector<MajorFactor> majorFactors(ModuleOp module,
                                       const ir::DimClasses &dims,
                                       const planner::Mesh &mesh) {
@@ -224,8 +225,9 @@ private:
   const ir::DimClass &all(std::size_t i) const { return dims.all()[i]; }
 
   // Shrinks all factors. Sizes differ between roles as far as the units allow,
-  // so that confused dimensions do not match by accident. Head widths stay even
-  // for RoPE, and the experts' capacity is so small that tokens are dropped.
+  // so that two dimensions that a plan confuses do not match by accident. Head
+  // widths stay even for RoPE, and the experts' capacity is so small that
+  // tokens are dropped.
   void shrinkFactors() {
     std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
     for (const ir::DimClass &dim : dims.all())
@@ -256,11 +258,11 @@ private:
     });
   }
 
-  // Grows the factors of product `index` until fits() holds, which the original
-  // sizes satisfy. The minor factors, which no axis shards, grow before the
-  // major one, except for the last factor, the width of a head. It grows last,
-  // because it is a minor factor for every operator, and a wider head does not
-  // make the number of heads divisible.
+  // Grows the factors of product `index` until fits() holds, at the latest at
+  // their original sizes. The minor factors, which no axis shards, grow before
+  // the major one, except for the last factor, the width of a head. The width
+  // grows last, because it is a minor factor for every operator, and a wider
+  // head does not make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

@@ -18,7 +18,8 @@ namespace mtplan::passes {
 void resizeBatch(mlir::ModuleOp module, std::int64_t samples);
 
 /// Shrinks every dimension to a few elements. Every product of mesh axes that
-/// divides a dimension still divides it. Limits repeated layers to two.
+/// divides a dimension still divides it, if the dimension can be sharded.
+/// Limits the layers of a segment to two.
 void shrink(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

@@ -139,7 +139,8 @@ private:
   std::size_t index = 0;
 };
 
-// Returns the rate of a ring of `members`, in bytes per second.
+// Returns the rate of all rings of `members` members together, in bytes per
+// second.
 double ringRate(const NetworkLevel &level, int members) {
   if (level.rings.empty())
     return level.bandwidth.value;
@@ -178,8 +179,8 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
 }
 
 // Returns the time in which every rank sends an equal part of `payload` to
-// every rank. The ranks of a domain forward each other's data for the same
-// outside peer, so a level has one step per member.
+// every rank. Within a domain, all data for one outside rank passes through one
+// rank, as with NCCL's PXN, so a level has one step per other domain.
 Seconds allToAllTime(double payload, Group group, const Machine &machine) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {

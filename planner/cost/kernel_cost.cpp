@@ -95,8 +95,9 @@ double alignment(const ProductShape &shape, const Device &device,
   return aligned(kLineBytes) ? 1.0 : device.products.unaligned64;
 }
 
-// The number of waves of arithmetic, and of fixed times to fill and drain. If a
-// single wave leaves units idle, they split contractions that are long enough.
+// The numbers of waves that a product's time multiplies: `work` by the
+// arithmetic of a full wave, `fixed` by the time to fill and drain. If a single
+// wave leaves units idle, they split contractions that are long enough.
 // The fixed time depends on the tiles alone. (In docs/studies/step-time the
 // fixed time depends on the split, so it falls with the contraction's length.
 // Both models agree on long contractions.)

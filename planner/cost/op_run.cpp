@@ -53,8 +53,8 @@ private:
     return pass == PassKind::layerNorm || pass == PassKind::rmsNorm;
   }
 
-  // Forward casts the input and the weight; the first product of backward that
-  // reads a gradient casts it. Later products reuse the cast values.
+  // Forward casts the input and the weight. In backward, the product of a
+  // gradient and a weight casts the gradient. Other products reuse cast values.
   void addCasts(const Op &op, OpRun &run) const {
     run.precision = Precision::fp8;
     const CastTraffic &casts = software.casts;

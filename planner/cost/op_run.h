@@ -18,8 +18,8 @@ namespace mtplan::planner {
 struct OpRun {
   Precision precision = Precision::bf16; ///< precision of a product's operands
   /// The columns of a batched product, or the length of its contraction,
-  /// relative to this product alone. Products that read one input, or whose
-  /// results are summed, run as one batched product.
+  /// relative to this product alone. If the software batches products, those
+  /// that read one input, or whose results are summed, run as one product.
   double batched = 1.0;
   bool batchesSums = false; ///< whether `batched` counts contractions
   /// Whether the operator is an addition that a batched product computes in its

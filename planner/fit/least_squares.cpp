@@ -172,7 +172,7 @@ private:
                   std::max<double>(1.0, static_cast<double>(errors.size())));
     for (Eigen::Index i = 0; i < size; ++i)
       result.atBound.push_back(point[i] <= least[i] || point[i] >= most[i]);
-    // A value at a bound can still be dependent with another.
+    // A value at a bound can still change together with another one.
     std::vector<Eigen::Index> determined, inside;
     for (Eigen::Index i = 0; i < size; ++i) {
       if (isIdle(point, errors, i)) {

@@ -167,8 +167,8 @@ Class classOf(StepKind kind) {
   return impossible;
 }
 
-// Returns whether `axis` and the axes outside it in its dimension have their
-// final placement, so that `axis` never moves again.
+// Returns whether `axis` and, if it splits a dimension, the dimension's more
+// major axes have their final placement, so that `axis` never moves again.
 bool isSettled(const Layout &now, const Layout &to, int axis) {
   int place = placementOf(now, axis);
   if (place != placementOf(to, axis))

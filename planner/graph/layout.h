@@ -70,8 +70,9 @@ int placementOf(const Layout &layout, int axis);
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
-/// Returns the shape of one rank's shard. A dimension that does not divide
-/// counts with its largest shard, to which the other shards are padded.
+/// Returns the shape of one rank's shard. A dimension that is no multiple of
+/// its number of shards has the size of the largest shard, to which the others
+/// are padded.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 

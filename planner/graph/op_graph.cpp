@@ -116,7 +116,7 @@ bool hasLayers(const ModelGraph &graph) {
 }
 
 // Batch dimensions are scaled rather than set: an expert's capacity counts
-// tokens, several per sample. A capacity that does not divide is rounded up.
+// tokens, several per sample. A scaled size that is no integer is rounded up.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
   assert(samples > 0);
   ModelGraph scaled = graph;

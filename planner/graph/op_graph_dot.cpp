@@ -27,7 +27,8 @@ using Vertex = Drawing::vertex_descriptor;
 
 constexpr Vertex kNone = static_cast<Vertex>(-1);
 
-// Returns the fill colour for the first entry whose word `strategy` contains.
+// Returns the fill colour of the first entry whose word occurs in `strategy`;
+// white if there is none.
 const char *colourOf(const std::string &strategy) {
   struct Entry {
     const char *word, *colour;

@@ -34,9 +34,10 @@ struct AxisRule {
 
 /// Returns all legal strategies: the replicated one first, then by factor, then
 /// by linear group. The order breaks ties between equal costs. A factor is
-/// legal on an axis if the rule has its split, it is divisible, and its size
-/// divides by the product of its axes. An axis that may not be replicated is
-/// replicated only if no factor is legal.
+/// legal on an axis if the axis's rule has the factor's split, the factor is
+/// divisible, and the number of ranks over which it is split divides its size.
+/// If AxisRule::allowReplicated is false, the operator is replicated over the
+/// axis only if no factor is legal on that axis.
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 

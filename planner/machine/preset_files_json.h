@@ -2,10 +2,10 @@
 //
 // Common code of machine and software files. embed_presets.cmake embeds the
 // files of examples/machines and examples/software in the program as presets,
-// so that presets are found from any current directory. Every value in a file
-// is an object {"value": ..., "source": "..."}. In a short machine file, the
-// device is the name of a preset's device, or an object that changes some
-// figures of a preset's device.
+// so that presets are found from any current directory. Every number and flag
+// in a file is in an object {"value": ..., "source": "..."}. In a short machine
+// file, the device is the name of a preset's device, or an object that changes
+// some figures of a preset's device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,8 +52,8 @@ std::vector<std::string> knownDevices();
 /// error and is removed from `file`.
 void completeDevice(base::Json &file, base::JsonErrors &errors);
 
-/// Reads an object whose members are values with sources. The methods are named
-/// as in base::JsonFields.
+/// Reads an object whose members are values with sources, in the way in which
+/// base::JsonFields reads plain members.
 class SourcedFields {
 public:
   SourcedFields(const base::Json &value, const std::string &pointer,

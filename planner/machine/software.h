@@ -119,8 +119,9 @@ struct ParameterTraffic {
   /// If not 0, the rate of one ring through all devices, which prices the
   /// exchanges between replicas instead of the model of NetworkLevel.
   BytesPerSec flatRing;
-  /// The time, once a step and per rank that shares the optimizer's state, of
-  /// software in which each rank sends its shard in a separate message.
+  /// The additional time of a step for each rank over which the optimizer's
+  /// state is sharded, in software whose ranks send their shards in separate
+  /// messages.
   Seconds perSharer;
 };
 
@@ -139,7 +140,8 @@ struct TensorTraffic {
   double copies = 0.0; ///< number of tensor copies after each collective
   /// The share of the time of collectives and copies that tiled products hide.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
-  double fp8 = 1.0; ///< factor of the time of collectives in fp8 training
+  /// In fp8 training, multiplies the time of collectives and copies.
+  double fp8 = 1.0;
 };
 
 /// The part of a layer that selective recomputation repeats.

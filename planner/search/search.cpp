@@ -73,7 +73,8 @@ public:
 
 private:
   // Opens the configuration with the fewest recomputed layers that may fit, and
-  // rejects those with fewer. `lowerBound` holds for any number of layers.
+  // rejects those with fewer. `lowerBound`, of the step, holds for any number
+  // of recomputed layers.
   void add(const Parallelism &config, Seconds lowerBound) {
     std::vector<int> counts = recomputeCounts(config, options);
     result.candidates += std::ssize(counts);
@@ -180,8 +181,8 @@ private:
 
   // Expands the candidate with the lowest bound and the next candidates with
   // the same bound level: tightens their bounds, or solves them. Their number
-  // does not depend on the machine, and all are compared with the cutoff before
-  // the expansion, so that the result is deterministic.
+  // does not depend on the computer that plans, and all are compared with the
+  // cutoff before the expansion, so that the result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];

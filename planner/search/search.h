@@ -1,13 +1,14 @@
 //===- search.h - Branch and bound over configurations ----------*- C++ -*-===//
 //
 // Finds the fastest plan that fits. A configuration fixes the degrees of data,
-// tensor, pipeline, context and expert parallelism, micro-batch, schedule,
-// layers per stage, ZeRO, recomputation, offload and tiles. The search
-// enumerates the configurations that the options leave open (space/), computes
-// a lower bound of each (bound/), solves the strategies of the most promising
-// exactly (segment/, stage/), prices and simulates the step (price/), and
-// prunes every configuration whose bound exceeds the incumbent. The bounds are
-// admissible, so the result is the optimum of the whole space.
+// tensor, pipeline, context and expert parallelism, the micro-batch, the
+// schedule, the layers per stage, ZeRO, recomputation, offload and the tiles of
+// ZeRO-3 weights. The search enumerates the configurations that the options
+// leave open (space/), computes a lower bound of each (bound/), solves the
+// strategies of the most promising exactly (segment/, stage/), prices and
+// simulates the step (price/), and prunes every configuration whose bound
+// exceeds the incumbent. The bounds are admissible, so the result is the
+// optimum of the whole space, or SearchResult::lowerBound limits the gap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +26,11 @@ namespace mtplan::planner {
 struct SearchResult {
   std::vector<PlannedCandidate> plans; ///< plans that fit, fastest first
   /// Meshes that are not legal, and configurations that are not among the
-  /// plans, one entry each.
+  /// plans. An entry may stand for several configurations (Rejection::count).
   std::vector<Rejection> rejections;
-  /// Set if there is no plan: the fastest plan that fits but is slower than
-  /// SearchOptions::atMost, or else the plan that needs least memory.
+  /// Set if `plans` is empty and a rejected plan was found: the fastest plan
+  /// that fits but is slower than SearchOptions::atMost, or else the plan that
+  /// needs least memory.
   std::optional<PlannedCandidate> nearest;
   /// The number of legal configurations, including those that share a rejection
   /// (Rejection::count): pruned + solved + refused + unreached.
@@ -36,7 +38,8 @@ struct SearchResult {
   /// The number of configurations that a bound of time or memory excludes, or
   /// whose plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
-  /// The number of configurations with a plan that fits, in `plans` or not.
+  /// The number of configurations with a plan that fits and is not slower than
+  /// SearchOptions::atMost, in `plans` or not.
   std::int64_t solved = 0;
   /// The number of configurations without a legal plan, or whose plan does not
   /// fit.

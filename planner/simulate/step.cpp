@@ -291,9 +291,10 @@ Seconds stepLowerBound(const StepProblem &problem) {
     inputAt[stage] = inputAt[stage - 1] + parts[stage - 1].forward +
                      parts[stage - 1].sendForward;
 
-  // `lastBackward` is the earliest end of the last backward of a stage's first
-  // chunk. It is computed from the last stage to the first, in the order in
-  // which every micro-batch's backward passes the first chunks.
+  // `lastBackward` is the earliest time at which a stage has the gradient from
+  // the last backward of the next stage's first chunk. Stages are visited from
+  // the last to the first, the order in which every micro-batch's backward
+  // passes the first chunks.
   Seconds step, lastBackward;
   for (int stage = stages; stage-- > 0;) {
     Seconds work, weights;

@@ -3,7 +3,8 @@
 // Simulates a training step. All ranks of a stage run the same tasks at the
 // same time, so a stage is one set of streams: compute, sends to the next and
 // to the previous virtual stage, data-parallel collectives, and three for the
-// host (gradients down, update, parameters up). Work that does not overlap runs
+// host (gradients down, update, parameters up). The first stage also has those
+// of the tied embedding and the gradient norm. Work that does not overlap runs
 // on the compute stream instead. A send occupies a stream of the sender; the
 // receiver only waits. The step starts with all streams idle and ends with the
 // last task.
@@ -23,9 +24,9 @@
 namespace mtplan::planner {
 
 /// The times of one of `count` equal consecutive segments. Work that recurs in
-/// every micro-batch has its time for one micro-batch. Parameters are
-/// all-gathered and gradients reduced one segment at a time, while other
-/// segments compute.
+/// every micro-batch counts with the time of one micro-batch. Parameters are
+/// all-gathered, and gradients reduced, one segment at a time if this overlaps
+/// compute, else one chunk at a time.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
@@ -65,7 +66,7 @@ enum class ReduceRule : std::uint8_t {
 struct Overlaps {
   bool pointToPoint = true;
   bool gather = true; ///< all-gathers, under either GatherRule
-  /// If false, the reduction once a step follows the last backward.
+  /// If false, reductions once a step follow all forwards and backwards.
   bool reduce = true;
   bool down = true, hostUpdate = true, up = true;
 };
@@ -150,8 +151,8 @@ struct StepResult {
 };
 
 /// Returns a sentence for each error of a problem: an invalid shape, a wrong
-/// list size, a time that is not finite and >= 0, or a weight gradient that is
-/// slower than its backward.
+/// list size, a negative count or prefetch, a time that is not finite and >= 0,
+/// or a weight gradient that is slower than its backward.
 std::vector<std::string> check(const StepProblem &problem);
 
 /// Simulates a problem that passes check().
@@ -161,12 +162,13 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
-/// Returns a lower bound of the step's time (up to rounding): for each stage,
-/// the sum of the work before the first task of the stage, all work of the
-/// stage, and the work that must follow; the largest sum counts. The bound
-/// counts forward, backward, sends and updates, and ignores all-gathers,
-/// reductions and offload. It is exact for equal stages under 1f1b without
-/// communication. O(stages * chunks * slices), since no schedule is built.
+/// Returns a lower bound of the step's time (up to rounding): the largest sum,
+/// over stages, of the work before the stage's first task, all work of the
+/// stage, its waits for the inputs of the first backward and of the last one,
+/// and the work that must follow. The bound counts forward, backward, sends and
+/// updates, and ignores all-gathers, reductions and offload. It is exact for
+/// equal stages under 1f1b without communication. O(stages * chunks * slices),
+/// since no schedule is built.
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

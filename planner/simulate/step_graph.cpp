@@ -46,8 +46,9 @@ public:
   }
 
 private:
-  /// The number of streams per stage: one per role. Streams of roles that run
-  /// on compute stay empty, because these roles share the first stream.
+  /// The number of streams per stage: one per role. Some of them stay empty,
+  /// because roles that run on compute share the first stream, and overlapped
+  /// all-gathers use the stream of reductions.
   static constexpr int kStreams = int(StepRole::up) + 1;
 
   std::size_t index(int stage, int chunk) const {
@@ -337,8 +338,9 @@ private:
     }
   }
 
-  /// Adds the reduction of the gradients of a segment (-1: of all segments),
-  /// which task `after` computes.
+  /// Adds the reduction, if one is due, of the gradients of a segment (-1: of
+  /// all segments), which task `after` computes. In the last micro-batch, also
+  /// records which task completes these gradients.
   void reduce(int stage, const Task &task, int segment, int after) {
     Part &part = partOf(stage, task.chunk);
     Seconds total = streams.chunk(stage, task.chunk).reduce;

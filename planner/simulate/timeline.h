@@ -6,9 +6,10 @@
 // each of k tasks proceeds at 1/k of its speed (processor sharing).
 //
 // Without sharing the result is the longest path to each task, in O(tasks +
-// dependencies), and is monotonic in every duration. With sharing the time is
-// O(n log n), and a longer task can shorten the total: it can delay a task that
-// would otherwise slow down a more urgent one on their link.
+// dependencies), and is monotonic in every duration. With sharing it takes
+// O(n log n + dependencies) to compute n tasks, and a longer task can shorten
+// the total: the longer task can delay a task that would otherwise slow down a
+// more urgent one on their link.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,8 +16,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The gap grows by the factor kGrowth in each trial and reaches the full gap
-/// in trial kTrials.
+/// Each trial multiplies the gap by kGrowth, so that trial kTrials has the full
+/// gap.
 constexpr double kGrowth = 4.0;
 constexpr int kTrials = 5;
 
@@ -80,7 +80,8 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
     for (const ParetoPoint *q = first; q != last; ++q) {
       if (q->excess + more > slack)
         break;
-      // The labels are in order of memory, so `front` becomes a Pareto front.
+      // The labels of `from` are a Pareto front in order of memory, and all are
+      // extended by the same point `q`, so `front` is a Pareto front, too.
       for (const ParetoPoint *p = before.first(from); p != before.last(from);
            ++p) {
         double excess = p->excess + more + q->excess;

@@ -126,7 +126,8 @@ ChainSolver::least(const ChainProblem &chain,
 }
 
 /// Replaces `solution`, the fastest without a memory limit, which exceeds the
-/// limit, by the fastest within the limit.
+/// limit, by the best that is found within the limit or, if none fits, by the
+/// smallest.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

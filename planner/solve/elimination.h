@@ -25,8 +25,8 @@ struct Objective {
 };
 
 /// Solves problems of one shape: `prepare` is called once per set of costs, and
-/// `run` once per objective. Later calls allocate no memory, unless the live
-/// values change.
+/// `run` once per objective. Later calls reuse the program and its arena,
+/// unless the live values change.
 class Elimination {
 public:
   Elimination(const Problem &shape, std::vector<int> keep);

@@ -82,8 +82,9 @@ struct Run {
 };
 
 struct ChainSolution {
-  bool feasible = false; ///< if false, no legal solution fits, and `runs` and
-                         ///< `cost` are those of the least-memory solution
+  /// If false, and the solver did not give up, no legal solution fits; `runs`
+  /// and `cost` are then those of the legal solution with the least memory.
+  bool feasible = false;
   std::vector<Run> runs; ///< in chain order
   Cost cost;             ///< cost of all repeats together
   /// A lower bound of the time within the limit; +infinity if no solution fits.

@@ -1,10 +1,10 @@
 //===- pareto.cpp - Trade-offs between time and memory --------------------===//
 //
-// Each removal of dominated points may lose up to `indifference` of time to
-// rounding, so n removals in sequence lose up to n times as much.
+// Each removal of dominated points may lose up to `indifference` of time, so n
+// removals in sequence lose up to n times as much.
 //
-// A bucket joins a table with entries (c, v), where c is an entry of its result
-// and v a value of its variable. In descend(), the excess of (c, v) is the
+// A bucket's joined table has entries (c, v), where c is an entry of the result
+// and v a value of the variable. In descend(), the excess of (c, v) is the
 // excess of c plus the cost of v minus that of the cheapest value. An input's
 // entry has the least excess of all (c, v) that read the entry. ascend() adds
 // the inputs' points.

@@ -27,7 +27,8 @@ namespace mtplan::planner {
 struct ParetoPoint {
   double time = 0.0, memory = 0.0;
   double excess = 0.0;
-  /// Indices of two combined points, in tables of the code that combines them.
+  /// The points or choices that were combined into this point, as indices that
+  /// the code that creates the point defines; -1: none.
   int left = -1, right = -1;
 };
 

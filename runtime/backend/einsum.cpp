@@ -84,7 +84,7 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   if (out.empty())
     return std::nullopt;
   ProductShape shape;
-  // The result's last letter is n, a column of b.
+  // The result's last letter is n, which selects a column of b.
   if (!has(equation.rhs, out.back()))
     std::swap(shape.lhs, shape.rhs);
   const std::string &a = shape.lhs == 0 ? equation.lhs : equation.rhs;
@@ -102,8 +102,8 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   };
 
   shape.n = step(out.back());
-  // Samples are never rows of a matrix, because a library's order of summation
-  // may depend on the number of rows.
+  // Samples are not made rows of a matrix here (only in joined()), because a
+  // library's order of summation may depend on the number of rows.
   char row = 0, inner = 0;
   for (char letter : out)
     if (letter != out.back() && letter != 'b' && has(a, letter) &&
@@ -225,7 +225,8 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   calls.made = out == calls.in || calls.in == ElementType::f64
                    ? calls.in
                    : ElementType::f32;
-  // A sum of several products accumulates in f32 and is rounded once.
+  // A sum of several products that is not in f64 accumulates in f32 and is
+  // rounded once.
   if (!shape.summed.empty() && calls.in != ElementType::f64)
     calls.made = ElementType::f32;
 

@@ -42,10 +42,10 @@ struct LetterSums {
 // Loops around matrices
 //
 // An einsum becomes matrix products c[m, n] = sum over k of a[m, k] b[k, n]
-// inside loops. One letter each becomes m, n and k, and all other letters
-// become loops. Loops over letters of the result are independent. Loops over
-// summed letters, such as the samples, run in order, and each iteration adds to
-// c.
+// inside loops. Each of m, n and k is one letter, or has size 1 if no letter
+// fits; all other letters become loops. Loops over letters of the result are
+// independent. Loops over summed letters, such as the samples, run in order,
+// and each iteration adds to c.
 //===----------------------------------------------------------------------===//
 
 /// A letter's size, and its strides in elements in the three tensors (0 where
@@ -93,7 +93,7 @@ struct MatrixCalls {
   std::vector<LetterStep> outer, summed; ///< loops around the products
   ElementType in = ElementType::f32;     ///< type of a and b
   ElementType made = ElementType::f32;   ///< type of c before rounding
-  bool biased = false;                   ///< operand 2 is a bias of type `made`
+  bool biased = false;                   ///< adds operand 2, cast to `made`
 
   /// \throws std::runtime_error like Backend::prepare
   static MatrixCalls of(const KernelSpec &spec);

@@ -160,10 +160,10 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
 
 namespace {
 
-// Returns whether cuBLASLt has an epilogue for the activation. The only such
-// activation is gelu by tanh, on rows of a multiple of 16 bytes. cuBLASLt's
-// tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which suffices
-// only for results of 16 bits.
+// Returns whether an epilogue of cuBLASLt may compute the activation. This is
+// so only for gelu by tanh outside a batch, on rows of a multiple of 16 bytes.
+// cuBLASLt's tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which
+// suffices only for results of 16 bits.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
   constexpr std::int64_t kUnit = 8;
   return activationOf(second) == Activation::geluTanh && shape.batches == 1 &&
@@ -187,9 +187,10 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
          (!calls.biased || product.inputs[2].type == calls.made);
 }
 
-/// Returns the product of an einsum with `bias_gradient`, or none if the einsum
-/// and the bias gradient sum over different letters: the bias gradient must
-/// keep exactly the letters of its operand that the einsum's result has.
+/// Returns the product of an einsum with `bias_gradient`, or none if one
+/// library call cannot compute both. The bias gradient must keep exactly the
+/// letters of its operand that the einsum's result has, so that both sum over
+/// the same letters.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;
@@ -245,8 +246,8 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   auto [first, second] = halvesOf(spec);
   if (first.kernel != "einsum")
     return std::nullopt;
-  // The value between the two kernels is never rounded, so all tensors must
-  // have one type; only an accumulator may have another.
+  // The value between the two kernels is not rounded to its type. The tensors
+  // of a fused consumer must have that type; only an accumulator may differ.
   const TensorView between = first.outputs[0];
   const bool accumulates = second.kernel == "accumulate";
   if (!accumulates)
@@ -288,7 +289,7 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
         return std::nullopt;
   MatrixShape &shape = all->shape;
   const std::int64_t toResult = runs.outputs[all->result];
-  // cuBLASLt requires the same layout for the addend and the result.
+  // MatrixShape has one layout, c, for the addend and the result.
   if (all->takesAddend && runs.inputs[all->operands] != toResult)
     return std::nullopt;
   shape.batches = runs.count;

@@ -5,8 +5,9 @@
 // dropout or the gradient of a norm and `add`. The last operand of the second
 // kernel is the result of the first. An einsum with `bias_gradient` is a pair
 // too: the einsum and the `sum` of its second operand, each with the consumer
-// that `then` names. A device may fuse both kernels (cuBLASLt's epilogues); it
-// then need not write the first kernel's result.
+// that `then` names, if any. A device may fuse both kernels (cuBLASLt's
+// epilogues). It then need not write the value between them, except for an
+// `activation`, whose gradient reads that value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,9 +78,9 @@ bool isOfOnePrecision(const KernelSpec &spec);
 MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 
 /// An einsum, with its fused consumer and bias gradient if it has them, as one
-/// matrix product without loops or conversions. The product writes the results
-/// of the consumers; it writes the einsum's own result only if a gelu saves it
-/// for backward.
+/// matrix product without loops or conversions. If there is a consumer, the
+/// product writes the consumer's results, and the einsum's own result only for
+/// a gelu, which saves it for backward.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b

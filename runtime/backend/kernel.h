@@ -8,8 +8,9 @@
 // allocations are part of the preparation.
 //
 // The order of summation depends on shapes, not on the number of threads. Sums
-// over samples (gradients of weights, the loss) add one sample after another.
-// Samples are the first dimension, in an einsum the letter b.
+// over samples (gradients of weights, the loss) add one sample after another,
+// except where a library's matrix product sums over samples. Samples are the
+// first dimension, in an einsum the letter b.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +54,8 @@ struct KernelSpec {
 struct Invocation {
   const void *const *inputs = nullptr;
   void *const *outputs = nullptr;
-  /// Points into the backend's memory. Only dropout and update kernels read it.
+  /// Points into the backend's memory. Only adamw, gradient_factor and kernels
+  /// with dropout read it.
   const StepNumbers *step = nullptr;
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
@@ -113,8 +115,8 @@ public:
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
   /// Prepares many runs of one kernel as one kernel, which uses only the member
   /// `step` of its invocation. No run may read or write the outputs of another,
-  /// but all may accumulate into one result. Returns null if that is no faster
-  /// than single runs.
+  /// but all may accumulate into one result. Returns null if the backend cannot
+  /// run them as one kernel, or gains nothing by it.
   virtual std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;
@@ -122,15 +124,16 @@ public:
   /// Prepares runs at constant strides as one kernel, whose invocation has the
   /// tensors of the first run. No run may read or write the outputs of another.
   /// A value between two fused kernels (followed.h) is not written. Returns
-  /// null if that is no faster than single runs.
+  /// null if the backend cannot run them as one kernel, or gains nothing by it.
   virtual std::unique_ptr<Kernel> prepareEven(const KernelSpec & /*spec*/,
                                               const EvenRuns & /*runs*/) {
     return nullptr;
   }
   /// Returns the memory that this backend's kernels read and write.
   virtual Memory &memory() { return hostMemory(); }
-  /// Returns the backend whose kernels compute in memory().staging() during the
-  /// call, or null if there is none. A backend in host memory returns itself.
+  /// Returns the backend of the host, whose kernels use memory().staging() and
+  /// are complete when run() returns, or null if there is none. A backend in
+  /// host memory returns itself.
   virtual Backend *host() { return this; }
   /// Returns the queue that orders this backend's kernels. The default queue
   /// does nothing.

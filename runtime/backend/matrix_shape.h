@@ -1,7 +1,7 @@
 //===- matrix_shape.h - The shape of a matrix product -----------*- C++ -*-===//
 //
-// Describes the product c[m, n] = epilogue(a[m, k] b[k, n] + bias + previous c)
-// for a batch of `batches` matrices.
+// Describes the product c[m, n] = epilogue(a[m, k] b[k, n] + bias + addend) for
+// a batch of `batches` matrices. The addend is the previous c or an operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// Strides in elements. At least one of `row` and `column` is 1.
+/// Strides in elements. If there are several columns, `row` or `column` is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
   std::int64_t batch = 0;             ///< from one matrix to the next
@@ -40,7 +40,7 @@ struct MatrixShape {
   ElementType inputs = ElementType::f32;
   ElementType result = ElementType::f32; ///< the type of the inputs, or f32
   bool biased = false;                   ///< adds n elements of type `result`
-  bool adds = false;                     ///< accumulates into c
+  bool adds = false;                     ///< adds the previous c or an operand
   Epilogue epilogue = Epilogue::none;    ///< must be none in a batch
   /// The operand to sum. Its sums have the type `result` and overwrite their
   /// vector even if `adds`.

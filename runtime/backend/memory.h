@@ -18,8 +18,8 @@ struct Rounded {
   std::int64_t asked = 0, taken = 0;
 };
 
-/// The memory of one backend. Copies are queued like kernels (queue.h), so they
-/// run after all work queued before them.
+/// The memory of one backend. Copies other than fetch() are queued like kernels
+/// (queue.h), so they run after all earlier work of the selected stream.
 class Memory {
 public:
   virtual ~Memory() = default;
@@ -33,8 +33,8 @@ public:
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
   /// Copies to the host, and blocks until the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
-  /// Copies to the host without the queue, so that only work before the last
-  /// Queue::finish is visible. Any thread may call this.
+  /// Copies to the host without the queue, and may miss the results of work
+  /// queued after the last Queue::finish. Any thread may call this.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
   /// Returns the memory in which buffers of collectives are allocated: this
@@ -110,8 +110,8 @@ private:
 
 /// Fills tensors for measurements with small numbers of both signs, which are
 /// rarely zero; integers are 0 to 511. A device draws less power on zeros, and
-/// runs faster than in a real step. Each upload is long enough to hide its
-/// latency.
+/// runs faster than in a real step. Uploads of long tensors are long enough to
+/// hide their latency.
 class Pattern {
 public:
   /// \param theMemory  the memory to fill

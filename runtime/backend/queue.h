@@ -57,7 +57,8 @@ private:
 class Recording {
 public:
   virtual ~Recording() = default;
-  /// Queues the work on stream 0, after all earlier and before all later work.
+  /// Queues the work on stream 0, after all earlier and before all later work
+  /// of that stream.
   virtual void replay() = 0;
 };
 

@@ -1,7 +1,7 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// This is the backends' own version of runtime/reference/kernels.h,
-// which defines the buckets. A test compares both versions.
+// This is the backends' own version of the buckets, which
+// runtime/reference/kernels.h defines. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -163,7 +163,7 @@ private:
                        shapeWords(*leading) + " elsewhere");
   }
 
-  /// Returns whether the kernel copies elements of any type.
+  /// Returns whether the kernel's tensors may have any type.
   bool takesAll() const {
     return spec.kernel == "copy" || spec.kernel == "cast" ||
            spec.kernel == "slice" || spec.kernel == "zeros" ||

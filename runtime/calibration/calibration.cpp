@@ -19,7 +19,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The duration of a sample, long compared with starting and ending it.
+// The intended duration of a sample, which is long compared with the time to
+// start and end it.
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
@@ -176,8 +177,8 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // `carries` transports the memory of kernels. The stopwatch uses `world`, on
-  // the host.
+  // `carries` transports the memory of kernels; if it is null, `world` does.
+  // The stopwatch always uses `world`, with memory of the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,

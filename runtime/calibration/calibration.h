@@ -1,10 +1,10 @@
 //===- calibration.h - Measures a machine -----------------------*- C++ -*-===//
 //
 // Calibration uses the interfaces that a step uses, so that it measures the
-// code that will run: kernels of a Backend while all ranks run them, and
-// collectives and messages of a World. Shapes are fixed, not searched. Operands
-// alternate among several copies, so that caches contain no more of them than
-// in a step.
+// code that will run. It times kernels of a Backend while all ranks run them,
+// and collectives and messages of a World. Shapes are fixed, not searched.
+// Operands alternate among several copies, so that caches contain no more of
+// them than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,8 +84,8 @@ enum class MeasuredAs : std::uint8_t {
   message,    ///< every rank r sends `bytes` to rank r + `stride`
 };
 
-/// A measurement: the operation, and its time. Other members than those of `as`
-/// are unused.
+/// A measurement: the operation, and its time. Sizes that do not describe the
+/// kind `as` are unused.
 struct MeasuredRun {
   MeasuredAs as{};
   std::string kernel; ///< "einsum", "layer_norm"; "all_reduce", "send"
@@ -116,7 +116,7 @@ struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
   std::int64_t square = 2048; ///< m, n and k of the largest product
-  /// Total bytes of the copies of operands, more than any cache.
+  /// Bytes of all copies of a kernel's operands together, to exceed the caches.
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
@@ -139,7 +139,8 @@ struct CalibrationOptions {
   int ranksOfHost = 1;
 };
 
-/// Consecutive runs that progress reports combine.
+/// Consecutive runs that are announced as one: progress is reported once,
+/// before the first of them.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
   /// The first and last run, counted from 1, and the number of all runs.

@@ -258,8 +258,10 @@ private:
               std::vector<TensorView> inputs, std::vector<TensorView> outputs) {
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
-    // AdamW's first output, a 16-bit weight, is only written. In single
-    // precision it is also the second output, the master, and does not count.
+    // pass() has counted each output once, and an output that is also read
+    // counts again. AdamW's first output, a 16-bit weight, is only written. In
+    // single precision that output is the master, which the second output
+    // already counts, so its bytes are subtracted.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)
@@ -352,15 +354,16 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.inputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Results start as zeros. Writing host memory here maps its pages before
-    // the measurement.
+    // Allocated memory is zero already, but writing host memory here maps its
+    // pages before the measurement.
     for (const TensorView &view : spec.outputs) {
       if (memory.isHosts())
         std::memset(at, 0, sized(bytesIn(view)));
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Without a separate master weight, both outputs are the same memory.
+    // Without a separate master weight, AdamW's first two outputs are the same
+    // memory.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];
   }

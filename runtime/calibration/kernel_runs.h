@@ -16,20 +16,20 @@ struct KernelRun {
   MeasuredRun run;
 };
 
-/// Returns the runs for one element type, one for each class of shapes that the
-/// cost model distinguishes: products of a layer (forward, input gradient and
-/// weight gradient) that are wide, square, narrow, of few rows, of unaligned
-/// sizes, and batched; fused consumers of a product or of a memory-bound
-/// kernel; attention with and without causal mask and dropout; and every
-/// memory-bound kernel of a step, each activation function separately.
+/// Returns the runs for one element type, at least one for each class of shapes
+/// that the cost model distinguishes: products of a layer (forward, input
+/// gradient and weight gradient) that are wide, square, narrow, of few rows, of
+/// unaligned sizes, and batched; fused consumers of a product or of a
+/// memory-bound kernel; attention with and without causal mask and dropout; and
+/// the memory-bound kernels of a step, each activation function separately.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 
 /// Returns a kernel that does almost nothing, to measure launches.
 KernelRun smallestRun();
 
-/// Several copies of a kernel's operands and results. Operands are small
-/// non-zero numbers; integers are below every limit.
+/// Several copies of a kernel's operands and results. Operands are filled with
+/// a Pattern, whose integers, 0 to 511, serve as token ids.
 class Operands {
 public:
   /// \param spread  approximate bytes of all copies together; there are 1 to 64

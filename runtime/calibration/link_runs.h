@@ -18,9 +18,10 @@ struct GroupShape {
   bool operator==(const GroupShape &) const = default;
 };
 
-/// Returns the shapes of groups to measure: 2, 4, ... and all ranks of a host;
-/// across hosts, one rank per host, and all ranks. `ranksOfHost` must divide
-/// `ranks`. No group has a single rank.
+/// Returns the shapes of groups to measure: within a host, each power of two
+/// that divides its number of ranks, and all its ranks; across hosts, one rank
+/// per host, and all ranks. `ranksOfHost` must divide `ranks`. No group has a
+/// single rank.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
 /// Returns the ranks of the group with `rank`.
@@ -35,9 +36,10 @@ struct LinkRun {
   std::function<void(std::int64_t)> once; ///< runs it; argument: run number
 };
 
-/// Returns messages, and collectives of all kinds and sizes over groups of each
-/// shape. All groups of a shape communicate at once. Collective: every rank
-/// must run them in this order. `world` must outlive them.
+/// Returns messages, and all-reduce, all-gather, reduce-scatter and all-to-all
+/// of all sizes over groups of each shape; none for a single rank. All groups
+/// of a shape communicate at once. Collective: every rank must run them in this
+/// order. `world` must outlive them.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

@@ -86,7 +86,8 @@ void repairFolder(const std::string &folder) {
          (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
         name == std::string(kLatest) + kNext)
       removeFolder(fs::path(folder) / name);
-  // The run may have crashed between its newest checkpoint and `latest`.
+  // The run may have crashed after it completed its newest checkpoint, but
+  // before it set `latest`.
   if (!newest.empty() && !isLatest(folder, newest))
     setLatest(folder, newest);
 }

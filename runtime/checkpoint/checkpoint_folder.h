@@ -57,8 +57,9 @@ std::string partialFolder(const std::string &folder, std::int64_t step);
 
 /// Completes the checkpoint in the partial folder: writes the manifest and
 /// renames the folder. Then sets `latest` and removes all but the newest `keep`
-/// checkpoints, not counting those of later steps, which exist only if they are
-/// damaged. Returns an error of these last two actions; "" if there is none.
+/// of the checkpoints up to this step. Later ones exist only if they are
+/// damaged, and stay. Returns an error of setting `latest` or of the removal;
+/// "" if there is none.
 /// \param named  called once the checkpoint is complete, before any removal
 /// \throws CheckpointError if the checkpoint cannot be completed
 std::string publish(
@@ -69,8 +70,8 @@ std::string publish(
 // One checkpoint
 //===----------------------------------------------------------------------===//
 
-/// A file of checkpoints of imported weights, which training ignores. Its
-/// metadata describes the original files, and its tensors are those of the
+/// A file that checkpoints of imported weights have, and that training ignores.
+/// Its metadata describes the original files, and its tensors are those of the
 /// original that are not parameters.
 inline constexpr const char *kOriginName = "origin.safetensors";
 

@@ -1,9 +1,9 @@
 //===- durable_file.h - File writes that survive a crash --------*- C++ -*-===//
 //
-// These functions sync data to the disk, not only to the page cache: a rename
-// without fsync may leave an empty file (Pillai et al., OSDI 2014). System
-// calls that a signal interrupts, or that write less than requested, are
-// continued.
+// Finished files and renames are synced to the disk, not only to the page
+// cache: a rename without fsync may leave an empty file (Pillai et al., OSDI
+// 2014). System calls that a signal interrupts, or that write less than
+// requested, are continued.
 //
 //===----------------------------------------------------------------------===//
 

@@ -222,7 +222,8 @@ void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
     const bool isMine = piece.writer == world.rank();
     if (!isMine && box.rank != world.rank())
       continue;
-    // Runs that are consecutive in the tensor are consecutive in the box.
+    // The runs have the same order in the box as in the tensor, so that one
+    // range of the box has exactly the runs of the piece.
     std::int64_t begin = -1, end = -1;
     forEachRunWithin(box.view, tensor.shape, piece.first, piece.count,
                      [&](std::int64_t, std::int64_t inBox, std::int64_t count) {

@@ -1,10 +1,11 @@
 //===- gatherer.h - Gathers the bytes that a rank writes --------*- C++ -*-===//
 //
 // Writing long runs of bytes is several times as fast as writing pieces of
-// rows. A shard that is one long run of its tensor is therefore written by the
-// rank that has it. A tensor that is split more finely is divided into parts of
-// at most an equal share of the state. For each part, one of the tensor's ranks
-// gathers the pieces of all others and writes the part.
+// rows. If every shard of a tensor is one long run or the whole tensor, each
+// rank therefore writes its own shard. Other tensors are divided into parts of
+// at most an equal share of the state, or of kLongRun if that is more. For each
+// part, one of the tensor's ranks gathers the pieces of all others and writes
+// the part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,7 +89,7 @@ private:
     Part piece;             ///< the elements, and their writer
     std::int64_t from = 0;  ///< offset in the sender's snapshot, bytes
     std::int64_t bytes = 0; ///< size of the message
-    // The following members are set on the receiver only.
+    // Only the receiver uses the following members.
     TensorView view;        ///< the sender's box
     std::int64_t begin = 0; ///< first element of the box that is sent
     std::int64_t to = 0;    ///< offset of the piece in `gathered`, bytes

@@ -19,17 +19,17 @@ enum class LoadWhat {
 };
 
 /// Collective. Loads the newest intact checkpoint in `folder`, or `folder`
-/// itself if it is a checkpoint, into the executor. All checksums are verified
-/// before anything changes. Damaged checkpoints are skipped and reported to
-/// `passedOver` on rank 0. Returns the run's progress; none if there is no
-/// checkpoint.
+/// itself if it is a checkpoint, into the executor. The checksums of manifest,
+/// headers, parameters and moments are verified before anything changes.
+/// Damaged checkpoints are skipped and reported to `passedOver` on rank 0.
+/// Returns the run's progress; none if there is no checkpoint.
 ///
 /// Elements are converted to the types of the plan. All parameters must
 /// exist; missing moments become zero. With `weights`, the returned progress is
 /// that of a new run.
 ///
 /// \throws CheckpointError, the same on all ranks, if all checkpoints are
-///         damaged, or if one is of another model
+///         damaged, or if the newest intact one is of another model
 std::optional<RunState>
 loadNewest(const Plan &plan, World &world, RankExecutor &executor,
            const std::string &folder, LoadWhat what,

@@ -1,8 +1,9 @@
 //===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
 // manifest.json is written last, so that a folder with a manifest is complete.
-// It has the checksum of every tensor and header. Its member "checksum" is that
-// of its own text with this member empty. docs/checkpoints.md lists the fields.
+// It has the checksum of every tensor and header. Its member "checksum" is the
+// checksum of its own text in which this member is empty. docs/checkpoints.md
+// lists the fields.
 //
 //===----------------------------------------------------------------------===//
 

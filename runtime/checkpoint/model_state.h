@@ -2,9 +2,9 @@
 //
 // A checkpoint contains every parameter and its two moments as global tensors,
 // with names that do not depend on the layout. Names, files and offsets follow
-// from the plan alone. Therefore every rank knows the offsets of its shards
-// before anything is written, and all plans of a model agree on names, files
-// and bytes.
+// from the plan alone, so that every rank knows the offsets of its shards
+// before anything is written. They do not depend on the plan's layout, so that
+// all plans of a model in one precision agree on them.
 //
 //   h.3.mlp.fc1.weight                 the master weight, or the weight if it
 //                                      has no master
@@ -47,7 +47,7 @@ struct StateTensor {
 /// A safetensors file.
 struct StateFile {
   std::string name;
-  std::string header;     ///< bytes before the data, with their length
+  std::string header;     ///< all bytes before the data, from layOut()
   std::int64_t bytes = 0; ///< size of the file
 };
 
@@ -67,7 +67,7 @@ std::string safetensorsType(ElementType type);
 std::optional<ElementType> floatNamed(std::string_view word);
 
 /// Returns the name in checkpoints of a parameter's tensor for layer `copy`,
-/// counted in the parameter.
+/// which is counted from 0 within the parameter.
 std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Returns the global shape of a local tensor, including the plan's padding.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
@@ -92,7 +92,7 @@ struct StateSlice {
   TensorView view;               ///< the box, with its offset in the tensor
   const Tensor *local = nullptr; ///< the rank's tensor that contains it
   TensorView inLocal;            ///< the box, with its offset in `local`
-  int copy = 0;                  ///< layer, counted in the parameter
+  int copy = 0;                  ///< layer, from 0 within the parameter
 
   /// Returns the size of the box, in bytes.
   std::int64_t bytes() const { return view.elements() * bytesOf(view.type); }
@@ -126,7 +126,8 @@ public:
   /// Returns the number of elements of each run.
   std::int64_t length() const { return elements; }
   Start at(std::int64_t run) const;
-  /// Returns the first run that ends after the tensor's element `inWhole`.
+  /// Returns the first run that contains the tensor's element `inWhole` or
+  /// begins after it; count() if there is none.
   std::int64_t firstBehind(std::int64_t inWhole) const;
 
 private:

@@ -1,14 +1,14 @@
 //===- saver.h - Writes checkpoints during training -------------*- C++ -*-===//
 //
 // After begin(), a background thread copies this rank's state, which does not
-// change before the next update (CheckFreq, FAST 2021). Then the ranks gather
-// the bytes that each of them writes into long runs (Gatherer), write them into
-// shared files, and sync the files. If one rank writes a whole tensor, it also
-// computes the checksum. The ranks divide the other tensors, and read them back
-// for their checksums. Finally rank 0 writes the manifest and renames the
-// checkpoint. Each phase begins when every rank has completed the previous one,
-// at a point where all ranks ask; therefore no rank blocks others while it
-// waits for a disk.
+// change before the next update (CheckFreq, FAST 2021). Then the ranks exchange
+// bytes, so that each of them has long runs to write (Gatherer), write these
+// into shared files, and sync the files. If one rank writes a whole tensor, it
+// also computes the checksum. The ranks divide the other tensors, and read them
+// back for their checksums. Finally rank 0 writes the manifest and renames the
+// checkpoint. A phase begins in a call of ask() or finish(), once all ranks
+// have completed the previous one; therefore no rank blocks others in ask()
+// while it waits for a disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +65,7 @@ public:
   /// Waits until this rank's state has been copied. Not collective.
   void awaitSnapshot();
   /// Advances a save to its next phase if all ranks are ready. Returns the
-  /// result when it has ended.
+  /// result if the save has ended.
   /// \param wish    a request of this rank
   /// \param wished  set on all ranks: whether any rank has a request
   std::optional<Saved> ask(bool wish, bool &wished);

@@ -67,8 +67,8 @@ void handleSignals() {
   listenTo(SIGTERM, keep);
   // mpirun forwards SIGUSR1 to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });
-  // A terminal sends SIGINT to all processes of a run, although no rank has
-  // died.
+  // A terminal sends SIGINT to all processes of a run. No rank has died then,
+  // so keep() does not set `terminated`.
   listenTo(SIGINT, keep);
 }
 

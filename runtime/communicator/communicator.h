@@ -6,11 +6,11 @@
 // of every rank, in the order of the group. A dimension in the middle of a
 // tensor is therefore gathered without a transposition.
 //
-// Reductions run in the order of the group, in double precision for f64 and in
-// single precision for narrower types, and round once. Every transport
-// therefore returns the same bits. `label` names a call in messages. If the
-// calls of a group differ in label, kind, sizes or type, all its ranks fail,
-// with both calls in the message.
+// Except over NCCL, reductions run in the order of the group, in double
+// precision for f64 and in single precision for narrower types, and round once.
+// All transports but NCCL therefore return the same bits. `label` names a call
+// in messages. If the calls of a group differ in label, kind, sizes or type,
+// all its ranks fail, with both calls in the message.
 //
 // A rank that waits longer than the world's timeout (`patience`) throws
 // CommunicationError with the number of the missing rank, the label and the

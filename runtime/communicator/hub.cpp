@@ -120,8 +120,8 @@ void Hub::awaitAsleep(Gate &gate, const Await &wait,
   for (;;) {
     gate.sleep(deadline,
                [&] { return done() || failed || anEndedIsMissing(); });
-    // The ends must be read before `failed`: a rank that fails reports the
-    // failure before it ends.
+    // The flags `ended` must be read before `failed`: a rank that fails sets
+    // `failed` before it ends, so that no failure looks like a normal end.
     const bool giveUp = anEndedIsMissing() || Gate::Clock::now() >= deadline;
     if (done())
       return;

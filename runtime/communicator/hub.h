@@ -79,7 +79,8 @@ public:
 
 private:
   /// Spins on `done`, longer if spinning has recently succeeded on this thread.
-  /// Spinning cannot succeed if both threads share one processor.
+  /// Spinning cannot succeed if this thread occupies the processor of the
+  /// thread that it waits for.
   template <typename Done> bool spin(const Done &done) const {
     thread_local int spins = kMostSpins;
     if (mayOverlap)

@@ -71,8 +71,9 @@ public:
     return found;
   }
 
-  /// Reads the variables of a launcher. Returns none if neither rank nor size
-  /// is set; throws LaunchError if only one of them is set.
+  /// Reads the variables of a launcher. Returns none if the rank is not set,
+  /// and the size is not set or 1. Throws LaunchError if otherwise one of the
+  /// two is not set, or if a value is invalid.
   std::optional<Claim> claim(Launcher by, const std::string &rankName,
                              const std::string &ranksName,
                              const std::string &localRankName,
@@ -235,8 +236,8 @@ std::string jobOf(const Claim &claim, const Reader &read) {
   return {};
 }
 
-/// Returns candidate ports for a run without MASTER_PORT, below the range of
-/// ephemeral ports.
+/// Returns candidate ports for a run that cannot use MASTER_PORT, below the
+/// range of ephemeral ports.
 std::vector<int> portsFor(const std::string &job) {
   constexpr int kFirst = 10000, kCount = 20000, kTried = 8;
   std::vector<int> ports(kTried);

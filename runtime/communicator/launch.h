@@ -44,8 +44,8 @@ struct Launch {
   /// This process's rank within its host, and the number of ranks on the host,
   /// if known.
   std::optional<int> localRank, localRanks;
-  /// Whether CUDA_VISIBLE_DEVICES is set, so that the launcher may have
-  /// restricted each rank to its own devices.
+  /// Whether CUDA_VISIBLE_DEVICES is set, in which case each rank may see only
+  /// its own devices.
   bool choosesDevices = false;
   TcpStart start; ///< only for Transport::sockets
 };
@@ -67,7 +67,9 @@ std::string firstNode(const std::string &list);
 /// of a host use its devices in order; a rank that sees a single device uses
 /// it.
 /// \param shared  whether several ranks may use one device
-/// \throws LaunchError if this host has fewer devices than ranks
+/// \throws LaunchError if this rank sees no device, if its rank within the host
+/// is needed but unknown, or if, without `shared`, it sees fewer devices than
+/// the host has ranks
 int deviceOf(const Launch &launch, int visibleDevices, bool shared = false);
 
 /// Returns the MPI library that this program was built with.

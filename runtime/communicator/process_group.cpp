@@ -171,8 +171,9 @@ void ProcessGroup::make(const Call &call, const void *in, void *out) {
   }
 }
 
-/// Each rank reduces its share and sends it to every rank whose index in the
-/// group `gets` accepts.
+/// Reduces to every rank whose index in the group `gets` accepts. These ranks
+/// reduce small data themselves; of larger data, each rank of the group reduces
+/// its share and sends it to them.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;

@@ -1,10 +1,10 @@
 //===- process_group.h - Collectives between processes ----------*- C++ -*-===//
 //
-// Every call starts with a header between each pair of ranks, which also
-// carries small data. Larger data follow in messages of bounded size, directly
-// between the callers' buffers. In an all-reduce, each rank receives its share
-// (reduce.h) of all operands, reduces it in the same order as threads do, and
-// sends the result to all ranks.
+// In every call, each pair of ranks first exchanges headers, which also carry
+// small data. Larger data follow in messages of bounded size, directly between
+// the callers' buffers. In an all-reduce of larger data, each rank receives its
+// share (reduce.h) of all operands, reduces it in the same order as threads do,
+// and sends the result to all ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ struct CallHeader {
 
   CallHeader() = default;
   CallHeader(const Call &call, const HeaderText &group);
-  /// Returns the call. `mine` is this rank's own label, for the full text.
+  /// Returns the call, with its full label if that is this rank's label `mine`.
   Call call(const std::string &mine) const;
 };
 

@@ -3,9 +3,10 @@
 // A link waits for messages over a Wire, and reports the ranks that are
 // missing.
 //
-// Ranks also exchange control texts: that they have failed, and for which ranks
-// they wait. A rank that has failed stops using the wire, because the buffers
-// of its pending messages no longer exist.
+// Ranks also exchange control texts. A rank says that it has failed, for which
+// ranks it waits, or that it will send no more such texts. A rank that has
+// failed stops using the wire, because the buffers of its pending messages no
+// longer exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,7 +125,7 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  /// Whether this rank has reported the ranks that it waits for after SIGTERM.
+  /// Whether this rank has reported, after SIGTERM, the ranks it waits for.
   std::atomic<bool> saidWhom{false};
   /// When this rank noticed SIGTERM; 0: not yet.
   std::atomic<Clock::rep> terminatedAt{0};

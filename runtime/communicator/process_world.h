@@ -66,8 +66,9 @@ std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
 /// Connects to all ranks of `start` and runs `body` as one of them. Returns the
-/// reason of a failure, which has been sent to the others, or an empty text. A
-/// rank that has finished waits for the others without a timeout.
+/// reason of a failure, or an empty text. If the others were connected when
+/// `body` failed, they have received the reason. A rank that has finished waits
+/// for the others without a timeout.
 /// \param endProcess  called from another thread if this rank still runs
 /// `options.ending` after another rank's failure; may be empty
 std::string

@@ -24,8 +24,8 @@ struct TcpStart {
   int rank = 0, ranks = 1;
   std::string job;  ///< differs from the `job` of other runs
   std::string host; ///< host name or address of rank 0
-  /// Rank 0 listens at the first free port. If there are several, no other run
-  /// may have the same `job`.
+  /// Rank 0 listens at the first port that is free. If there are several ports,
+  /// no other run may have the same `job`.
   std::vector<int> ports;
   /// Whether all ranks are on one host; no other host may connect then.
   bool oneHost = false;

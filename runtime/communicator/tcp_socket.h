@@ -92,8 +92,8 @@ struct Hello {
   std::array<char, 8> magic{'m', 't', 'p', 'l', 'a', 'n', '\r', '\n'};
   std::uint32_t version = kTcpVersion;
   std::uint32_t purpose = join;
-  /// Identifies the run: keyOf(job), or for connections between other ranks the
-  /// random number that rank 0 has sent.
+  /// Identifies the run: keyOf(job) for connections to rank 0, and for those
+  /// between the other ranks the random number that rank 0 has sent them.
   std::array<std::uint64_t, 2> key{};
   std::int32_t rank = 0, ranks = 0;
   std::int32_t port = 0; ///< port at which the sender listens

@@ -291,7 +291,8 @@ void TcpWire::read(int from) {
   }
 }
 
-/// Reads directly into the final memory of the frame's body.
+/// Reads directly into the memory of the frame's body: the receiver's, or that
+/// of an early message.
 ssize_t TcpWire::readBody(Peer &peer) {
   std::array<iovec, kMostParts> parts;
   Rows rows;

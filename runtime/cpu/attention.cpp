@@ -1,8 +1,8 @@
 //===- attention.cpp - Attention and its gradients, block by block --------===//
 //
-// A task is one head of one sample. The maxima and sums of its softmax are
-// updated block by block: when a larger score appears, the previous sums are
-// scaled down (Milakov and Gimelshein 2018).
+// A task of the forward kernel is one head of one sample. The maxima and sums
+// of its softmax are updated block by block: when a larger score appears, the
+// previous sums are scaled down (Milakov and Gimelshein 2018).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace mtplan::runtime::cpu {
 
 /// Replaces the first `count` scores of a block's row by their exponentials and
 /// the others by zero, and updates the row's maximum and sum. Returns the
-/// factor by which the caller must scale the row's previous results.
+/// number by which the caller must multiply the row's previous results.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
@@ -322,7 +322,7 @@ private:
 
   /// Replaces products by capped scores / scale, so that takeSlopes() computes
   /// probabilities of the capped scores.
-  /// \param bend  receives the derivatives of the capped scores
+  /// \param bend  receives the derivative of the soft cap at each score
   void capProducts(R *products, std::int64_t count, R *bend) const {
     for (std::int64_t k = 0; k < count; ++k) {
       const R score = all.capped(all.scale * products[k]);

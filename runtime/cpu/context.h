@@ -1,9 +1,9 @@
 //===- context.h - Threads and scratch memory of a rank ---------*- C++ -*-===//
 //
 // A rank runs one kernel at a time, so all kernels share its threads and
-// scratch memory. The division of work into tasks depends only on shapes, and
-// one thread runs a task from start to end, so no result depends on the number
-// of threads.
+// scratch memory. The parts into which kernels divide a computation depend only
+// on shapes, and one thread computes a part from start to end, so no result
+// depends on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,8 +61,8 @@ private:
   void serve(int thread);
 
   Job job;
-  /// The number of the job in the upper half, and the number of its tasks that
-  /// no thread has taken in the lower half. A thread that has taken a task may
+  /// The upper half is the number of the job, and the lower half is the number
+  /// of its tasks that no thread has taken. A thread that has taken a task may
   /// read `job`, which exists until that task is complete.
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint32_t> undone{0};

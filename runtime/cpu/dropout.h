@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// A dropout mask, which computes the same factors as maskValue
-/// (runtime/random/draws.h).
+/// A dropout mask, which computes the same values as maskValue
+/// (runtime/random/draws.h), to multiply elements by.
 class Mask {
 public:
   /// \param rate  the probability of a zero
@@ -16,11 +16,11 @@ public:
 
   bool drops() const { return limit > 0; }
 
-  /// Writes the factors of elements [first, first + count).
+  /// Writes the values of elements [first, first + count).
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
-  /// Writes the factors of the scores of `count` consecutive keys. The first
+  /// Writes the values for the scores of `count` consecutive keys. The first
   /// key must start a group (kScoreGroup).
   /// \param first  index of the query's first score, plus the first key
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
@@ -32,7 +32,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< random bits below it drop the element
+  std::uint32_t limit; ///< elements with smaller random bits are dropped
   double factor;
 };
 

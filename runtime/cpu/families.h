@@ -1,7 +1,8 @@
 //===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 //
 // Each factory makes a kernel for a spec that checkSpec has accepted, or
-// returns null if the backend must use the reference kernel instead.
+// returns null. Then the backend uses the reference kernel, or for a fused pair
+// two kernels.
 //
 //===----------------------------------------------------------------------===//
 

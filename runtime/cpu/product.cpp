@@ -1,13 +1,14 @@
 //===- product.cpp - Einsums by oneDNN ------------------------------------===//
 //
 // The result is divided into tiles by its shape alone; one thread computes a
-// tile. If samples are rows, their tiles share the columns of the weight, which
-// are packed into oneDNN's layout once per run, one panel of columns at a time.
-// If samples are summed, a tile computes one product per sample and adds them
-// up in order. In that case operand a is column-major in memory, and a task
-// transposes the rows of a tile once for several adjacent tiles. Tiles are
-// dense, because oneDNN's fastest kernels write only dense matrices. They are
-// then copied into the result, or added to it.
+// tile. If samples or tiles of rows share the columns of the weight, these are
+// packed into oneDNN's layout once per run, one panel of columns at a time. If
+// samples are summed, a tile computes one product per sample and adds them up
+// in order. If operand a is then column-major in memory, a task transposes the
+// rows of a tile once for several adjacent tiles. Tiles are dense, because
+// oneDNN's fastest kernels write only dense matrices. They are then copied into
+// the result, or added to it; a result that is a dense column of tiles may be
+// written in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -191,8 +192,8 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, enough tasks for all threads are faster than fewer
-    // transpositions.
+    // With many threads, it is faster to have enough tasks for all of them than
+    // to save transpositions.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /

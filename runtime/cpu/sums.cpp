@@ -47,8 +47,8 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 }
 namespace {
 
-/// Sums over the leading dimensions. With the setting `then` the kernel adds
-/// the sum to the last result, an accumulator.
+/// Sums over the leading dimensions. With the setting `then` the last result is
+/// an accumulator: the kernel stores its first term and adds the others.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
@@ -90,8 +90,8 @@ private:
 };
 
 /// Adds the sum of the squares to the result in LongSum precision. Squares of
-/// floats are exact in double and are summed in SIMD lanes; squares of doubles
-/// are rounded, so their errors are added one by one.
+/// floats are exact in double and are summed in SIMD lanes. Squares of doubles
+/// are rounded, so they are added one by one, each with its rounding error.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

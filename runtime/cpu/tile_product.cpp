@@ -58,7 +58,7 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-/// Adds a product to all rows of `Vectors` vectors of columns of c, `Rows` rows
+/// Adds a product to the first `Vectors` vectors of every row of c, `Rows` rows
 /// at a time.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
@@ -98,8 +98,8 @@ MTPLAN_INLINE void multiplyAddAny(const Product<R> &p) {
 }
 
 // The block is as large as the vector registers allow: 32 registers of 64
-// bytes, 16 of 32 bytes, or 16 of 16 bytes. A smaller block is limited by loads
-// and by the latency of its additions.
+// bytes, 16 of 32 bytes, or 16 of 16 bytes. Loads and the latency of additions
+// would limit the speed of a smaller block.
 #if defined(__x86_64__)
 template <typename R>
 __attribute__((target("arch=x86-64-v4"))) void onV4(const Product<R> &p) {

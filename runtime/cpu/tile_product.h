@@ -10,7 +10,7 @@ namespace mtplan::runtime::cpu {
 /// The number of columns of a tile is a multiple of kLanes.
 inline constexpr std::int64_t kLanes = 16;
 
-/// A left operand in either layout; strides are in elements.
+/// A left operand, row-major or column-major; strides are in elements.
 template <typename R> struct Left {
   const R *data;
   std::int64_t rowStride, columnStride;

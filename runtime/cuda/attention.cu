@@ -27,8 +27,8 @@ private:
   DeviceMemory buckets;
 };
 
-/// Calls `use` with the smallest supported accumulator width for heads of
-/// `width` features, in units of 32 features.
+/// Calls `use` with the smallest supported accumulator width, in units of 32
+/// features, for heads of `width` features.
 template <typename Use> void withWidths(std::int64_t width, Use use) {
   if (width <= 2 * kTile)
     use(std::integral_constant<int, 2>());

@@ -62,7 +62,8 @@ public:
   /// Whether buffers of collectives are registered with NCCL.
   bool registersMemory = registrationIsWanted();
   /// Whether grouped collectives are one NCCL launch. The setting must be equal
-  /// on all ranks, because NCCL divides the work of grouped calls differently.
+  /// on all ranks, because NCCL divides the work of grouped calls differently
+  /// from that of single calls.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
   /// The most bytes for transposed data of grouped collectives. Groups that
   /// need more are split into several launches.

@@ -131,7 +131,8 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    // A sequential kernel would also write the value between its two kernels.
+    // A sequential kernel would write the value between its two kernels, which
+    // prepareEven() must not.
     if (!products || sums->isSequential())
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),

@@ -42,7 +42,7 @@ std::unique_ptr<Backend> makeCudaBackend();
 /// Makes the backend that computes offloaded kernels on the host.
 using HostMaker = std::function<std::unique_ptr<Backend>()>;
 
-/// Makes a backend that calls `makeHost` once when a kernel is offloaded.
+/// Makes a backend whose host() calls `makeHost` once, at its first call.
 std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker &makeHost);
 
 /// Returns the names of the backend's kernels, sorted.

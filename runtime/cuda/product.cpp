@@ -153,8 +153,8 @@ std::size_t sumStep(const KernelSpec &spec, const FollowedProduct &whole) {
 /// A product or a batch of products with an epilogue.
 class WithEpilogue final : public Kernel {
 public:
-  /// \param theFirst  stores the first term (`theTerm`); `theProduct`
-  /// accumulates the others
+  /// \param theFirst  runs in the run that `theTerm` names, whose term it
+  /// stores; `theProduct` runs in all others
   WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
                const MatrixProduct &theProduct, const MatrixProduct &theFirst,
                FirstTerm theTerm, SharedContext theContext)

@@ -38,8 +38,9 @@ struct Converted {
 /// Writes `to`, or for Megatron the pair `to`.bin and `to`.idx, the index last.
 /// The bytes are those that Megatron-LM and llm.c write. Only Megatron's format
 /// keeps documents. With an end token, each document is a sequence that ends
-/// with it. Without one, a source in Megatron's format keeps its sequences, and
-/// any other source becomes one sequence.
+/// with it; tokens after the last end token are one more document. Without one,
+/// a source in Megatron's format keeps its sequences, and any other source
+/// becomes one sequence.
 /// \throws DataError at a token that the format cannot represent
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);

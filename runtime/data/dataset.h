@@ -2,8 +2,9 @@
 //
 // A sample is s + 1 tokens: s inputs, and their successors as targets. Samples
 // have one global order, which depends on the corpus, the seed and the sequence
-// length, but not on ranks. With a global batch of B, sample k of step n is
-// number n * B + k, so that one number is the progress of a run in any layout.
+// length, but not on ranks. With a global batch of B, sample k of step n (both
+// from 0) is number n * B + k, so that one number is the progress of a run in
+// any layout.
 //
 // Megatron's corpora have the order of Megatron-LM (MegatronOrder), which also
 // depends on the number of samples that the run requests. Other corpora are
@@ -140,8 +141,8 @@ orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length);
 
 /// Generates the numbers of numpy.random.RandomState that Megatron-LM uses for
-/// its order. This legacy generator never changes: MT19937 seeded by
-/// init_genrand, bounded numbers by masking and rejection, and a shuffle from
+/// its order. NumPy no longer changes this generator. It is MT19937 seeded by
+/// init_genrand; it bounds numbers by masking and rejection, and shuffles from
 /// the last element to the first.
 class NumpyRandom {
 public:

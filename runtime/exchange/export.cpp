@@ -175,8 +175,8 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Lays out imported weights in new files. The original config.json stays valid,
-// unless another family is requested.
+// Lays out imported weights in new files. The original config.json is kept,
+// unless a family is requested, for which it may be invalid.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);

@@ -14,23 +14,24 @@ namespace mtplan::runtime {
 /// Largest file that Transformers 4 writes, in bytes.
 inline constexpr std::int64_t kShardBytes = 5'000'000'000;
 
-/// The options of an export.
+/// The options of an export. Files are laid out anew if there are no original
+/// ones, or if `family` or `shardBytes` is given without `like`.
 struct ExportOptions {
   /// Type of all parameters. Without it they have the types of the original
-  /// files or, if there are none, of the source.
+  /// files or, in files laid out anew, of the source.
   std::optional<ElementType> type;
   /// The export takes names, order, metadata and non-parameter tensors from the
   /// original files of these weights; null: from those of the exported weights,
-  /// if there are any.
+  /// unless files are laid out anew.
   const WeightSource *like = nullptr;
-  /// Model family whose usual tensor names replace the original ones; "": the
-  /// family that fits.
+  /// In files laid out anew, tensors have the usual names of this model family;
+  /// "": of the first family that fits.
   std::string family;
   /// Number of attention heads; llm.c's header needs it, and only weights from
   /// llm.c have it.
   std::optional<std::int64_t> heads;
-  /// Largest file in bytes. Without it files are divided as the original's or,
-  /// if there are none, by kShardBytes.
+  /// Largest file laid out anew, in bytes; without it, kShardBytes. Other files
+  /// are divided as the original's.
   std::optional<std::int64_t> shardBytes;
 };
 
@@ -44,10 +45,10 @@ struct Exported {
 };
 
 /// Writes a folder of safetensors for Transformers, with an index if there are
-/// several files, and with config.json if it is known. Reproduces the original
-/// files exactly if no weight has changed. The folder is written under another
-/// name and renamed when complete; it must not exist, or be empty. Needs memory
-/// for one tensor of the file and one parameter.
+/// several files, and with config.json if it is known. Without options, the
+/// original files are reproduced exactly if no weight has changed. The folder
+/// is written under another name and renamed when complete; if it exists, it
+/// must be empty. Needs memory for one tensor of the file and one parameter.
 /// \throws WeightError if the model does not fit into such files or a parameter
 /// is missing; CheckpointError
 Exported exportHuggingFace(const WeightSource &source,

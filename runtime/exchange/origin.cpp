@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char *kIndex = "model.safetensors.index.json",
                      *kConfig = "config.json", *kLlmc = "llm.c model";
-// Metadata keys are these prefixes with a file's name: the text of its header,
-// and its size in bytes.
+// A metadata key is one of these prefixes and a file's name. The values are the
+// text of the file's header, and the file's size in bytes.
 constexpr std::string_view kHeader = "header of ", kBytes = "bytes of ";
 constexpr std::int64_t kLengthBytes = 8;
 
@@ -30,8 +30,8 @@ std::string textOf(const MappedFile &file, std::int64_t from,
           static_cast<std::size_t>(bytes)};
 }
 
-// Returns the text of a file; none if the file does not exist. Throws if it is
-// not UTF-8, which safetensors' metadata cannot hold.
+// Returns the text of a file; none if the file does not exist. Throws if the
+// text is not UTF-8, because safetensors' metadata can hold no other text.
 std::optional<std::string> textIfThere(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))

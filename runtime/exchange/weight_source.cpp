@@ -96,7 +96,7 @@ public:
       : files(ModelFiles::open(path)), names(recogniseAll(path)) {
     const std::vector<std::string> theirs = namesIn(files);
     const WeightTable table = expectedTable(path, theirs);
-    // By parameter, the file's tensor that contains it.
+    // By first parameter of a rule, the file's first tensor for that rule.
     std::map<std::string, std::string> made;
     for (const auto &[name, rule] : rulesByName(table, theirs)) {
       const ModelTensor &tensor = *files.find(name);
@@ -169,9 +169,9 @@ private:
     return found || rule.olderName.empty() ? found : files.find(rule.olderName);
   }
 
-  // Returns the parameters that the files contain, because some parameters of a
-  // family are optional. A tensor that may be either a parameter or a tied copy
-  // of another one is a copy if it has the same bytes.
+  // Returns the parameters that the files contain; some parameters of a family
+  // are optional. A tensor that may be either a parameter or a tied copy of
+  // another one is a copy if both have the same bytes.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);

@@ -1,8 +1,9 @@
 //===- weight_source.h - Weights from any kind of file ----------*- C++ -*-===//
 //
-// A common interface to checkpoints of mtplan, safetensors of Hugging Face and
-// models of llm.c: parameters have the same names and layout in all of them.
-// Tensors are read one at a time, so that a model need not fit into memory.
+// WeightSource is a common interface to checkpoints of mtplan, safetensors of
+// Hugging Face and models of llm.c. It gives parameters the same names and
+// layout for all of them. Tensors are read one at a time, so that a model need
+// not fit into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,8 +57,8 @@ public:
   /// Returns the description of the original files; null for weights that
   /// mtplan initialised.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Returns whether the original files have a tensor of this name that is not
-  /// a parameter, and the source has its bytes.
+  /// Returns whether the source has the bytes of the original files' tensor of
+  /// this name, which must not be a parameter.
   virtual bool hasOther(const std::string &name) const = 0;
   /// Returns the bytes of a tensor for which hasOther() is true.
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
@@ -93,7 +94,7 @@ struct WeightDifference {
 struct WeightComparison {
   std::int64_t tensors = 0; ///< number of tensors that both have
   std::vector<WeightDifference> differences; ///< sorted by name
-  /// Moments were not compared, because only one source has them.
+  /// Whether only one source has moments, which are then not compared.
   bool withoutMoments = false;
 };
 

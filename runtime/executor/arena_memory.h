@@ -15,7 +15,8 @@ namespace mtplan::runtime {
 /// Returns, by group of the plan, the arenas (indices into Stage::arenas) that
 /// the group's collectives use within the stage. Empty for groups of one
 /// rank, and for groups with ranks of other stages, whose arenas have another
-/// layout. All-to-alls use memory outside the arenas.
+/// layout. All-to-alls add no arena, because they communicate through memory
+/// outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 

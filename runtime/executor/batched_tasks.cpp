@@ -13,8 +13,9 @@ using base::sized;
 
 namespace {
 
-/// The task of a product in a batch. The first task runs the whole batch, and
-/// the others do nothing; their events follow later on the same stream.
+/// The task of a product in a batch. The first task runs the whole batch. The
+/// others do nothing; their events remain valid, because they are recorded
+/// later on the same stream.
 class BatchedProduct : public Task {
 public:
   /// \param theAlone  runs this product alone

@@ -29,7 +29,8 @@ public:
   TensorView viewOf(const Tensor &tensor) const;
 
 private:
-  /// The rank's index in Plan::stages (its stage's) and in Stage::ranks.
+  /// The index of the rank's stage in Plan::stages, and of the rank in
+  /// Stage::ranks.
   int stageNumber = -1, index = 0;
   std::vector<int> places, sizes; ///< coordinates and sizes, by axis
 };

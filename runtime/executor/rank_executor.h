@@ -1,14 +1,16 @@
 //===- rank_executor.h - Executes one rank's part of a plan -----*- C++ -*-===//
 //
 // The constructor allocates memory and prepares all kernels. A step then queues
-// the schedule, instruction by instruction in the plan's order, on its streams.
-// A backend without a queue runs kernels at once, in the plan's order, which
-// streams and waits allow. If a queue can record, the second step is recorded
-// and later steps are replayed. Devices decide whether to update, and compute
-// the factor of gradients, so that they need not wait for the host. The host
-// waits once per step, for the reports and the norm, and decides the same.
-// An update with work for the host follows the host's decision. It cannot be
-// recorded, because the host waits for each gradient.
+// the schedule, instruction by instruction in the plan's order, on the plan's
+// streams. A backend without a queue runs kernels at once, in the same order,
+// which satisfies all streams and waits. If the queue and the transport allow
+// it, one step after the first is recorded, and later ones are replayed; timed
+// steps are neither. Devices with a transport of their own decide whether to
+// update, and compute the number that clips and unscales the gradients, so that
+// they need not wait for the host. The host waits once per step, for the
+// reports and the norm, and decides the same. An update with work for the host
+// follows the host's decision. It cannot be recorded, because the host waits
+// for each gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -118,9 +120,10 @@ private:
   RankCoordinates where;
   const Stage &own;
   ArenaMemory memory;
-  /// Device kernels read the step's numbers in `numbers`. Its host copies
-  /// stepNumbers and updateNumbers are uploaded before the step and before the
-  /// update. Host kernels read updateNumbers directly.
+  /// Device kernels read the step's numbers in `numbers`. A step begins with
+  /// the upload of stepNumbers to it. If the update follows the host's
+  /// decision, updateNumbers is uploaded before the update, and host kernels
+  /// read it directly.
   Allocation numbers, stepNumbers, updateNumbers;
   /// The rank's sum of squared gradients (a LongSum), and its host copy.
   Allocation squareSums, normOfOwn;
@@ -137,7 +140,7 @@ private:
   std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;
   std::unique_ptr<Kernel> gradientFactor; ///< null: the host decides
-  int sumsAreThere = 0; ///< number of the event: norm and reports are copied
+  int sumsAreThere = 0; ///< event after the copies of the norm and the reports
   std::vector<std::string> reported; ///< labels of all stages' reports
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;

@@ -101,9 +101,9 @@ void RankPrograms::batchTasks() {
   }
 }
 
-// Groups the collectives of a batch into launches. The batch is split, so that
-// an evaluation, which issues only some collectives, issues either all
-// collectives of a launch or none.
+// Groups the collectives of a batch into launches. An evaluation issues only
+// some collectives. The batch is split where needed, so that an evaluation
+// issues either all collectives of a launch or none.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =

@@ -85,8 +85,8 @@ void forEachElement(const TensorView &view, Visit visit) {
   }
 }
 
-/// Inputs made of a dataset's samples for all replicas. Micro-batch m of b
-/// samples has samples m b to (m + 1) b - 1.
+/// Inputs from a dataset's samples of a step, which cover all replicas. If a
+/// micro-batch has b samples, micro-batch m has samples m b to (m + 1) b - 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)

@@ -72,9 +72,9 @@ void StepTimes::end() {
 }
 
 // A mark itself takes time: a microsecond on a GPU, and a step has thousands of
-// instructions. Most instructions follow each other without other work. The gap
-// between the mark that ends an instruction and the mark that begins the next
-// is therefore the time of a mark.
+// instructions. Between most instructions there is no other work. The median
+// gap between the mark that ends an instruction and the mark that begins the
+// next is therefore the time of a mark.
 double StepTimes::secondsOfNothing() const {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < parts.size(); ++i)

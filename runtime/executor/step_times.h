@@ -4,7 +4,7 @@
 // that runs them. The device's streams are serialized, so that nothing overlaps
 // and the host need not wait for each part: a part that is queued early begins
 // when the previous one ends. If the host falls behind, as with kernels shorter
-// than their launch, a part includes the host's time.
+// than their launch, a part's time includes the host's time to queue it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,9 @@ namespace mtplan::runtime {
 /// Returns seconds of a monotonic clock since an arbitrary moment.
 double monotonicSeconds();
 
-/// One run of an instruction of the rank's stage. If several products or
-/// updates are one launch, the run of the first of them has the time of the
-/// launch, and the others have 0.
+/// One run of an instruction of the rank's stage. If several instructions are
+/// one launch, the run of the first of them has the time of the launch, and the
+/// others have 0.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
@@ -45,13 +45,14 @@ public:
   StepTimes(Queue &theQueue, int theTurn)
       : queue(theQueue), turn(theTurn), clock(theQueue.clock()) {}
 
-  /// Waits for all queued work. Until the next call, parts are timed if
-  /// `areTimed`, and ignored otherwise.
+  /// If `areTimed`, waits for all queued work, and times parts until end().
+  /// Otherwise parts are ignored until the next call.
   /// \param theTrace  receives the runs of timed parts; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
 
-  /// Selects stream `to`, and orders its later work after everything queued on
-  /// `before`.
+  /// If parts are timed, selects stream `to` and makes its later work wait for
+  /// everything queued on `before`, so that parts run one after another.
+  /// Otherwise does nothing.
   void switchStream(int before, int to);
 
   /// Begins a part.
@@ -62,7 +63,8 @@ public:
   /// Records a part that takes no time.
   void pass(double &spent, const InstructionRun *run);
 
-  /// Waits for all queued work, and adds up the times.
+  /// If parts are timed, waits for all queued work, and adds each part's
+  /// seconds to its sum.
   void end();
 
 private:

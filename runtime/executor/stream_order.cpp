@@ -11,8 +11,9 @@
 namespace mtplan::runtime {
 
 // The event of an instruction has the instruction's index as its number. The
-// end of stream s has event `instructions + s`. The begin of a run uses event
-// `instructions`, that of stream 0.
+// end of stream s has event `instructions + s`. The beginning of a run uses
+// event `instructions`, which is free because no stream waits for the end of
+// stream 0.
 StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {
@@ -63,9 +64,9 @@ void StreamOrder::before(std::size_t i, Queue &queue) const {
     queue.wait(early);
   if (!places[i].isOnHost)
     return;
-  // A host kernel's event is recorded twice: here, so that the host waits for
-  // the kernel's dependencies, and in after(), for the instructions that depend
-  // on it.
+  // A host kernel's event is recorded here, so that the host waits for the
+  // kernel's dependencies, and again in after() if other instructions wait for
+  // the kernel.
   queue.record(static_cast<int>(i));
   queue.await(static_cast<int>(i));
 }

@@ -1,9 +1,9 @@
 //===- stream_order.h - Stream order of a program's run ---------*- C++ -*-===//
 //
-// When a run begins, the streams of a plan wait for stream 0; when it ends,
-// stream 0 waits for them, as plan.h requires. Streams with only overlapped
-// instructions are joined when the schedule ends. A host kernel's thread waits
-// for the instructions that the kernel depends on.
+// When a run begins, the program's other streams wait for stream 0; when it
+// ends, stream 0 waits for them, as plan.h requires. For streams with only
+// overlapped instructions, stream 0 waits when the schedule ends. Before a host
+// kernel, the host waits for the instructions that the kernel depends on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +30,14 @@ public:
   /// Returns whether the program has kernels for the host.
   bool hasHost() const;
 
-  /// Lets all streams wait for stream 0, before a run.
+  /// Lets the program's other streams wait for stream 0, before a run.
   void begin(Queue &queue) const;
   /// Selects the stream of instruction i and queues its waits.
   void before(std::size_t i, Queue &queue) const;
   /// Records the event of instruction i, if another one waits for it.
   void after(std::size_t i, Queue &queue) const;
-  /// Lets stream 0 wait for the others, after a run.
+  /// Lets stream 0 wait for the other streams, after a run, except for those
+  /// with only overlapped instructions.
   void end(Queue &queue) const;
   /// Lets stream 0 wait for overlapped collectives, after the schedule.
   void endOverlap(Queue &queue) const { join(overlapped, queue); }

@@ -66,9 +66,9 @@ struct StepOutput {
   bool skipped = false;      ///< nothing was updated
 };
 
-/// The key of call counts: the phase of the program ("forward", "backward" or
-/// "update"), kind and group of a collective or message. Overlapped collectives
-/// belong to "update".
+/// The key under which calls are counted. `phase` is that of the program:
+/// "forward", "backward" or "update"; overlapped collectives belong to
+/// "update". `kind` and `group` are those of the collective or message.
 struct CollectiveCount {
   std::string phase, kind, group;
   bool operator==(const CollectiveCount &) const = default;
@@ -86,7 +86,7 @@ struct TimeSpent {
 };
 
 /// Numbers that the queue copies to the host during a step. They may be read
-/// when the queue has finished.
+/// when the queue has completed the copies.
 class Results {
 public:
   /// \param most  the most numbers that are kept between two calls of clear()

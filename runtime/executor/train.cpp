@@ -40,8 +40,9 @@ public:
     }
   }
 
-  // Calls `beforeUpdate`, because parameters and moments are destroyed with
-  // `rank`, also if a step throws.
+  // Calls `beforeUpdate`, which must run before `rank` is destroyed with the
+  // parameters and moments. The destructor calls it, so that it also runs when
+  // a step throws.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -67,8 +68,8 @@ public:
     input.rule = &rule;
     input.beforeUpdate = beforeUpdate;
     input.lossScale = rule.lossScale();
-    // As in Megatron-LM, a skipped step counts neither for moments nor for the
-    // schedule.
+    // A skipped step advances neither the bias correction of the moments nor
+    // the schedule of the learning rate, as in Megatron-LM.
     input.update = {learningRateAt(options.learningRate, updates + 1),
                     options.beta1,
                     options.beta2,
@@ -147,17 +148,18 @@ private:
       times.seconds += monotonicSeconds() - start;
   }
 
-  // Returns whether the step's duration counts, because all later steps run
-  // like it. A device records the second step (or, if that is traced, the first
-  // after the timed one) and replays later ones.
+  // Returns whether the step's duration counts, which is so if all later steps
+  // run like this one. A device records the second step (or, if that is traced,
+  // the first after the timed one) and replays later ones.
   bool counts(std::int64_t number, bool isTimed) const {
     const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
     return !isQueued || (number > timedStep() + cold && !isTimed);
   }
 
-  // Returns the number of the step that is timed on a device, the first after a
-  // recorded one; 0 if kernels run when they are called, because then all steps
-  // are timed.
+  // Returns the number of the step that is timed on a device: the third of this
+  // run, which usually follows the recorded one, or the last if there are
+  // fewer. Returns 0 if kernels run when they are called, because then all
+  // steps are timed.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;
@@ -226,9 +228,10 @@ private:
   /// Steps completed before this run, and in total.
   std::int64_t started = 0, done = 0;
   std::int64_t updates = 0; ///< steps completed and not skipped
-  /// Instruction times after the first step of this run.
+  /// Instruction times after the first step of this run; on a device, before
+  /// the latest timed step.
   std::vector<InstructionTime> first;
-  /// Instruction times of the timed step, on a device.
+  /// Instruction times of the latest timed step, on a device.
   std::vector<InstructionTime> timed;
   double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;

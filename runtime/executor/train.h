@@ -25,7 +25,8 @@ struct TrainOptions {
   bool skipNonFinite = false;
   std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double deviation = 0.02; ///< standard deviation of initial weights
-  /// Steps between validations, which also follow the last step; 0: none.
+  /// Number of steps between two validations; 0: no validation. The last step
+  /// is validated, too.
   std::int64_t validateEvery = 0;
   /// Number of steps of a validation. Their losses are averaged, weighted by
   /// the number of targets.
@@ -65,11 +66,13 @@ struct TrainHooks {
 struct TrainTimes {
   TimeSpent spent;
   /// Times over all steps but the first, which warms up, or over the first if
-  /// it is the only one. On a device only one step is timed; its times are
-  /// multiplied by the number of steps after it, or by 1 if none follows.
+  /// it is the only one. On a device, they are the times of the last timed step
+  /// multiplied by `steps`.
   std::vector<InstructionTime> instructions;
-  double seconds = 0.0;   ///< duration of `steps` steps
-  std::int64_t steps = 0; ///< number of steps that `instructions` covers
+  double seconds = 0.0; ///< duration of `steps` steps
+  /// Number of steps that `seconds` and `instructions` cover. On a device, only
+  /// untimed steps after the recording count, or one step if there are none.
+  std::int64_t steps = 0;
   /// The run is on a device, so that `spent` covers only timed steps, with
   /// serialized streams, and `instructions` is extrapolated from one of them.
   bool isOfOneStep = false;

@@ -4,9 +4,9 @@
 // log can be read while it grows and never ends in a partial record.
 //
 // Training continues when the disk is full, because a run is worth more than
-// its log. A record that cannot be written is truncated and lost; later records
-// are tried again. `problem` describes the failures, so that the command can
-// warn at the first one and at the end.
+// its log. A record that cannot be written completely is removed from the file
+// and lost; later records are written if they can be. `problem` describes the
+// failures, so that the command can warn at the first one and at the end.
 //
 //===----------------------------------------------------------------------===//
 

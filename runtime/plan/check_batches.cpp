@@ -51,7 +51,7 @@ struct Touched : ArenaBytes {
 };
 
 /// The furthest end of all byte ranges seen so far, and the furthest end among
-/// the ranges of all other values of Touched::run.
+/// those whose Touched::run differs from that of the first.
 class FurthestEnds {
 public:
   void add(const Touched &one) {

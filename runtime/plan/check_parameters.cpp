@@ -80,8 +80,8 @@ private:
              "axis " + std::to_string(parameter.alike[a]) + " is listed twice");
         break;
       }
-    // After the reduction the gradient is complete, so each axis either shards
-    // it or is listed as replicating it.
+    // After the reduction the gradient is complete, so each axis on which ranks
+    // of the stage differ either shards it or is listed as replicating it.
     for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
       const int axis = static_cast<int>(a);
       bool isSplit = splits(parameter.gradient, axis);

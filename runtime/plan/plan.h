@@ -46,7 +46,7 @@ struct Axis {
 /// A process group. `communicators` lists disjoint sets of ranks of equal size;
 /// collectives number the ranks of a set by their position.
 struct Group {
-  std::string name; ///< "tp", "dp", "pp 0 3", for error messages
+  std::string name; ///< "tp", "dp", "pp 0 3", for messages and reports
   std::vector<std::vector<int>> communicators;
 };
 
@@ -164,9 +164,9 @@ struct Instruction {
   std::vector<Tensor> outputs;
   int stream = 0;         ///< index into Plan::streams
   std::vector<int> waits; ///< earlier instructions of the same Program
-  /// Marks a collective on sums over all micro-batches that overlaps with the
-  /// rest of the schedule. It runs for the last micro-batch only. Later runs do
-  /// not wait for it, apart from its own stream, until the schedule ends.
+  /// Marks a collective that overlaps with the rest of the schedule. Its input
+  /// is a sum over all micro-batches, so it runs for the last one only. Until
+  /// the schedule ends, later runs wait for it only on its own stream.
   bool overlapped = false;
 };
 

@@ -14,7 +14,8 @@ namespace {
 void checkMesh(const Plan &plan, Faults &faults) {
   std::int64_t product = 1;
   for (std::size_t i = 0; i < plan.mesh.size(); ++i) {
-    // The product fits 64 bits: its factors are at most 2^20 + 1 and 2^20.
+    // The product fits 64 bits, because the numbers that are multiplied are at
+    // most 2^20 + 1 and 2^20.
     product = std::min(product * plan.mesh[i].size, kMostRanks + 1);
     for (std::size_t j = 0; j < i; ++j)
       if (plan.mesh[j].name == plan.mesh[i].name)

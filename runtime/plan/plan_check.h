@@ -9,8 +9,9 @@
 //     of the group;
 //   - an instruction with all operands in host memory is a kernel of `apply`;
 //     one with operands in host and device memory is a copy between the two;
-//   - all tensors of a parameter have one global shape and bytes of their own,
-//     are updated, and are counted once in the norm;
+//   - all tensors of a parameter have one global shape and bytes of their own;
+//     `apply` reads the gradient and writes all others; one stage counts the
+//     parameter in the norm;
 //   - buffers are inside their arenas, and nothing overlaps bytes that are kept
 //     over steps;
 //   - when the schedule is followed from the first instruction to the last, no
@@ -26,8 +27,8 @@
 //   - sends and receives of a channel, and the calls of a group by all stages
 //     that take part in it, agree in number, order, label, shape and type;
 //   - the stages do not deadlock if each executes one instruction at a time.
-//     Streams only remove waits, so a step with streams does not deadlock
-//     either.
+//     With streams, an instruction waits for fewer others, so a step with
+//     streams does not deadlock either.
 //
 // All streams join between two runs, so only instructions of one run, and
 // overlapped collectives, can touch the same bytes at the same time.

@@ -1,8 +1,8 @@
 //===- plan_checks.h - The parts of checkPlan -------------------*- C++ -*-===//
 //
 // checkRanges runs first, because all other checks use indices. checkRanks
-// runs next. The remaining checks rely on both, and checkMessages relies on
-// all other checks.
+// runs next. The remaining checks rely on both. checkBatches and checkMessages,
+// the last ones, rely on all checks before them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,14 +70,14 @@ void checkStreams(const Plan &plan, Faults &faults);
 void checkOverlap(const Plan &plan, Faults &faults);
 /// Checks that the instructions of each batch can be one launch.
 void checkBatches(const Plan &plan, Faults &faults);
-/// Checks that both ends of messages and all ends of calls agree, and that the
-/// stages do not deadlock.
+/// Checks that both ends of every message agree, that all stages of a group
+/// make the same calls, and that the stages do not deadlock.
 void checkMessages(const Plan &plan, Faults &faults);
 
 /// Returns the number of elements of the local tensor.
 std::int64_t elementsOf(const Tensor &tensor);
 
-/// Returns the product of two factors >= 0, saturated at INT64_MAX.
+/// Returns the product of two numbers >= 0, saturated at INT64_MAX.
 inline std::int64_t times(std::int64_t a, std::int64_t b) {
   return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
 }

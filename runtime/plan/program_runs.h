@@ -45,8 +45,9 @@ inline bool isConsecutive(const Batch &batch) {
          static_cast<int>(batch.instructions.size());
 }
 
-/// Returns whether a kernel has to write an output. A kernel with a fused
-/// consumer has to write only every second output, that of the consumer.
+/// Returns whether a kernel of a batch has to write an output. With a fused
+/// consumer, which is `add` or `accumulate`, it has to write only every second
+/// output, that of the consumer.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
 /// The distances in bytes from the tensors of a product to those of the next

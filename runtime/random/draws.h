@@ -28,7 +28,8 @@
 // its sign bit compares the same as a 15-bit integer and as a 16-bit float, so
 // that devices compare two at once. A mask therefore rounds its rate to a
 // multiple of 2^-15, with an error of at most 2^-16, but keeps at least one
-// element in 2^15. The factor of kept elements uses the exact rate.
+// element in 2^15. Kept elements are multiplied by 1 / (1 - rate) with the
+// exact rate, or by 1 if the rounded rate is 0.
 //
 // These distributions of parameters are meant to expose errors, and not for
 // training: if biases were zero, adding one twice would go unnoticed.
@@ -140,12 +141,13 @@ constexpr std::uint32_t maskLimit(double rate) {
                               : static_cast<std::uint32_t>(limit);
 }
 
-/// Returns the factor that multiplies kept elements.
+/// Returns the number by which kept elements are multiplied.
 constexpr double maskFactor(double rate) {
   return maskLimit(rate) == 0 ? 1.0 : 1.0 / (1.0 - rate);
 }
 
-/// Returns the factor of an element: 0 if it is dropped, otherwise maskFactor.
+/// Returns the number by which an element is multiplied: 0 if it is dropped,
+/// otherwise maskFactor(rate).
 /// \param index  see maskIndex
 double maskValue(const Stream &stream, double rate, std::int64_t index);
 
@@ -158,7 +160,7 @@ inline std::int64_t maskIndex(const Moment &moment, std::int64_t elements,
 
 /// The mask of each query's scores starts at a multiple of this.
 inline constexpr int kScoreGroup = 32;
-/// Returns the distance between the masks of two queries, in elements.
+/// Returns the distance between the masks of consecutive queries, in elements.
 constexpr std::int64_t scorePitch(std::int64_t keys) {
   return (keys + kScoreGroup - 1) / kScoreGroup * kScoreGroup;
 }

@@ -3,7 +3,7 @@
 // Philox4x32 is the counter-based generator of Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3" (SC 2011). It computes random bits from a
 // counter and a key, so that any rank can draw any element without drawing the
-// elements before it. SplitMix64 hashes what a key is made of.
+// elements before it. SplitMix64 hashes the numbers that identify a stream.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// The factor 2^-32, which scales a word to [0, 1).
+/// The number 2^-32, which scales a word to [0, 1).
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
 /// The multipliers of a round, and the increments of the key between rounds.

@@ -89,7 +89,8 @@ public:
     return sum;
   }
 
-  /// Returns the factor by which dropout multiplies one probability.
+  /// Returns the number by which dropout multiplies one probability; 0 if it is
+  /// dropped.
   double keep(std::int64_t b, std::int64_t head, std::int64_t s,
               std::int64_t k) const {
     const std::int64_t allHeads = features.global / width;

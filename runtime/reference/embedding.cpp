@@ -51,7 +51,8 @@ void embeddingGrad(Call &call) {
 }
 
 /// Returns the row in a shard of the position table for local position `s`, or
-/// -1. The table is sharded along with the positions, or replicated.
+/// -1 if the shard does not hold it. The table is sharded along with the
+/// positions, or replicated.
 std::int64_t tableRow(std::int64_t s, const Span &positions, const Span &rows,
                       std::int64_t held) {
   const std::int64_t row = s + positions.offset - rows.offset;

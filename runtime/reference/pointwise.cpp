@@ -61,7 +61,7 @@ Function activationOf(const Call &call) {
   return kFunctions.at(call.attributes.text("kind"));
 }
 
-/// Computes result[i] = combine(a[i], b[i]) for both operands.
+/// Computes result[i] = combine(a[i], b[i]) for the operands a and b.
 template <typename Combine> void zip(Call &call, Combine &&combine) {
   for (std::size_t i = 0; i < call.out[0].size(); ++i)
     call.out[0][i] = combine(call.in[0][i], call.in[1][i]);

@@ -27,7 +27,8 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 // These kernels exist only in the runtime, not in the IR. They accumulate
-// gradients, and update parameters with the hyperparameters of the step.
+// gradients, compute their norm, and update parameters with the hyperparameters
+// of the step.
 
 /// The arguments of one run. Results have their previous contents when the
 /// kernel starts.
@@ -57,8 +58,8 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes the factor that unscales and clips all gradients, and whether the
-/// step is skipped, from the square sums of all ranks
+/// Computes the number that unscales and clips all gradients when multiplied
+/// with them, and whether the step updates, from the square sums of all ranks
 /// (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;

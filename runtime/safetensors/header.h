@@ -80,7 +80,8 @@ SafetensorsHeader parseHeader(const std::string &file,
 /// the JSON, padded with spaces to a multiple of 8. Sets begin, end and
 /// dataStart for contiguous tensors in the given order.
 /// \throws std::invalid_argument if the size of a tensor (bytesOf) or its name
-/// is invalid: not UTF-8, given twice, or "__metadata__"
+/// is invalid (not UTF-8, given twice, or "__metadata__"), if the metadata is
+/// not UTF-8, or if the JSON is longer than kMostHeaderBytes
 std::string layOut(SafetensorsHeader &header);
 
 /// Sorts like the reference writer: by type, in the reverse order of rankOf(),

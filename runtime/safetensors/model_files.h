@@ -34,8 +34,8 @@ struct ShardIndex {
   /// Bytes of all tensors, without the headers; -1 if unknown.
   std::int64_t totalSize = -1;
   /// Other members of "metadata", such as "total_parameters". The values are
-  /// JSON text with the index's indentation, so that writing them restores the
-  /// text that was read.
+  /// JSON text, indented as in Transformers, so that writeIndex() restores the
+  /// text of an index that Transformers has written.
   std::map<std::string, std::string> otherMetadata;
   /// Maps a tensor's name to the name of a file in the same folder.
   std::map<std::string, std::string> weightMap;

@@ -1,8 +1,8 @@
 //===- gradient_factor.h - Clipping and unscaling of gradients --*- C++ -*-===//
 //
 // The squares of all elements of the (scaled) gradients, each counted once in
-// any layout, are summed over all ranks. This number determines whether
-// anything overflowed, the norm, and the factor that multiplies the gradients
+// any layout, are summed over all ranks. The sum determines whether a gradient
+// overflowed, the norm, and the number that multiplies the gradients
 // (Megatron-LM, core/optimizer/clip_grads.py).
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,8 @@ struct GradientFactor {
   bool overflow = false; ///< the sum is infinite or NaN
 };
 
-/// Returns the factor that unscales and clips gradients.
+/// Returns the norm, and the number that unscales and clips gradients when
+/// multiplied with them.
 /// \param squareSum  sum of squares of the scaled gradients
 /// \param scale      loss scale; 1 if there is none
 /// \param clip       largest norm; 0: no clipping

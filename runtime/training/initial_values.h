@@ -10,7 +10,7 @@
 // tensor), so that every layout starts from the same model. Four elements share
 // a draw: draw k has words w; elements 4k and 4k + 1 are the cosine and the
 // sine of the Box-Muller pair from w[0] and w[1], the next two from w[2] and
-// w[3]. (The parameters of draws.h are for tests, not for training.)
+// w[3]. (draws.h defines other initial values, which are for tests only.)
 //
 //===----------------------------------------------------------------------===//
 

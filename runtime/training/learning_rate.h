@@ -2,8 +2,8 @@
 //
 // The schedules of Megatron-LM (megatron/core/optimizer_param_scheduler.py).
 // Steps count from 1, warm-up is linear and includes its last step, the decay
-// ends at an absolute step, and the minimum rate `floor` holds after it. Steps
-// may also be counted in samples. BMTrain's Noam schedule of rate r is
+// ends at an absolute step, and later steps have the minimum rate `floor`.
+// Steps may also be counted in samples. BMTrain's Noam schedule of rate r is
 // inverseSquareRoot with a peak of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//

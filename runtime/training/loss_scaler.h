@@ -24,7 +24,7 @@ namespace mtplan::runtime {
 struct LossScalerSettings {
   double initial = 65536.0;
   double floor = 1.0;                 ///< minimum scale, > 0
-  double growth = 2.0, backoff = 0.5; ///< factors of the scale
+  double growth = 2.0, backoff = 0.5; ///< each multiplies the scale
   int window = 2000;  ///< consecutive steps without overflow until growth
   int hysteresis = 1; ///< overflows until the scale shrinks; reset by growth
 };

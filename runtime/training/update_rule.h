@@ -4,9 +4,9 @@
 // ranks decide the same:
 //
 //   finite                        update, clipped and unscaled
-//   not finite, dynamic scale     skip, and shrink the scale; stop if it is
-//                                 minimal
-//   not finite, no dynamic scale  stop, or skip if skipNonFinite
+//   not finite, with a scaler     skip; after `hysteresis` overflows shrink the
+//                                 scale, or stop if it is minimal
+//   not finite, without a scaler  stop, or skip if skipNonFinite
 //
 // Too many consecutive skipped steps stop the run, because it no longer learns.
 //

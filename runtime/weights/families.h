@@ -55,7 +55,7 @@ struct SkippedModule {
 struct WeightFamily {
   std::string_view name, prefix;
   std::string_view layers; ///< text before the layer number: "h."
-  /// In older files the parameters of norms are named gamma and beta.
+  /// Whether older files call the parameters of norms gamma and beta.
   bool greekNorms = false;
   std::vector<WeightModule> modules; ///< modules with a `*` are adjacent
   std::vector<SkippedModule> skipped;

@@ -67,7 +67,7 @@ std::span<const std::string_view> weightFamilies();
 
 /// The naming scheme of a file's tensors.
 struct WeightNames {
-  std::string family; ///< "llama" also for "mistral": equal names
+  std::string family; ///< "llama" for "mistral" too, which has equal names
   std::string prefix; ///< "transformer.", "model.", "bert.", or ""
   std::int64_t layers = 0;
 };

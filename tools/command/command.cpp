@@ -82,8 +82,8 @@ void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
     option->type_name(row.type);
 }
 
-/// Shows a line on standard error during a long operation. The destructor
-/// erases the line.
+/// Shows a line on standard error during a long operation, if `onTerminal` is
+/// set. The destructor erases the line.
 class Progress {
 public:
   Progress(std::ostream &stream, bool onTerminal, const char *text)

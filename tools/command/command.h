@@ -17,7 +17,9 @@ struct Terminal {
   bool progress = false; ///< show progress on standard error
 };
 
-/// Runs the command. Only files named on the command line are read or written.
+/// Runs the command. It writes only files and folders that the command line
+/// names, and reads only these and files named in a constraints file or in a
+/// saved plan.
 /// \param arguments  without the program's name
 /// \returns the exit status
 int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
@@ -29,7 +31,7 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
                                     std::ostream &out, std::ostream &err,
                                     int &exitCode);
 
-/// This word, as the first argument, selects the command.
+/// If the first argument is this word, mtplan runs runFitHardware().
 inline constexpr const char *kFitHardware = "fit-hardware";
 
 /// Fits a machine file to a measurement file. With -o, the machine is written

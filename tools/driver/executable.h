@@ -11,15 +11,17 @@
 namespace mtplan::tools {
 
 /// Compiles a candidate to an executable plan, by the last passes and codegen.
-/// Returns nothing, with errors, if tiles are planned or a pass fails.
+/// Returns nothing, with errors, if tiles are planned or a pass or codegen
+/// fails.
 std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);
 
-/// Creates the folder, and writes plan.json for mtrun and predicted.json, the
-/// predicted step times. Returns false, with errors, on a failure.
-/// \param withSource  also write the CUDA program; it is an error if a file of
-///   it exists with another content
+/// Creates the folder, and writes two files into it: plan.json, which mtrun
+/// runs, and predicted.json, the predicted step. Returns false, with errors, on
+/// a failure.
+/// \param withSource  also write the CUDA program; a file of the program that
+///   exists with other content is an error
 bool writeExecutable(const Problem &problem,
                      const planner::PlannedCandidate &candidate,
                      const std::string &folder, bool withSource,

@@ -61,7 +61,7 @@ enum class FlagKind : std::uint8_t {
 struct FlagValue {
   FlagKind kind = FlagKind::text;
   /// Writes the value into the request; everything wrong with `text` becomes a
-  /// fault. Flags without a reader are read by read_flags.cpp.
+  /// fault. A flag without a reader is read by read_flags.cpp or command.cpp.
   std::function<void(const std::string &text, PlanRequest &request,
                      std::vector<std::string> &faults)>
       read;
@@ -71,10 +71,11 @@ struct FlagValue {
 using FlagWriter = nlohmann::ordered_json (*)(
     const PlanRequest &request, const planner::SearchOptions &options);
 
-/// Names the other files that can decide the value of a flag.
+/// Says how files, besides the command line, may decide the value of a flag.
+/// FlagRow::scope is a sum of these bits.
 enum FlagScope : unsigned {
   kCommandOnly = 0,
-  kConstraint = 1, ///< constraints files may set it, and saved plans store it
+  kConstraint = 1, ///< constraints files and saved plans may set it
   kReplaceable =
       2,        ///< may be given beside --load, and replaces the saved value
   kImported = 4 ///< --import decides it

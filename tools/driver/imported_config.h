@@ -12,10 +12,10 @@ namespace mtplan::tools {
 
 /// Restricts the search to the configuration that a Megatron-LM command line, a
 /// DeepSpeed JSON or a torchtitan TOML states. The content determines the
-/// format. Contradictions to the model and options that the cost model lacks
+/// format. Options that the cost model lacks, and contradictions to the model,
 /// become errors.
-/// \param options  has the devices, and the global batch unless the text states
-///   one
+/// \param options  has the devices; for a DeepSpeed JSON without them, also the
+///   number of stages and the batch sizes
 void applyTrainerConfig(const std::string &file, const std::string &text,
                         const ir::LoadedModel &model,
                         planner::SearchOptions &options,

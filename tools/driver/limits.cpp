@@ -198,8 +198,8 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Returns the numbers of virtual stages per rank, from 2, that have enough
-// layers.
+// Returns the numbers of virtual stages per rank, from 2, over which the layers
+// divide evenly, as fillsChunks() defines it; "none" if there are none.
 std::string chunksFor(int layers, int pp) {
   std::string list;
   for (int v = 2; v * pp <= layers; ++v)
@@ -252,7 +252,8 @@ void checkUnevenCuts(const SearchOptions &options,
         "cuts, or --stage-layers gives the layers of each part");
 }
 
-// Checks that the layers fill all stages, and that cp and the schedule fit.
+// Checks that the layers fill all stages, that twice cp divides the sequence,
+// and that the schedule allows pp, vp and the number of micro-batches.
 void checkPipeline(const SearchOptions &options,
                    const planner::ModelGraph &model,
                    std::vector<std::string> &errors) {
@@ -295,8 +296,8 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
-// Rejects more recomputed layers than a stage can have, because such a request
-// expects the stage to have further layers that are not recomputed.
+// Rejects more recomputed layers than a virtual stage can have. A request to
+// recompute all of its layers gives no number.
 void checkRecomputed(const SearchOptions &options,
                      const planner::ModelGraph &model,
                      std::vector<std::string> &errors) {

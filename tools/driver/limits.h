@@ -1,8 +1,8 @@
 //===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
 //
-// Numbers that do not fit together are rejected. Each message has both numbers
-// and the nearest that fit. Only fixed numbers are rejected: the search skips
-// its own choices that do not divide.
+// Numbers that do not fit together are rejected. A message about numbers that
+// do not divide has both, and the nearest that do. Only fixed numbers are
+// rejected: the search skips its own choices that do not divide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,9 @@ void checkLimits(const planner::SearchOptions &options,
                  const planner::ModelGraph *model,
                  std::vector<std::string> &errors);
 
-/// Rejects requested sequence parallelism if tp is fixed and cannot split the
-/// sequence: tp is 1, or tp times cp does not divide the sequence.
+/// Rejects requested sequence parallelism if tp is fixed, or there is one GPU,
+/// and tp cannot split the sequence: tp is 1, or tp times the smallest allowed
+/// cp does not divide the sequence.
 void checkSequenceParallel(const planner::SearchOptions &options,
                            std::int64_t sequence,
                            std::vector<std::string> &errors);

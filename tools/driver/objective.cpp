@@ -80,8 +80,8 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
     note(skipped, "and fewer: the products alone take longer");
 }
 
-// Bisects the memory limit between one that a plan fits and one that none fits,
-// and keeps the fastest plan within the smallest limit.
+// Bisects between a memory limit within which a plan was found and one within
+// which none was, and keeps the fastest plan within the smallest limit found.
 void searchLeastMemory(PlanOutcome &outcome) {
   constexpr double kClose = 16.0 * 1024 * 1024;
   Problem &problem = *outcome.problem; // remains valid when its owner changes
@@ -150,7 +150,8 @@ Changes oneMoreSplit(const PlanRequest &request) {
 }
 
 // Returns a change per forward operator that is not memory-bound: a pin that
-// replicates it. If that makes a plan legal, it has no other legal strategy.
+// replicates it. If the pin makes a plan legal, the operator has no other legal
+// strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -222,8 +223,8 @@ Changes tiling(const PlanRequest &request) {
            }}};
 }
 
-// Adds the change that raises a degree to `times` its value. A fixed number of
-// replicas falls by the same factor; nothing is added if it does not divide.
+// Adds the change that raises a degree to `degree`, which is `times` its value.
+// A fixed dp is divided by `times`; nothing is added if it does not divide.
 void addDegree(Changes &changes, const PlanRequest &request, std::int64_t times,
                const char *flag, std::int64_t degree,
                const std::function<void(PlanRequest &)> &apply) {
@@ -263,7 +264,7 @@ Changes moreTensorRanks(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Returns all savings of memory together, for requests that no single change
+// Returns combinations of memory savings, for requests that no single change
 // helps.
 Changes everySaving(const PlanRequest &request, const Problem &problem) {
   const auto zeroAndRecompute = [](PlanRequest &changed) {
@@ -287,8 +288,8 @@ Changes everySaving(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Returns larger numbers of GPUs. Some have the factor 3, because numbers of
-// heads often do.
+// Returns larger numbers of GPUs. Some are 3 times a power of two larger,
+// because numbers of heads often are multiples of 3.
 Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   Changes changes;
   for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {

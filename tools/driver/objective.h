@@ -23,8 +23,8 @@ PlanOutcome planFor(const PlanRequest &request,
                     std::vector<std::string> errors = {});
 
 /// Returns the changes of the request under which a search found a plan, one
-/// line each. At most 40 searches run, and one more for each split and operator
-/// if no plan is legal.
+/// line each. Changes of one kind are tried one after another, a search each,
+/// until one gives a plan.
 std::vector<std::string> remediesOf(const PlanRequest &request,
                                     const PlanOutcome &outcome);
 

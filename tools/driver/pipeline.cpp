@@ -259,8 +259,8 @@ private:
                          problem->options, problem->notes, errors);
   }
 
-  // Machine files need not describe the host. Offloading then becomes an error
-  // if it was requested, and is left out if it was one of the choices.
+  // Without a host in the machine file, offloading is an error if nothing else
+  // is allowed, and is removed if it is one of several choices.
   void checkHost() {
     planner::Choices<planner::Offload> &offload = problem->options.offload;
     if (problem->machine.host)
@@ -320,8 +320,8 @@ private:
     return errors.size() == before;
   }
 
-  // Drops the requirement that tp divides a dimension if pins decide every
-  // operator that has the dimension's split.
+  // If pins decide every operator that has a dimension's split, drops the
+  // requirement that tp divides the dimension.
   void usePins() {
     planner::SearchOptions &options = problem->options;
     options.pins = request.pins.empty() ? nullptr : &problem->pins;
@@ -339,8 +339,8 @@ private:
     });
   }
 
-  // Rejects tensors with many dimensions, because each doubles the number of
-  // layouts.
+  // Rejects tensors with many dimensions, because further dimensions allow
+  // further layouts, and the search's time grows steeply with their number.
   bool checkRanks() {
     constexpr std::size_t kMostDims = 8;
     std::size_t before = errors.size();

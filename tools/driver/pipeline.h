@@ -34,7 +34,7 @@ struct Problem {
   /// segments.
   mlir::OwningOpRef<mlir::ModuleOp> differentiated;
   std::string machineText,
-      softwareText; ///< texts of the two files; empty: the defaults
+      softwareText; ///< texts of the two files; no software text: the default
   planner::Machine machine;
   planner::Software software = planner::defaultSoftware();
   planner::ModelGraph graph; ///< graph of `differentiated`
@@ -59,7 +59,7 @@ struct PlanOutcome {
   planner::SearchResult result;
   double searchSeconds = 0.0;
   std::vector<Attempt> attempts;
-  std::string claim; ///< claim about the best plan; empty: that it is optimal
+  std::string claim; ///< claim about the best plan; empty: `result` decides
   std::vector<std::string> errors;
 
   const planner::PlannedCandidate *best() const {

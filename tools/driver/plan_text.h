@@ -71,7 +71,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 /// Returns whether every mesh was rejected because its operators have no legal
 /// combination of strategies.
 bool nothingIsLegal(const PlanOutcome &outcome);
-/// Returns the message if nothing is legal. The message has the pins or splits.
+/// Returns the message for an outcome in which nothing is legal. The message
+/// blames the pins if there are any, else lists the splits.
 std::string nothingLegalText(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

@@ -159,7 +159,9 @@ void applySequenceParallel(const Flags &flags, PlanRequest &request,
     request.splits.push_back(Split::sequence);
 }
 
-// A number of recomputed layers implies full recomputation.
+// Without --recompute, a number of recomputed layers implies full
+// recomputation, and "any" allows both full recomputation and none. A given
+// --recompute must allow full.
 void applyRecomputeLayers(const Flags &flags, PlanRequest &request,
                           std::vector<std::string> &errors) {
   using planner::Recompute;

@@ -1,8 +1,8 @@
 //===- read_flags.h - From typed flags to a request -------------*- C++ -*-===//
 //
-// Every type of value has a function that returns its FlagValue. The reader in
-// it checks a text and writes the value into a member of the request. A fault
-// has the text and the allowed values.
+// Every type of value has a function that returns its FlagValue. The reader of
+// a FlagValue checks a text and writes the value into a member of the request.
+// A fault has the text and the allowed values.
 //
 //===----------------------------------------------------------------------===//
 

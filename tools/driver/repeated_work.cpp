@@ -185,7 +185,7 @@ private:
 
   std::string remedies() const {
     const std::int64_t gpus = options.devices;
-    // One GPU is never suggested, because it repeats no work.
+    // One GPU is never suggested: it repeats no work, but cannot share any.
     std::int64_t below = gpus - 1, above = gpus + 1;
     while (below > 1 && !could(below))
       --below;
@@ -196,7 +196,7 @@ private:
       near.push_back(below);
     if (above <= 2 * gpus)
       near.push_back(above);
-    // --load and --import allow no further flags.
+    // --load and --import decide pp and cp, and reject flags for them.
     const bool mayAdd = asked.load.empty() && asked.importFile.empty();
     const char *flag = mayAdd && couldShare(gpus, {}, options.cp)   ? "--pp any"
                        : mayAdd && couldShare(gpus, options.pp, {}) ? "--cp any"
@@ -213,7 +213,7 @@ private:
   const planner::PlannedCandidate &plan;
   const planner::SearchOptions &options;
   std::map<std::string, std::set<std::int64_t>>
-      sizes; ///< sizes of repeated factors, by word
+      sizes; ///< sizes of factors of repeated products, by wordOf()
 };
 
 } // namespace

@@ -70,8 +70,8 @@ struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// The search chooses from these values. By default, it chooses only dp and
-  /// tp.
+  /// The search chooses from these values. By default each member has one, so
+  /// that the search chooses only dp, tp and the micro-batch.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
@@ -79,7 +79,8 @@ struct PlanRequest {
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
   planner::Choices<planner::Offload> offload{{planner::Offload::none}};
   planner::Choices<int> tiles{{1}};
-  /// Holds the number of layers of each virtual stage; empty: an even cut.
+  /// Holds the number of layers of each virtual stage; empty: an even cut, or
+  /// any cut if `unevenCuts` is set.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
   /// Names the communication that overlaps compute. Empty: the software file
@@ -93,7 +94,8 @@ struct PlanRequest {
   std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
   bool emitsCuda = false; ///< the CUDA program is written to `output`
-  /// This factor multiplies the machine's bandwidth between nodes.
+  /// The bandwidth of all network levels but the innermost, or of the only
+  /// level, is multiplied by this number.
   double networkScale = 1.0;
   /// These texts replace the files named by `hardware` and `software`, if set.
   std::string machineText, softwareText;

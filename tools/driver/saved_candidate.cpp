@@ -54,8 +54,8 @@ constexpr Side kSides[] = {
     {"carried_out", &SegmentGraph::carriedOut, &SegmentPlan::carriedOut, false},
     {"gradient_in", &SegmentGraph::gradientIn, &SegmentPlan::gradientIn, true}};
 
-// Returns, by tensor, whether backward reads this activation of the forward
-// half.
+// Returns, by tensor, whether it is an activation of the forward half that an
+// operator of backward reads.
 std::vector<bool> keptFor(const SegmentGraph &segment) {
   std::vector<bool> kept(segment.tensors.size(), false);
   for (const planner::Op &op : segment.ops)
@@ -310,7 +310,8 @@ private:
     }
   }
 
-  // Fills in the layouts that the strategies determine.
+  // Fills in `made`, the layout in which a strategy makes a result, a parameter
+  // is stored, or a received value arrives.
   void fillMade() {
     for (std::size_t o = 0; o < segment->ops.size(); ++o)
       for (std::size_t i = 0; i < segment->ops[o].results.size(); ++i)

@@ -129,7 +129,8 @@ private:
     });
   }
 
-  // Builds the problem from the saved flags, on the saved machine.
+  // Builds the problem from the saved flags, on the saved machine and software
+  // unless --hardware or --software replaces them.
   bool readProblem(JsonFields &fields) {
     Flags asked;
     const json *request = fields.need("asked");

@@ -1,8 +1,9 @@
 //===- saved_plan.h - A plan as a file --------------------------*- C++ -*-===//
 //
-// The file has everything that determines a plan: the request, the machine, the
-// software, and the candidates (saved_candidate.h). docs/plan-files.md lists
-// the keys. Prices are not read: a loaded plan is priced again.
+// The file has everything that determines a plan except the model, which it
+// names: the request, the machine, the software, and the candidates
+// (saved_candidate.h). docs/plan-files.md lists the keys. A loaded plan is
+// priced again; the saved step time is only compared with the new one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,9 @@ namespace mtplan::tools {
 std::string savedPlanOf(const PlanOutcome &outcome);
 
 /// Reads an outcome that savedPlanOf() wrote. Errors in the file and
-/// contradictions to the model start with a JSON pointer.
-/// \param flags  --load; MODEL and the replaceable flags, if given, replace the
-///   saved ones. On another machine only the best plan is priced.
+/// contradictions to the model start with the file's name and a JSON pointer.
+/// \param flags  has --load. MODEL and the replaceable flags, if given, replace
+///   the saved ones. With a replaceable flag, only the best plan is priced.
 PlanOutcome loadPlan(const Flags &flags);
 
 } // namespace mtplan::tools

@@ -55,9 +55,9 @@ struct Trace {
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 
-/// Returns every task of a step: a process per stage, a thread per stream, and
-/// an arrow from each task that sends to the task of another stage that
-/// receives.
+/// Returns a step as a trace: an event per task, a process per stage, a thread
+/// per stream, and an arrow from a task to each task of another stage that
+/// depends on it.
 Trace traceOf(const planner::StepResult &result);
 
 } // namespace mtplan::tools

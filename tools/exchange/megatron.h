@@ -15,7 +15,7 @@ namespace mtplan::tools {
 TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 
 /// Writes the options of `config`, one per line. Reading them gives the same
-/// configuration.
+/// configuration, as far as Megatron-LM's options can express it.
 Exported writeMegatron(const TrainerConfig &config);
 
 /// Returns the number of rows of Megatron-LM's embedding table: the vocabulary,

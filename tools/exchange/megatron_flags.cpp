@@ -222,8 +222,8 @@ bool isOption(const std::string &word) {
   return word.size() > 2 && word.starts_with("--");
 }
 
-// Returns the first word of the trainer's options: the word after the first
-// script name, unless an option of the trainer comes earlier.
+// Returns the index of the word after the first script name. Returns 0 if there
+// is none, or if an option that is planned comes earlier.
 std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i].text;

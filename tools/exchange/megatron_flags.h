@@ -1,9 +1,9 @@
 //===- megatron_flags.h - Options of Megatron-LM ----------------*- C++ -*-===//
 //
 // A layout is Megatron-LM's notation of an uneven pipeline,
-// "Et*3|(tt|)*29,m|L": E embedding, t layer, m layer that predicts further
-// tokens, L loss, | border between two virtual stages, *n repetition of the
-// preceding letter or bracket. Commas and blanks are ignored.
+// "Et*3|(tt|)*29,m|L": E is the embedding, t a layer, m a layer that predicts
+// further tokens, L the loss, | a border between two virtual stages, and *n
+// repeats the preceding letter or bracket. Commas and blanks are ignored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,27 +20,28 @@
 
 namespace mtplan::tools {
 
-/// Holds the given options, without their leading dashes. Each is planned,
-/// irrelevant or refused.
+/// Holds the given options that are planned, without their leading dashes.
 class MegatronFlags {
 public:
-  /// Skips the launcher's words up to the first word that ends in ".py".
-  /// Unknown options, options that mtplan cannot plan, wrong numbers of values
-  /// and contradicting repetitions go to `notes`, and so do errors of the
-  /// methods below. Options without effect on a plan go to `warnings`.
+  /// Skips the launcher's words up to the first word that ends in ".py", unless
+  /// an option that is planned comes earlier. Unknown options, options that
+  /// mtplan cannot plan, wrong numbers of values and contradicting repetitions
+  /// go to `notes`, and so do errors of the methods below. Options without
+  /// effect on a plan go to `warnings`.
   MegatronFlags(const std::vector<ShellWord> &words,
                 std::vector<std::string> &warnings,
                 std::vector<std::string> &notes);
 
   /// Returns whether the option was given.
   bool given(std::string_view name) const;
-  /// Returns the value as a whole number; on an error, the fallback. number()
-  /// does the same for real numbers.
+  /// Returns the value as a whole number; the fallback if the option was not
+  /// given, or on an error. number() does the same for real numbers.
   std::int64_t integer(std::string_view name, std::int64_t least,
                        std::int64_t most, std::int64_t fallback) const;
   double number(std::string_view name, double least, double most,
                 double fallback) const;
-  /// Returns the value, one of `allowed`; on an error, the fallback.
+  /// Returns the value, which must be one of `allowed`, or the fallback as
+  /// integer() does.
   std::string word(std::string_view name,
                    const std::vector<std::string> &allowed,
                    const std::string &fallback) const;

@@ -1,9 +1,9 @@
 //===- megatron_pipeline.cpp - Layers of Megatron-LM's stages -------------===//
 //
-// Megatron-LM assigns layers in four ways: evenly, by the number of the first
-// and the last stage, with the embedding or the loss counted as a layer, and by
-// a layout. Megatron-LM has silently dropped layers in two of these; here,
-// stages that do not add up to the model are an error.
+// Megatron-LM assigns layers in four ways: evenly, evenly but for given numbers
+// in the first and the last stage, with the embedding or the loss counted as a
+// layer, and by a layout. Megatron-LM has silently dropped layers in two of
+// these; here, stages that do not add up to the model are an error.
 //
 //===----------------------------------------------------------------------===//
 

@@ -91,8 +91,8 @@ private:
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
-  // Returns the layers of each stage if its virtual stages are equal; else
-  // nothing.
+  // Returns the layers of each stage if the virtual stages of every stage have
+  // equally many; else nothing.
   std::vector<int> alikeChunks() const {
     auto count = static_cast<std::size_t>(p.pp);
     if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))

@@ -1,8 +1,9 @@
 //===- prediction.h - The predicted step, as a file -------------*- C++ -*-===//
 //
 // `mtplan -o` writes predicted.json beside the plan: the time of each class of
-// instructions, and the simulated step. mtrun prints these beside its
-// measurements. The file has a version, and readers reject other versions.
+// instructions, and the simulated step. mtrun prints the times beside measured
+// ones, and adds the simulated step to its trace. The file has a version, and
+// readers reject other versions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -34,7 +34,8 @@ struct ShardyLayout {
   std::vector<bool> open; ///< per dimension: propagation may split it further
   std::vector<int> priorities; ///< per dimension; 0 comes first
 };
-/// Reads the form of writeShardy(). Any other text is an error.
+/// Reads an attribute of `mesh`, in the form of writeShardy() or with open
+/// dimensions, priorities or replicated axes. Any other text is an error.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
 

@@ -210,7 +210,7 @@ private:
     if (shard == 1)
       return;
     // With a pipeline, the mode "default" keeps parameters gathered after
-    // forward, because every micro-batch would gather them again.
+    // forward, because otherwise every micro-batch would gather them again.
     p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
     p.zeroRanks = static_cast<int>(shard);
     config.training.overlapGradReduce = true;

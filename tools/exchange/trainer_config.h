@@ -38,7 +38,7 @@ struct ModelFacts {
   std::int64_t headWidth = 0; ///< given only if it is not hidden / heads
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;           ///< rows without padding
-  std::int64_t vocabMultiple = 128; ///< vocab is padded to a multiple of this
+  std::int64_t vocabMultiple = 128; ///< pads vocab to a multiple of this * tp
   std::int64_t sequence = 0;
   std::int64_t experts = 0;
   std::int64_t expertsPerToken = 0;
@@ -68,7 +68,7 @@ struct TrainerConfig {
   ModelFacts model;
   planner::Precision precision = planner::Precision::fp32;
   TrainingKnobs training;
-  /// These options are known and have no effect on the plan.
+  /// These options have no effect on the plan, or are planned differently.
   std::vector<std::string> warnings;
   /// These options are unknown, contradictory or not planned. With an error,
   /// the other fields must not be used.

@@ -48,7 +48,8 @@ struct CalibratedOn {
   /// Names the preset device whose figures replace those that cannot be
   /// measured.
   std::string like;
-  /// Use the preset device's peak rates instead of the best measured rates.
+  /// True if the preset device's peak rates are used instead of the best
+  /// measured rates.
   bool hasKnownPeaks = false;
   double memory = 0.0;            ///< bytes per device
   int ranks = 1, ranksOfHost = 1; ///< all ranks; ranks of one host
@@ -58,14 +59,16 @@ struct CalibratedOn {
 /// \throws planner::MachineError naming the devices if there is none
 planner::Machine machineLike(const std::string &device);
 
-/// Writes a measurement file (docs/measurements-format.md) of all runs.
+/// Returns the text of a measurement file (docs/measurements-format.md) of all
+/// runs.
 /// \throws planner::MachineError if the device is unknown
 std::string measurementsText(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
 struct Calibrated {
   std::string machineText; ///< the machine file
-  /// Holds the measurement file, with the figures that were given to the fit.
+  /// Holds the measurement file. It states the figures that the fit could not
+  /// determine, instead of asking for their fit.
   std::string measurementsText;
   planner::Machine before; ///< the machine before calibration
   planner::MachineFit fit;
@@ -81,7 +84,7 @@ Calibrated calibratedMachine(const CalibratedOn &on,
 /// Returns the planner's precision for matrix products of an element type.
 planner::Precision precisionOf(runtime::ElementType type);
 
-/// Returns whether a run is the gradient of its operator.
+/// Returns whether a run is that of a gradient kernel.
 bool isGradient(const runtime::MeasuredRun &run);
 
 /// Returns the floating-point operations of an attention run.
@@ -91,15 +94,16 @@ double attentionFlopsOf(const runtime::MeasuredRun &run);
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 
-/// Returns a progress line. The line before the first part has the total time.
+/// Returns a progress line. A line with the number of runs and the requested
+/// seconds precedes that of the first part.
 std::string partText(const runtime::CalibrationPart &part, double seconds);
 
 /// Returns a line with the reason if `took` is well above the requested
 /// seconds; else nothing.
 std::string lateText(double took, double seconds);
 
-/// Returns a line per run: measured time, spread, rate, and the predictions
-/// before and after.
+/// Returns a table with a line per run: measured time, spread, rate, and the
+/// predictions before and after calibration.
 std::string tableOf(const std::vector<runtime::MeasuredRun> &runs,
                     const Calibrated &calibrated);
 

@@ -131,8 +131,8 @@ private:
 
   // Adds the best measured rates as peaks. The fit finds efficiencies relative
   // to these. Packing a weight takes as long for few rows as for many, so
-  // products with few rows are slower per row; the file has tiles of three
-  // heights.
+  // products with few rows are slower per row. The file therefore has tiles of
+  // three heights.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},
@@ -291,8 +291,8 @@ private:
   double gap = 0.0; ///< seconds between two kernels
 };
 
-// Returns a legal value for figures that no measurement determines: a network
-// of negligible cost, and the preset's device figures.
+// Returns a legal value for a figure that no measurement determines: 0 for the
+// latencies of the network, and otherwise the preset's value.
 ordered_json givenValue(const std::string &figure,
                         const planner::Machine &before,
                         const std::string &like) {

@@ -36,7 +36,8 @@ public:
 private:
   std::optional<runtime::TrainState> resume(runtime::RankExecutor &executor);
   std::optional<runtime::RunState> find(runtime::RankExecutor &executor);
-  /// Returns the differences between the two runs, a line each.
+  /// Returns lines that say where the run goes on, and in which points it
+  /// differs from the checkpoint's run.
   /// \throws BadInput for a difference that prevents resuming
   std::vector<std::string> compare(const runtime::RunState &found) const;
   bool after(const runtime::TrainState &state);

@@ -25,7 +25,7 @@ using namespace runtime;
 
 namespace {
 
-// Returns "6 MiB".
+// Returns "6.00 MiB".
 std::string sizeText(std::int64_t bytes) {
   return bytesText(planner::Bytes{static_cast<double>(bytes)});
 }

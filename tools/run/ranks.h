@@ -33,7 +33,8 @@ void checkBackend(const RunFlags &flags);
 bool wantsProcesses(const RunFlags &flags, int ranks);
 
 /// Returns the backend of one of `ranks`, for the calling thread. The ranks of
-/// a machine get its GPUs in order; ranks that are threads share a single GPU.
+/// a machine get its GPUs in order; if it has only one, ranks that are threads
+/// share it.
 /// \throws BadInput, LaunchError with both numbers if there are too few GPUs
 std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               const runtime::Launch &launch,
@@ -42,10 +43,10 @@ std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
 /// Starts this command once per rank of one machine, and waits until all of
 /// these processes have ended. The processes connect like those of torchrun.
 /// They receive SIGTERM, SIGINT and SIGUSR1 from this process. They end if this
-/// process ends, and at most a minute after one of them has failed. Ranks with
-/// a GPU each are faster as processes: in one process, a memory call of one
-/// thread waits for the GPUs of other threads, which can wait for this thread
-/// (NVIDIA/nccl issue 744).
+/// process ends, and at most a minute after one of them has failed. By default,
+/// ranks with a GPU each are processes, because in one process a memory call of
+/// one thread waits for the GPUs of other threads, which can wait for this
+/// thread (NVIDIA/nccl issue 744).
 /// \return 0, or the exit status of the first process that failed; 1, with a
 ///   message, if a signal ended it
 int runOwnProcesses(int ranks, std::ostream &err);

@@ -110,7 +110,7 @@ template <typename... Types> bool isOneOf(const std::exception &error) {
   return (dynamic_cast<const Types *>(&error) || ...);
 }
 
-// Returns the option that sets a launcher's number of ranks.
+// Returns a launcher's command up to the option that sets the number of ranks.
 const char *startsRanks(Launcher by) {
   return by == Launcher::torchrun ? "torchrun --no-python --nproc-per-node"
          : by == Launcher::slurm  ? "srun -n"
@@ -152,7 +152,7 @@ public:
       prepareBackend(flags, plan.ranks);
       checkBackend(flags);
       if (wantsProcesses(flags, plan.ranks)) {
-        // One check here prevents one report per rank.
+        // Checking the data once here prevents a report from every rank.
         const RunData checked(plan, flags, plan.ranks);
         return runOwnProcesses(plan.ranks, err);
       }

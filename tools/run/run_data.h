@@ -50,8 +50,8 @@ public:
   /// Returns the validation samples of a step, from 1; steps may be in any
   /// order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// Returns the number of validation steps: the requested number, or fewer, so
-  /// that no sample is used twice.
+  /// Returns the number of validation steps: the requested number, or that of
+  /// the full batches in one epoch if this is smaller, but at least 1.
   std::int64_t validationSteps() const { return validSteps; }
 
   /// Wakes all ranks that wait for data, because the run has failed.
@@ -62,8 +62,9 @@ public:
   /// read equal bytes in the same order.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
-  /// Returns the text that earlier versions stored in checkpoints instead of
-  /// digests of data: the number of samples and the first four of them.
+  /// Returns the text whose checksum earlier versions stored in checkpoints
+  /// instead of digests of data: the number of samples and the first four of
+  /// them.
   std::string firstSamples() const;
 
 private:
@@ -88,8 +89,8 @@ private:
   std::unique_ptr<runtime::StepReader>
       validReader; ///< null: synthetic, or no validation
   std::mutex mutex;
-  /// Ranks of one process share the samples of a step, because they reach it at
-  /// about the same time.
+  /// Ranks of one process share the samples of a validation step, because they
+  /// reach the step at about the same time.
   std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
 

@@ -30,7 +30,7 @@ struct RunFlags {
   std::string data, format, valid;
   runtime::TrainOptions train;
   std::string decay = "cosine", onNan = "stop";
-  std::string lossScale = "auto"; ///< a schedule, a number, none, or auto
+  std::string lossScale = "auto"; ///< a preset, a number, none, or auto
   double rate = 1e-3, minimumRateShare = 0.1;
   std::optional<std::int64_t> warmup;          ///< empty: a tenth of the steps
   std::string checkpoint, load, weights;       ///< folders, or empty
@@ -60,9 +60,9 @@ void suit(RunFlags &flags, const runtime::Plan &plan);
 std::string optionsText(const RunFlags &flags);
 
 /// Returns the time after which a silent rank fails a run, the value of
-/// --patience. The default is 8 s, so that a hanging rank is named within 10 s,
-/// or ten predicted steps if these are longer: a rank may compute for most of a
-/// step before it sends its next message.
+/// --patience. The default is 8 s, so that a hanging rank is named within 10 s.
+/// If ten predicted steps are longer, they are the default, because a rank may
+/// compute for most of a step before it sends its next message.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 /// Reads the prediction that mtplan wrote beside the plan. Returns nothing if

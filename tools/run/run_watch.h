@@ -16,7 +16,7 @@
 
 namespace mtplan::tools {
 
-/// Holds the seconds of a step, averaged over the ranks.
+/// Holds the seconds of a step, averaged over ranks and steps.
 struct MeanTimes {
   std::vector<std::pair<std::string, double>> classes; ///< sum to `step`
   double step = 0.0;
@@ -38,8 +38,8 @@ Traces gatherTraces(runtime::World &world,
 /// Prints lines for people and writes records for programs, on one rank.
 class RunWatch {
 public:
-  /// Opens the outputs.
-  /// \throws BadInput if an output cannot be written
+  /// Opens the file of the trace, and reads the prediction.
+  /// \throws BadInput if the file cannot be written
   RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e);
 
   /// Prints the first lines of a run.
@@ -49,11 +49,12 @@ public:
   /// It is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
-  /// Prints a line if memory for NCCL was rounded up.
+  /// Prints how much memory NCCL's buffers take, if their sizes are rounded up.
   void printRegistered(const runtime::Rounded &registered);
   void print(const std::string &line);
   void warn(const std::string &line);
-  /// Logs a step, and prints a progress line every `--every` steps.
+  /// Logs a step. Prints a progress line every `--every` steps, and for the
+  /// first step, the last one and those with a validation.
   void logStep(const runtime::StepRecord &record);
   /// Prints the summary and writes the trace.
   /// \param rank0   times of rank 0

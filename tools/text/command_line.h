@@ -15,11 +15,13 @@ class App;
 namespace mtplan::tools {
 
 inline constexpr int kDone = 0;
-inline constexpr int kNothingFits = 1; ///< no plan fits, or a proof failed
+/// No plan fits, a proof failed, or a published run beats the plan.
+inline constexpr int kNothingFits = 1;
 inline constexpr int kBadInput = 2;
 
-/// Returns the option of `command` that is most like `typed`, which is not an
-/// option: "-o" for "-O", else a long option, "--pp" for "-p".
+/// Returns the option of `command` that is nearest to `typed`, which is not an
+/// option: a letter that differs only in case ("-o" for "-O"), else the nearest
+/// long option ("--pp" for "-p").
 std::string nearestOption(const CLI::App &command, const std::string &typed);
 
 /// Parses `arguments` for `app`. Each unknown flag is reported to `err` with

@@ -19,9 +19,9 @@ std::string timeText(planner::Seconds time);
 std::string gibText(planner::Bytes bytes);
 /// Returns "28.13 GiB": always two decimals, for sizes that are compared.
 std::string preciseGibText(planner::Bytes bytes);
-/// Returns "6 MiB", "1.5 GiB" or "512 B".
+/// Returns "6.00 MiB", "1.50 GiB" or "512 B".
 std::string bytesText(planner::Bytes bytes);
-/// Returns "8.3 B", "334 M" or "41.6 k": three digits.
+/// Returns "8.30 B", "334 M" or "41.6 k": three digits.
 std::string countText(double count);
 /// Returns "2x1024x3072" or "scalar".
 std::string shapeText(const std::vector<std::int64_t> &shape);

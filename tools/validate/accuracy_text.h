@@ -7,17 +7,18 @@
 
 namespace mtplan::tools {
 
-/// Returns a table for the screen: all rows, then sources and ranks.
+/// Returns tables for the screen: all rows, the errors by source, and the rank
+/// correlations.
 std::string accuracyText(const std::vector<PricedRow> &rows);
 
-/// Returns a page of Markdown: sources, ranks, the worst rows and the excluded
-/// rows.
+/// Returns a page of Markdown: the errors by source, rank correlations, weak
+/// scaling, the worst rows and the rows without a price.
 /// \param csv, svg  names of files in the page's folder; svg may be empty
 std::string accuracyMarkdown(const std::vector<PricedRow> &rows,
                              const std::string &csv, const std::string &svg);
 
-/// Returns JSON in the style of docs/json-output.md: rows, sources, groups,
-/// overall.
+/// Returns JSON in the style of docs/json-output.md: the rows, the errors
+/// overall and by source, and the rank correlations.
 std::string accuracyJson(const std::vector<PricedRow> &rows);
 
 /// Draws predicted against measured times, on logarithmic axes, with a colour

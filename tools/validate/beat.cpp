@@ -89,7 +89,8 @@ void solve(Group &group, RowPricer &pricer) {
     if (!priced.isPriced())
       continue;
     ++comparison.runs;
-    // The fastest strategies of a configuration may not fit when others do.
+    // The fastest strategies of a configuration may not fit when slower ones
+    // do.
     if (!priced.fits())
       if (PricedRow within = pricer.price(row, RowPricer::Memory::limited);
           within.isPriced() && within.fits())

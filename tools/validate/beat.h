@@ -31,8 +31,8 @@ struct PlanComparison {
   double searchSeconds = 0.0; ///< wall time in seconds
 
   enum class Verdict {
-    beaten,       ///< the plan fits, and is as fast as all published ones
-    beatsFitting, ///< the plan fits, and is as fast as all that fit
+    beaten,       ///< the plan fits, and no published one is faster
+    beatsFitting, ///< the plan fits, and only some that do not fit are faster
     slower,       ///< the plan is slower than one that fits
     nothingFits   ///< no plan fits; `fitting` has a published one, if any
   };
@@ -44,8 +44,8 @@ struct BeatPart {
   std::size_t part = 1, parts = 1;
 };
 
-/// Searches for every model, cluster, batch and software of `rows`, in order of
-/// first appearance.
+/// Searches for a plan for each group of `rows` in `part`, in order of first
+/// appearance. A group has one model, precision, cluster, batch and software.
 /// \param done  called after each group with its index and the number of groups
 ///   in all parts
 std::vector<PlanComparison>

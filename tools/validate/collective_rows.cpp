@@ -46,7 +46,7 @@ public:
     return fields[index];
   }
 
-  // Returns 0 for an empty or missing cell.
+  // Returns 0 for an empty cell.
   double number(std::size_t row, const std::string &column) const {
     const std::string &field = at(row, column);
     try {

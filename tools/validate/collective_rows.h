@@ -30,10 +30,10 @@ struct MachineOf {
 /// \throws std::runtime_error naming a missing column
 std::vector<MachineOf> readMachineMap(const std::string &text);
 
-/// Reads the all_reduce rows of a table from `least` to `most` bytes that have
-/// the number of GPUs and the time (column time_us, or busbw_GBps, the bus
-/// bandwidth of nccl-tests), and predicts each. A row of unknown hardware is an
-/// error.
+/// Reads the all_reduce rows of a table that have from `least` to `most` bytes,
+/// at least two GPUs, and a time (column time_us, or busbw_GBps, the bus
+/// bandwidth of nccl-tests). Predicts each row whose hardware has a machine.
+/// Hardware that is not in `machines` is an error.
 /// \throws std::runtime_error
 std::vector<CollectiveRow> readRows(const std::string &table,
                                     const std::vector<MachineOf> &machines,

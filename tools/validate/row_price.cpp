@@ -31,8 +31,9 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// Returns whether the MLP is gated. Some model names decide; otherwise, three
-// matrices explain the stated number of parameters better than two.
+// Returns whether the MLP is gated. Some model names decide. For other models
+// it is gated if three matrices explain the stated number of parameters better
+// than two.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -241,9 +242,9 @@ struct Size {
 
 // The values are from table 1 and figure 5 of the paper. The overlap of
 // gradient reduction follows Megatron-LM's README: PyTorch's overlapping
-// implementation raises the largest model from 60 % to 76 % on 512 GPUs, and
-// slows 2.5 billion parameters on two tensor ranks and 1.2 billion on one,
-// because of its memory.
+// implementation raises the largest model's scaling from 60 % to 76 % on 512
+// GPUs. It slows the model of 2.5 billion parameters on two tensor ranks and
+// that of 1.2 billion on one, because of its memory.
 constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
                            {2, 1920, 54, 20, 0.95, 0.83, false},
                            {4, 2304, 64, 24, 0.82, 0.79, true},

@@ -70,7 +70,8 @@ struct FoundSoftware {
 FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
 /// Returns why the row cannot be compared with a price: a fact is not stated,
-/// or the time includes other work. Returns "" if it can.
+/// the time includes other work, or the authors name the run as a slow
+/// baseline. Returns "" if it can.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

@@ -9,10 +9,11 @@
 
 namespace mtplan::tools {
 
-/// Prices every row of a CSV of published runs, and prints the errors.
+/// Prices every row of a CSV of published runs, and prints how far the prices
+/// are off. With --beat, plans the rows' models instead.
 /// \param arguments  without the program's name
-/// \returns 0; 1 if a plan of --beat is slower than a published run that fits;
-///   2 on bad input
+/// \returns 0; 1 if --beat finds no plan, or only a slower one, where a
+///   published run fits; 2 on bad input
 int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
                 std::ostream &err);
 

@@ -99,7 +99,8 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
 
 /// Seconds of one step on the busiest stage, by cause; they add up to `step`.
 struct StepTime {
-  /// Adds the time of both phases `times` times, without `step`.
+  /// Adds the parts of both phases, multiplied by `times`. `data` and the
+  /// members after it do not change.
   void add(const PhaseTimes &phases, double times);
 
   Seconds compute;         ///< operators
@@ -108,7 +109,7 @@ struct StepTime {
   Seconds exchange;        ///< see PhaseParts
   /// The exposed traffic of parameters and gradients between replicas.
   Seconds data;
-  Seconds update;   ///< AdamW's memory traffic
+  Seconds update;   ///< the optimizer's update on the device
   Seconds host;     ///< exposed time of offload
   Seconds pipeline; ///< waits for other stages: bubble, messages
   Seconds step;

@@ -70,9 +70,9 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
-    // A weight may be stored split over positions, in the layout of one reader.
-    // In every micro-batch, the weight is then all-gathered for other readers,
-    // and its gradient is reduced.
+    // An operator may split a weight over positions or experts, so that the
+    // weight or its gradient changes its layout between replicas in every
+    // micro-batch. Without ZeRO-3 or ZeRO-2, this does not overlap compute.
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;

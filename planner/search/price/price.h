@@ -52,9 +52,9 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns the times of the simulated step. If there are many micro-batches,
-/// only as many are simulated as reach the steady state; each further one adds
-/// the mean time of a micro-batch in the steady state.
+/// Returns the times of the simulated step. If there are many micro-batches in
+/// a schedule other than gpipe, only as many are simulated as reach the steady
+/// state; each further one adds the mean time of a micro-batch in that state.
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &config,
                    const Overlaps &overlaps);

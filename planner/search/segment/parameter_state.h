@@ -50,8 +50,9 @@ std::vector<ParameterState>
 parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 
 /// Returns the time to accumulate one gradient over the micro-batches of a
-/// step: all but the first are added to the accumulator. With ZeRO-3, the time
-/// includes the copies around every all-gather and reduction.
+/// step: all but the first are added to the accumulator. With ZeRO-3, and
+/// without a measured rate, the time includes the copies around every
+/// all-gather and reduction.
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
@@ -82,9 +83,10 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
-/// Returns the bytes of one more accumulator, which
-/// SearchOptions::scattersEarly needs for the shards of one more repeat; 0
-/// without that option.
+/// Returns the bytes of the accumulator's shard of one more repeat, which
+/// SearchOptions::scattersEarly needs; 0 without that option, for shared
+/// parameters, and unless ZeRO shards the optimizer's state but not the
+/// accumulator over a data axis.
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 

@@ -78,8 +78,8 @@ struct LayoutDomain {
   /// \param tiles  the number of tiles of a weight or gradient; see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1);
-  /// Forbids all conversions that change which dimension `axis` splits, unless
-  /// `axis` splits none before the conversion.
+  /// Forbids every conversion after which `axis` no longer splits the dimension
+  /// that it splits before.
   void keepInPlace(int axis);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
@@ -94,8 +94,9 @@ constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 
 /// Finds the cheapest conversions from one layout to several. Each conversion
 /// may start from any layout that exists already, and other layouts may be
-/// intermediate: a minimum Steiner arborescence, by dynamic programming over
-/// the sets that are asked for and their subsets (Dreyfus and Wagner 1971).
+/// intermediate. The conversions are a minimum Steiner arborescence, found by
+/// dynamic programming over the requested set and its subsets (Dreyfus and
+/// Wagner 1971).
 /// O(n^3) once, then O(3^k n + 2^k n^2) for a set of k layouts, less for
 /// subsets that are known; n = domain.size(), at most 64.
 class ConversionTrees {
@@ -104,7 +105,8 @@ public:
                            Phase thePhase = Phase::forward);
 
   /// Returns the prices of the conversions to all layouts of a non-empty set,
-  /// by the layout from which they start. Valid as long as the object.
+  /// by the layout from which they start. The reference is valid as long as the
+  /// object.
   const std::vector<double> &prices(LayoutSet set) {
     return treesTo(set).price;
   }

@@ -135,7 +135,7 @@ private:
   }
 
   // Products and attention that the tensor axis can split must be split, unless
-  // they are pinned, or all axes together divide no factor.
+  // they are pinned, or no split is legal together with those of other axes.
   std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
     std::vector<AxisRule> rules = setting.rules;
     if (op.opClass != OpClass::memory && !pinned)
@@ -328,7 +328,8 @@ private:
   }
 
   // A carried value that is saved in the layout in which it is passed through
-  // is saved once for all repeats; in another layout, once per repeat.
+  // is saved once for all repeats of a virtual stage; in another layout, once
+  // per repeat.
   void addCarried(const Port &carried, const Port &saved,
                   const CostTable &memory, bool recomputed) {
     CostTable together{{carried.variable, saved.variable}, {}, {}};

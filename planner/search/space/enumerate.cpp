@@ -251,8 +251,8 @@ private:
     }
   }
 
-  // More tiles take more time and less memory, so that an open choice tries
-  // only a few numbers.
+  // More tiles take more time and less memory. For an open choice, a few
+  // numbers of tiles are enough.
   void addTiles(Parallelism config) {
     static const std::vector<int> kOne{1}, kFew{1, 2, 4, 8, 16, 32};
     const std::vector<int> &asked =

@@ -1,8 +1,8 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
-// Defines a configuration: the use of devices that a Megatron command line or a
-// DeepSpeed file states. The strategy of each operator then follows by exact
-// search.
+// Defines a configuration, which states how a plan uses the devices, as a
+// Megatron command line or a DeepSpeed file does. The strategy of each operator
+// then follows by exact search.
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
 // the state that ZeRO shards (zeroRanks). This file checks which sizes of these
@@ -23,9 +23,9 @@
 
 namespace mtplan::planner {
 
-/// The values that backward recomputes instead of saving them: none; values of
-/// core attention (Korthikanti et al. 2022, section 5); all values of a layer
-/// except its input.
+/// The values that backward recomputes, so that forward does not save them:
+/// none; values of core attention (Korthikanti et al. 2022, section 5) or those
+/// of another Software::selective; all values of a layer except its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 const char *nameOf(Recompute recompute); ///< "none", "selective" or "full"
 

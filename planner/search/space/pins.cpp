@@ -115,7 +115,7 @@ public:
   }
 
 private:
-  // Adds an error unless it exists already: all parts of a cut segment have it.
+  // Adds an error once, although all parts of a cut segment report it.
   void error(const std::string &text) {
     if (!contains(findings, text))
       findings.push_back(text);

@@ -48,9 +48,10 @@ std::vector<int> evenLayers(int layers, int parts);
 /// pipeline. Embedding and head may each count as a further layer or not.
 bool fillsChunks(int layers, int chunks);
 
-/// Returns all cuts of `layers` layers into `stages` stages, except the even
-/// one, in which neither the first nor the last stage has more layers than the
-/// largest middle stage. With two stages, all cuts are returned.
+/// Returns the cuts of `layers` layers into `stages` stages in which neither
+/// the first nor the last stage has more layers than the largest middle stage,
+/// and the middle stages share the rest evenly; with two stages, all cuts. The
+/// even cut is left out.
 std::vector<std::vector<int>> unevenCuts(int layers, int stages);
 
 } // namespace mtplan::planner

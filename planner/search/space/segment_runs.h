@@ -55,7 +55,7 @@ std::vector<int> tilesOfTensors(const ModelGraph &model,
                                 const Setting &setting);
 
 /// Returns the largest tile's share of one rank's shard, if the shard is cut
-/// into `tiles` along its longest dimension.
+/// into `tiles` along the tensor's longest dimension.
 double largestTileOf(const std::vector<std::int64_t> &shape,
                      const Layout &layout, const Mesh &mesh, int tiles);
 

@@ -60,12 +60,12 @@ struct Setting {
   /// its chunks.
   double inFlight = 1.0;
   int parts = 1; ///< virtual stages per stage
-  /// If set, the layout of all values between segments on the tensor axis: the
-  /// dimension that it splits, or kReplicated.
+  /// If set, the placement on the tensor axis of all values between segments:
+  /// the dimension that the axis splits, or kReplicated.
   std::optional<int> boundary;
   /// If set, the index into parameterStates() of the state that every shared
-  /// parameter has. The index makes stages that are solved separately, but
-  /// share a parameter, choose the same state.
+  /// parameter has. Stages are solved separately; with the index, all stages
+  /// that share a parameter choose the same state.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
   const Software *software = &defaultSoftware();
@@ -86,7 +86,9 @@ struct StateBytes {
   double sweep = 0;    ///< read and written per stored element
   double host = 0;     ///< stored in the host's memory, per owned element
 };
-/// Returns the bytes of a common mixed or single-precision optimizer.
+/// Returns the bytes of AdamW as usually stored in `precision`: the gradient,
+/// the optimizer's state and the traffic of an update. `sweep` and `host` are
+/// 0.
 StateBytes stateBytesOf(Precision precision);
 /// Returns the bytes with the setting's software and offload.
 StateBytes stateBytesOf(const Setting &setting);
@@ -125,12 +127,12 @@ struct SearchOptions {
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
-  /// Whether ZeRO pads dimensions that do not divide, like trainers that
-  /// flatten their state. mtplan's IR cannot express padding.
+  /// Whether ZeRO pads dimensions that the number of shards does not divide,
+  /// like trainers that flatten their state. The IR cannot express padding.
   bool padsShards = false;
-  /// Whether a weight that several segments of a stage use, such as a tied
-  /// embedding, has one gradient accumulator per unrepeated segment, so that
-  /// the order of micro-batches does not change the sums.
+  /// Whether each segment outside the layers that uses a shared weight, such as
+  /// a tied embedding, has a gradient accumulator of its own, so that the order
+  /// of micro-batches does not change the sums.
   bool sumsPerUse = false;
   /// Whether ZeRO-1 reduce-scatters gradients during backward, into the
   /// accumulators of the next repeat. This needs memory for the shards of one

@@ -70,8 +70,9 @@ double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
   return least;
 }
 
-// Returns a lower bound of a segment's inputs: for each, the largest shard that
-// some reader needs with its best split.
+// Returns a lower bound of the bytes of a segment's inputs: for each input, the
+// maximum over its readers of the smallest shard that a strategy of the reader
+// needs.
 double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
                    const Mesh &mesh) {
   std::vector<double> least(segment.tensors.size(), 0.0);
@@ -95,7 +96,7 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
 // Returns the bytes reserved for transient values: inputs, and twice the
 // largest working set of an operator with its best split, because one set is in
 // use while another is received. The reserve does not depend on the plan, so
-// that the limited memory is a sum over the choices.
+// that the memory that the solver limits is a sum over its cost tables.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting) {

@@ -1,10 +1,11 @@
 //===- one_device_world.h - Ranks that share a device -----------*- C++ -*-===//
 //
-// The ranks are threads of one process, and each reads the others' memory with
-// kernels of its own. In every call the threads synchronize twice on the host,
-// to exchange pointers and events. Events order the streams, so no thread waits
-// for the device. This way plans of many ranks can run, for example in tests,
-// on a single device.
+// The ranks are threads of one process, and each accesses the others' memory
+// with kernels and copies of its own. In every collective the threads
+// synchronize twice on the host: first to exchange pointers, then to tell that
+// their work is queued. Events order the streams, so no thread waits for the
+// device, except in OneDeviceWorld::barrier. This way plans of many ranks can
+// run, for example in tests, on a single device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,9 +64,9 @@ public:
 
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
-  /// Copies the data to a parcel. Allocates a new parcel if the receiver has
-  /// read no earlier parcel of sufficient size, which usually happens only in
-  /// the first step.
+  /// Copies the data to a parcel. A parcel that is large enough is reused once
+  /// the receiver has queued its read, so that usually only the first step
+  /// allocates parcels.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
   void receive(const std::string &label, void *data, std::int64_t bytes,
@@ -84,7 +85,7 @@ public:
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  /// A buffer for messages between two ranks, which both own.
+  /// A buffer for messages between two ranks, which share its ownership.
   struct Parcel {
     explicit Parcel(std::size_t size) : memory(size), room(size) {}
 

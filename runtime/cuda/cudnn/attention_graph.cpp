@@ -80,7 +80,7 @@ private:
   template <typename Attributes> void setUp(Attributes &attributes) const {
     attributes.set_attn_scale(static_cast<float>(shape.scale));
     // If keys and queries are equally many, both alignments are equivalent, and
-    // more cuDNN kernels support the first.
+    // more cuDNN kernels support TOP_LEFT.
     if (shape.causal)
       attributes
           .set_diagonal_alignment(shape.keys == shape.queries

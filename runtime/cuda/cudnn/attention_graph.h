@@ -43,10 +43,10 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
 /// The limit of a graph's workspace in bytes. The planner does not count this
-/// memory; the limit is about the value of reserved_GiB less that of
-/// reserved_context_GiB in machine files. cuDNN's deterministic gradient stores
-/// two bytes per score, so its workspace grows with the square of the sequence
-/// length.
+/// memory; it must fit into the memory that machine files reserve beyond the
+/// context (reserved_GiB less reserved_context_GiB). cuDNN's deterministic
+/// gradient stores two bytes per score, so its workspace grows with the square
+/// of the sequence length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
 /// Whether cuDNN supports a graph.

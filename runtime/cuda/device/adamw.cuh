@@ -37,7 +37,7 @@ static __global__ void decideFactor(const DeviceLongSum *sums,
 /// Queues decideFactor. All pointers are to device memory.
 /// \param sums  each rank's sum of the squares of its gradients
 /// \param decision  receives the gradient factor, and 0 after an overflow, else
-/// 1
+/// 1; without a norm rule it keeps the gradient factor, and receives 1
 inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
                            std::int64_t ranks, const StepNumbers *step,
                            double *decision) {

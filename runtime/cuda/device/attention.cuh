@@ -123,7 +123,7 @@ private:
 
 /// Computes attention on tensor cores. A block processes a tile of queries of a
 /// head of a sample. The last tiles of a head are scheduled first, because with
-/// a causal mask they attend to most keys.
+/// a causal mask they attend to the most keys.
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     attendOnCores(const T *query, const T *key, const T *value, Heads all,

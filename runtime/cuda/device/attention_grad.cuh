@@ -24,9 +24,9 @@ struct GradOperands {
   Operand query, key, value, above;
 };
 
-/// Computes for a tile the gradients of the scores (`slopes`) and the
-/// probabilities after dropout (`shares`). Both are zero where the mask hides a
-/// key.
+/// Computes the probabilities of a tile after dropout (`shares`), and the
+/// gradients of its scores (`slopes`). Both are zero for keys that a query does
+/// not attend to, and for queries that do not exist.
 template <typename R>
 __device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
                          const Heads &all, const Mask &mask, std::int64_t b,

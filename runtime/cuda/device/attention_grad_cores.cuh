@@ -1,10 +1,10 @@
 //===- attention_grad_cores.cuh - Gradients on tensor cores -----*- C++ -*-===//
 //
-// FlashAttention-2's backward pass (Dao 2023) on tensor cores, in two kernels,
-// so that every sum has a fixed order without atomics: one iterates over keys
-// for a tile of queries, the other over queries for a tile of keys. A block's
-// own tile stays in shared memory. The other operands are read 32 rows at a
-// time, and the next 32 rows are copied while the previous 32 are used.
+// Two kernels compute FlashAttention-2's backward pass (Dao 2023) on tensor
+// cores, so that every sum has a fixed order without atomics: one iterates over
+// keys for a tile of queries, the other over queries for a tile of keys. A
+// block's own tile stays in shared memory. The other operands are read 32 rows
+// at a time, and the next 32 rows are copied while the previous 32 are used.
 // Probabilities and score gradients are rounded to 16 bits only as weights of
 // products.
 //
@@ -116,7 +116,7 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 
 /// Computes the gradients of queries. A block processes a tile of queries of a
 /// head of a sample; tiles are scheduled like in attendOnCores.
-/// \param stored  receives the scores that dropout keeps
+/// \param stored  receives one bit per score, set if dropout keeps it
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
@@ -209,7 +209,8 @@ __global__ void __launch_bounds__(kCoreThreads,
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
 /// of a key head of a sample, for one query head of its group after another.
-/// \param stored  the scores that dropout keeps, from queryGradOnCores
+/// \param stored  one bit per score, set if dropout keeps it, from
+/// queryGradOnCores
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,

@@ -118,8 +118,8 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// The rows of a head from the first row of a tile on. `rows` is below kTile if
-/// the last tile is incomplete.
+/// The rows of a head from the first row of a tile on. `rows` is their number,
+/// which is below kTile only for an incomplete last tile.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;

@@ -15,9 +15,9 @@ template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;
 
-  /// Returns coefficient * experts / (count * positions). This factor times the
-  /// number of a sample's tokens that choose an expert is the derivative of the
-  /// loss with respect to each probability of the expert in the sample.
+  /// Returns coefficient * experts / (count * positions). The result, times the
+  /// number of a sample's tokens that choose an expert, is the derivative of
+  /// the loss with respect to each probability of the expert in the sample.
   __device__ R scale(const Operand &count) const {
     return static_cast<R>(
         coefficient * static_cast<double>(experts) /

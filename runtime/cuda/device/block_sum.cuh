@@ -14,7 +14,7 @@ struct Plus {
     return a + b;
   }
 };
-/// Returns the larger of two values, or `a` if it is NaN.
+/// Returns the larger of two values, or NaN if one of them is NaN.
 struct Larger {
   template <typename R> __device__ R operator()(R a, R b) const {
     return a > b || a != a ? a : b;

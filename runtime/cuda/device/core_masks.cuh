@@ -81,7 +81,7 @@ struct KeptScores {
   std::uint32_t *words;
   std::int64_t queries, groups; ///< of a head
 
-  /// The number of queries is rounded up to the largest tile.
+  /// The number of queries is rounded up to a multiple of the largest tile.
   static constexpr std::int64_t kRounded = 128;
 
   __host__ __device__ KeptScores(const Heads &all, void *memory)
@@ -136,7 +136,7 @@ public:
   __device__ float factor() const { return ofKept; }
 
   /// Loads the words of two of the eight queries from `query` on. A word may be
-  /// unwritten if none of its query's scores count: the query does not exist
+  /// unwritten if its bits have no effect, because the query does not exist
   /// (its rows are zeros) or sees no key of the group (its scores are
   /// -infinity).
   __device__ Words load(int head, int query) const {
@@ -160,8 +160,8 @@ private:
   int shift;
 };
 
-/// Sets the dropped elements of pairs whose rows are queries to zero, without
-/// scaling the others.
+/// Sets the dropped elements of `pairs` to zero, without scaling the others.
+/// The rows of `pairs` are queries.
 /// \param key  the first key of the columns
 template <int Strips, int Columns>
 __device__ void drop(CorePairs<Strips, Columns> &pairs, const CoreMask &mask,

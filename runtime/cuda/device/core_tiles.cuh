@@ -187,7 +187,8 @@ __device__ void dotRows(CoreSums<Strips, Columns> &sums, const Lefts &lefts,
   }
 }
 
-/// Sets the scores of keys that do not exist or are masked to -infinity.
+/// Sets to -infinity the scores of keys that do not exist or that the causal
+/// mask hides.
 /// \tparam KeysAreRows whether keys, instead of queries, are rows of the tile
 /// \param query, key the first query and key of the tile
 template <bool KeysAreRows, int Strips, int Columns>

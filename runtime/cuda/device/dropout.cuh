@@ -2,8 +2,8 @@
 //
 // Kernels do not store masks, but draw their elements again by Philox from the
 // element's index in the global tensor, as runtime/random specifies. One draw
-// yields eight elements. There is one exception: the backward pass of attention
-// on tensor cores stores one bit per score (KeptScores).
+// yields eight elements. Only the backward pass of attention on tensor cores
+// stores a mask, as one bit per score (KeptScores).
 //
 //===----------------------------------------------------------------------===//
 

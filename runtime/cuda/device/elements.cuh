@@ -49,7 +49,8 @@ template <typename R> __device__ R widened(std::int32_t value) {
   return static_cast<R>(value);
 }
 
-/// Rounds to the nearest value of T, ties to even; integers are truncated.
+/// Rounds to the nearest value of T, ties to even, or toward zero if T is an
+/// integer type.
 template <typename T, typename R> __device__ T narrowed(R value) {
   if constexpr (std::is_same_v<T, __half>) {
     if constexpr (std::is_same_v<R, double>)

@@ -1,10 +1,10 @@
 //===- embedding.cuh - Embeddings and their gradients -----------*- C++ -*-===//
 //
 // Gradients are summed without atomics, so that their order is fixed: tokens
-// are sorted by table row and position. The warps of a block add the tokens of
-// a sample in a row, each every kTokenWarps-th. Their sums are then added, and
-// then the samples. The contribution of a sample therefore does not depend on
-// the number of samples.
+// are sorted by table row and position. The warps of a block share the tokens
+// that a sample has for a table row: each adds every kTokenWarps-th. The sums
+// of the warps are then added, and then those of the samples. The contribution
+// of a sample therefore does not depend on the number of samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,8 @@ struct LookupSource {
   }
 };
 
-/// The row of tokens whose row another rank holds, after all local rows.
+/// The row number, above all local ones, of tokens whose row another rank
+/// holds.
 inline constexpr std::uint32_t kHeldElsewhere = 1U << 31;
 
 /// A sorted token and its local row. `end` is the index in sorted order after
@@ -99,10 +100,10 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
 }
 
 /// Sums the gradients of tokens by row. There is a warp per sorted token, and
-/// blockIdx.y selects the columns. The warp of the first token adds the row's
-/// tokens if there are at most kTokenWarps, otherwise all warps of its block
-/// do. A sample with at most kTokenWarps tokens of a row has the same bits
-/// either way.
+/// blockIdx.y selects the columns. The warp of a row's first token adds the
+/// row's tokens if there are at most kTokenWarps, otherwise all warps of its
+/// block do. Both ways compute the same bits for a sample with at most
+/// kTokenWarps tokens of the row.
 template <typename R>
 __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
     sumTokens(Operand from, Result to, const Placed *sorted,

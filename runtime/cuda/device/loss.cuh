@@ -65,8 +65,8 @@ __global__ void sumExp(Operand logits, Operand largest, Result to,
     storeOne(to, blockIdx.x, sum);
 }
 
-/// Reads the logit of each token's target, or 0 if another rank holds it. A
-/// thread processes a token.
+/// Reads the logit of each token's target, or 0 if this shard does not hold it.
+/// A thread processes a token.
 template <typename R>
 __global__ void pick(Operand logits, const std::int32_t *targets, Result to,
                      std::int64_t tokens, Classes classes) {

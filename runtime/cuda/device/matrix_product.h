@@ -89,10 +89,10 @@ void set(const Preference &preference,
                                                      &value, sizeof(value)));
 }
 
-/// Describes a row-major matrix as its transpose in column-major order. A
-/// matrix with contiguous columns is column-major already and is described
-/// without transposition.
-/// \return whether cuBLASLt must transpose the matrix
+/// Describes a row-major matrix as its transpose in column-major order, because
+/// the product is computed as C^T = B^T A^T. A matrix with contiguous columns
+/// is described as it is. \return whether cuBLASLt must transpose the described
+/// matrix
 inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t batches) {

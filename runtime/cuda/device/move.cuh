@@ -25,7 +25,7 @@ struct Strides {
   }
 };
 
-/// Returns the only run of a source that is read contiguously from `start` on.
+/// Returns a source of a single run, of `length` elements from `start` on.
 inline Strides contiguous(std::int64_t start, std::int64_t length) {
   return {0, {}, {}, start, length};
 }

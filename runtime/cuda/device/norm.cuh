@@ -2,8 +2,8 @@
 //
 // A warp processes a narrow row, and a block a wide one. The threads read the
 // row once and hold it in registers. Only rows wider than kWidestHeldRow, and
-// rows that do not consist of whole, aligned packs, are read again for each
-// sum. Rows have fewer than 2^31 elements.
+// rows that do not consist of whole, aligned packs, are read again for each sum
+// and for the result. Rows have fewer than 2^31 elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +53,8 @@ inline __device__ void storeWords(uint4 *to, const uint4 &words) {
 }
 
 /// Calls `use(p, values)` for packs p < Packs of the row at element `start`;
-/// elements beyond the row are zero. All loads of whole packs begin before the
-/// first call.
+/// elements beyond the row are zero. If Whole, all loads begin before the first
+/// call.
 template <typename R, int Packs, bool Whole, typename Use>
 __device__ void eachOwn(const Operand &from, std::int64_t start,
                         const OwnPacks<Whole> &own, Use use) {

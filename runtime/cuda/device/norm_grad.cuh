@@ -4,8 +4,8 @@
 // another, and a thread processes the same columns of all rows. The block reads
 // each tensor once, to compute the gradients of the rows and, summed over the
 // piece, the gradients of gamma and beta. If rows consist of whole, aligned
-// packs and fit, it copies the next row to shared memory while it computes a
-// row.
+// packs and are narrow enough, the block copies the next row to shared memory
+// while it computes a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -189,7 +189,8 @@ std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
 }
 
 /// Queues normaliseGrad with `Packs` packs per thread, if it supports the rows:
-/// they must not be too wide, and with Copies they must be copyable.
+/// they must not be too wide, and with Copies they must consist of whole,
+/// aligned packs and fit into shared memory.
 /// \return whether it does
 template <bool Centred, bool Copies, int Packs, unsigned Threads,
           unsigned Blocks = 1, typename R>

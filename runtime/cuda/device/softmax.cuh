@@ -1,7 +1,7 @@
 //===- softmax.cuh - Softmax of rows ----------------------------*- C++ -*-===//
 //
-// A block processes a row, and reads it again for each sum, because after the
-// first time the row is in the L1 cache.
+// A block processes a row in several passes. Each pass reads the row again,
+// which is cheap, because after the first pass the row is in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 

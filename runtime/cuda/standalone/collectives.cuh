@@ -70,8 +70,9 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
 }
 
 /// Groups the collectives on the run's stream up to groupEnd() into one NCCL
-/// launch. No collective may write a buffer of another, because all operands
-/// are transposed before the launch, and all results after it.
+/// launch. None may be an allToAll, and none may write a buffer of another,
+/// because all operands are transposed before the launch, and all results after
+/// it.
 inline void groupStart(const Run &now) {
   now.lane().isTogether = true;
   MTPLAN_NCCL(ncclGroupStart());

@@ -36,8 +36,8 @@ struct Process {
 
 /// Returns the rank according to torchrun, Open MPI, MPICH or Slurm.
 /// SLURM_PROCID is also set in the script that calls srun, but
-/// SLURM_STEP_NUM_TASKS is set only in tasks of srun. A step with one task has
-/// no launcher.
+/// SLURM_STEP_NUM_TASKS is set only in tasks of srun. A task that is alone in
+/// its Slurm step counts as a process without a launcher.
 inline Process thisProcess() {
   const char *const launchers[][3] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK"},

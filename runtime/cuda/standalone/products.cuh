@@ -173,8 +173,8 @@ inline void multiply(const Run &now, const MatrixShape &shape,
 /// Computes c = a b, and sums one operand over k into its.sums (a bias
 /// gradient). Accumulates both if shape.adds. Uses one kernel for both if
 /// cuBLASLt has an algorithm.
-/// \param sizes  of the operand to sum, [samples][rows][columns]; in a batch
-/// that of one product
+/// \param sizes  the shape of the operand to sum, [samples][rows][columns]; in
+/// a batch, the shape of one product's operand
 template <typename R>
 void multiplyAndSum(const Run &now, const MatrixShape &shape,
                     const ProductTensors &its, const ColumnSizes &sizes) {

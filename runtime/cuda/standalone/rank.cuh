@@ -72,14 +72,15 @@ constexpr bool areEven(const Buffer &a, const Buffer &b, const Buffer &c) {
   return b.offset - a.offset == c.offset - b.offset;
 }
 
-/// Returns the second template argument of an attention: the number of tiles of
-/// 32 features, for which heads of up to 64, 96, 128 or 256 features have
-/// kernels.
+/// Returns the second template argument of an attention, a number of tiles of
+/// 32 features. There are kernels for heads of up to 64, 96, 128 and 256
+/// features.
 constexpr int headTiles(std::int64_t features) {
   return features <= 64 ? 2 : features <= 96 ? 3 : features <= 128 ? 4 : 8;
 }
 
-/// The doubles of a sum of squares, before the reports in Rank::stepSums.
+/// The number of doubles in a sum of squares, which the reports follow in
+/// Rank::stepSums.
 inline constexpr std::size_t kSquareSum =
     sizeof(DeviceLongSum) / sizeof(double);
 
@@ -264,8 +265,8 @@ TensorList<Item> tensorList(const Run &now, const std::string &name,
   return {static_cast<const Item *>(there.items), there.shares, there.blocks};
 }
 
-/// Adds the squares of the tensors that `list` appends to this rank's sum of
-/// squares.
+/// Adds the squares of tensors to this rank's sum of squares. `list` appends
+/// the tensors to its second argument.
 template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {

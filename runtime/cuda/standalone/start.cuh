@@ -1,7 +1,7 @@
 //===- start.cuh - Starts the ranks of a program ----------------*- C++ -*-===//
 //
 // With torchrun, mpirun or srun each GPU has a process, and rank 0 sends the
-// NCCL id to the others. A process without a launcher has a thread per GPU.
+// NCCL id to the others. A process without a launcher has a thread per rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,8 +61,8 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   rank.arenas[arena] = static_cast<std::byte *>(data);
 }
 
-/// Calls `run` for every rank of this process, each on its own thread if there
-/// are several.
+/// Calls `run` for every rank of this process, each on its own thread if no
+/// launcher started the process.
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();

@@ -1,9 +1,10 @@
 //===- streams.cuh - Streams of a stand-alone program -----------*- C++ -*-===//
 //
 // The streams are those of the plan. A run of a program begins and ends on the
-// first stream, which has the kernels. The other streams fork from the first
-// stream and join it again; a stream with only overlapped work joins at the end
-// of the schedule. In between, only the plan's waits order the streams.
+// first stream, which runs the operators' kernels. The other streams fork from
+// the first stream and join it again; a stream with only overlapped work joins
+// at the end of the schedule. In between, only the plan's waits order the
+// streams.
 //
 //===----------------------------------------------------------------------===//
 

@@ -133,8 +133,8 @@ inline void initialiseTensor(const Run &now, const Initialisation &how,
   }
 }
 
-/// Initializes the shard of a parameter: its value and, if there is one of the
-/// same elements, its master.
+/// Initializes this rank's shard of a parameter in all tensors of `all`: the
+/// value, the master, or both if they hold the same elements.
 inline void initial(const Run &now, const Initialisation &how,
                     const char *label, std::int64_t copy, const char *init,
                     std::initializer_list<Tensor> all, TensorView piece) {
@@ -215,7 +215,7 @@ inline std::vector<double> resultsOf(const Rank &rank, const StepFacts &facts) {
 }
 
 /// Captures the step as a CUDA graph, which every step launches. The capture
-/// allocates all memory, but runs no kernels.
+/// allocates the scratch memory and tables of kernels, but runs no kernels.
 inline cudaGraphExec_t captured(Rank &rank, const StageProgram &program,
                                 const StepFacts &facts) {
   cudaGraph_t graph = nullptr;

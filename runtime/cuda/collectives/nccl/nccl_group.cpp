@@ -42,8 +42,8 @@ bool isFault(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
-/// Implements all-to-all by sends and receives, which every version of NCCL
-/// has.
+/// Implements all-to-all by sends and receives, which every supported version
+/// of NCCL has.
 ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
                       void *received, ncclComm_t comm, cudaStream_t stream) {
   const ncclDataType_t type = typeOf(pieces.type);
@@ -63,7 +63,8 @@ ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
   return ncclSuccess;
 }
 
-/// Queues the NCCL operation of a call. The data must have a single row.
+/// Queues the NCCL operation of a call. Tensors with pieces of all ranks must
+/// have the layout [size][outer][inner].
 ncclResult_t queue(const Call &call, int places, const void *from, void *to,
                    ncclComm_t comm, cudaStream_t stream) {
   const std::size_t count = countOf(call.pieces);

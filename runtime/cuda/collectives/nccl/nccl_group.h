@@ -1,9 +1,9 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
-// NCCL's collectives take one contiguous row of data. Several rows are
-// transposed before or after the call through scratch memory, which grows with
-// the largest call. Grouped calls are one NCCL launch: all operands are
-// transposed before it, and all results after it.
+// NCCL's collectives take one contiguous row of data. If a tensor has several
+// rows of the ranks' pieces, it is transposed before or after the call through
+// scratch memory, which grows with the largest call. Grouped calls are one NCCL
+// launch: all operands are transposed before it, and all results after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +71,9 @@ private:
   std::vector<Work> *collected = nullptr; ///< null: calls run at once
   Scratch before, after;
   Event scratchIsFree;
-  /// The capture in which `scratchIsFree` was recorded. Other captures and
-  /// uncaptured work run after it anyway.
+  /// The capture in which `scratchIsFree` was recorded; none outside captures.
+  /// Work waits for the event only if it is in the same capture, or also in
+  /// none; other work runs later anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

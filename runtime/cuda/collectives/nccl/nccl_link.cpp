@@ -32,9 +32,9 @@ std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   return std::nullopt;
 }
 
-/// The timeout is multiplied by this factor while a communicator is created,
-/// which loads libraries and opens connections. All ranks are known to be
-/// running by then.
+/// The timeout is multiplied by this number while a communicator is created,
+/// because that loads libraries and opens connections. All ranks are known to
+/// be running by then.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
@@ -290,9 +290,10 @@ void NcclLink::close() {
     ncclCommDestroy(std::exchange(comm, nullptr));
 }
 
-// The mutex is released first: ncclCommAbort waits for graphs with calls of
-// this communicator, which only aborting other links may end. Memory is not
-// deregistered, because other ranks may not respond any more.
+// The mutex is released first, because ncclCommAbort waits for graphs with
+// calls of this communicator, and such a graph may end only after other links
+// are aborted. Memory is not deregistered, because other ranks may not respond
+// any more.
 void NcclLink::abort() noexcept {
   std::unique_lock lock(mutex);
   ncclComm_t last = std::exchange(comm, nullptr);

@@ -5,28 +5,28 @@
 // Three rules avoid this:
 //
 //   * A line is one direction of one channel between two ranks, with its own
-//     communicator, so that messages of other lines can overtake it. Messages
-//     within a line are in order.
+//     communicator, so that messages of different lines can overtake each
+//     other. Messages within a line are in order.
 //   * A message is copied, in the order of the caller's stream, to memory of
 //     its line, and sent from there on a stream of the line. A plan joins all
 //     its streams after each segment, so a blocked stream would block all of
 //     them, and two ranks that send to each other first would deadlock.
 //   * A line is created at its first message. The sender does not wait for
-//     the creation: messages wait in the line until both ends are connected,
-//     and the watchdog then sends them.
+//     the creation: messages wait in the line until both ends are connected.
+//     Then the watchdog or the next call of send() sends them.
 //
-// The memory of a line has kPieces pieces, one per message. A piece is empty
-// again when its message has been received. If no piece is empty, the host
-// waits, so that it does not run ahead and buffer all messages of a step. It
-// waits until a piece is empty, or until the device itself reaches the send: in
-// that case the schedule needs more pieces, and one is added. The first steps
-// therefore allocate memory, and no schedule deadlocks.
+// A line allocates up to kPieces pieces of memory, one per message. A piece is
+// empty again when its message has been received. If all pieces are in use, the
+// host waits, so that it does not run ahead and buffer all messages of a step.
+// It waits until a piece is empty, or until the device itself reaches the send:
+// in that case the schedule needs more pieces, and one is added. The first
+// steps therefore allocate memory, and no schedule deadlocks.
 //
 // In a recording messages use the pieces in turn, each after the previous
-// message of its piece has been received. This does not deadlock either: when
-// the same messages were sent before, no more pieces were needed, and all waits
-// of the recording ended. CUDA guarantees only the recorded order, however: the
-// device decides how many branches of a graph run concurrently.
+// message of its piece has been received. This does not deadlock either,
+// because the same messages were sent with these pieces before the recording,
+// and every wait for a piece ended. CUDA guarantees only the recorded order,
+// however: the device decides how many branches of a graph run concurrently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The initial number of pieces of a line.
+/// The number of pieces that a line allocates before a send waits for one.
 inline constexpr std::size_t kPieces = 8;
 
 /// The sender's end of a line.
@@ -61,7 +61,8 @@ public:
   /// there are none.
   bool endRecording(cudaStream_t end);
   /// Makes a stream wait for all messages sent so far, except captured ones.
-  /// Blocks the host until these are queued on the line's stream.
+  /// Blocks the host until the messages to wait for are queued on the line's
+  /// stream.
   void waitForSends(cudaStream_t next);
 
   /// Returns whether all messages have been received.

@@ -54,7 +54,8 @@ public:
     cudaStream_t stream = context->stream(0).get();
     for (const auto &line : lines)
       line->waitForSends(stream);
-    // Waiting here costs little, because the device has later work queued.
+    // Waiting for the calls of the last launch costs little, because the device
+    // has later work queued.
     for (const auto &[link, its] : calls)
       while (!link->haveEnded(*launch))
         awaitAMoment(watchdog);
