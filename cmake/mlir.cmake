@@ -13,11 +13,9 @@ target_compile_options(mtplan_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 target_link_libraries(mtplan_mlir INTERFACE MLIR LLVM)
 
-# Sources that use MLIR spend most of their compile time on these headers, and
-# those that also read or write JSON on nlohmann's.
+# Sources that use MLIR spend most of their compile time on these headers.
 set(MTPLAN_MLIR_HEADERS <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
-  <mlir/Pass/PassManager.h> <nlohmann/json.hpp>
-  "${PROJECT_SOURCE_DIR}/ir/mtp.h")
+  <mlir/Pass/PassManager.h> "${PROJECT_SOURCE_DIR}/ir/mtp.h")
 
 # mtplan_precompile(<target>)
 #
