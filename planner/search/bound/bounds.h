@@ -58,7 +58,8 @@ double shareWithoutTraffic(const SearchOptions &options,
 /// through the previous stages; the reductions and the update that follow the
 /// stage's compute; and the last backward through the previous stages with
 /// their own reductions and update, unless the schedule may postpone that
-/// backward. \param problem  times of which no plan has shorter ones
+/// backward.
+/// \param problem  times of which no plan has shorter ones
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
 /// Adds the bounds by the first backward of a zero-bubble schedule. The first
