@@ -10,6 +10,7 @@
 #include "planner/integers.h"
 #include "planner/search/bound/relaxation.h"
 #include "planner/search/on_threads.h"
+#include "planner/search/plan_pool.h"
 
 namespace mtplan::planner {
 
@@ -18,7 +19,6 @@ namespace {
 using Reason = Rejection::Reason;
 using Level = Candidate::BoundLevel;
 
-constexpr std::int64_t kManyPoints = 4'000'000;
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
 Rejection rejectionOf(const Parallelism &config, Reason reason, Seconds bound) {
@@ -51,7 +51,7 @@ class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
       : model(m), machine(on), options(o), bounds(m, on, o),
-        relaxation(m, on, o) {}
+        relaxation(m, on, o), pool(o.top, o.atMost) {}
 
   SearchResult run() {
     for (const Parallelism &config :
@@ -132,23 +132,10 @@ private:
   }
 
   bool isStopped() const {
-    return !pool.empty() && options.stop && options.stop();
+    return !pool.plans().empty() && options.stop && options.stop();
   }
 
-  // Returns the time of the worst plan that is still listed, or the slowest
-  // allowed time while the list is not full. Slower plans are pruned.
-  double cutoff() const {
-    if (pool.size() < at(options.top))
-      return slowestAllowed();
-    std::vector<double> times;
-    for (const PlannedCandidate &planned : pool)
-      times.push_back(planned.time.step.value);
-    auto last = times.begin() + options.top - 1;
-    std::ranges::nth_element(times, last);
-    return *last;
-  }
-
-  double slowestAllowed() const { return options.atMost.value * (1 + 1e-9); }
+  double cutoff() const { return pool.cutoff(); }
 
   struct Answer {
     std::optional<PlannedCandidate> planned;
@@ -349,8 +336,8 @@ private:
     if (answer.planned && answer.planned->fits) {
       answer.planned->lowerBound =
           std::max(answer.planned->lowerBound, answer.rejection.bound);
-      if (answer.planned->time.step.value <= slowestAllowed()) {
-        pool.push_back(std::move(*answer.planned));
+      if (answer.planned->time.step.value <= pool.slowestAllowed()) {
+        pool.add(std::move(*answer.planned));
         return;
       }
       answer.rejection.reason = Reason::bound;
@@ -387,12 +374,16 @@ private:
       return answer.rejection.bound.value;
     });
     for (Answer &answer : unresolved) {
-      if (answer.rejection.bound.value < cutoff() && !isStopped()) {
+      for (std::int64_t points : {kFewPoints, kManyPoints}) {
+        if (answer.rejection.bound.value >= cutoff() || isStopped())
+          break;
         std::vector<Answer> again(1);
         again[0].rejection = answer.rejection;
-        solveEach(again, {kInfinity, kManyPoints});
-        if (again[0].planned && again[0].planned->fits)
+        solveEach(again, {kInfinity, points});
+        if (again[0].planned && again[0].planned->fits) {
           answer = std::move(again[0]);
+          break;
+        }
       }
       settle(std::move(answer));
     }
@@ -401,62 +392,37 @@ private:
   // Closes gaps while the lower bound of a solved configuration is below the
   // best time.
   void closeGaps() {
-    std::vector<bool> tried(pool.size(), false);
-    while (!pool.empty() && !isStopped()) {
-      double best = kInfinity;
-      for (const PlannedCandidate &planned : pool)
-        best = std::min(best, planned.time.step.value);
-      std::vector<std::size_t> next;
-      for (std::size_t i = 0; i < pool.size(); ++i)
-        if (!tried[i] && !pool[i].optimal && !pool[i].isLeastSum &&
-            pool[i].lowerBound.value < best * (1 - 1e-9))
-          next.push_back(i);
-      std::ranges::stable_sort(
-          next, {}, [&](std::size_t i) { return pool[i].lowerBound.value; });
-      next.resize(std::min(next.size(), kAtOnce));
-      if (next.empty())
+    while (!isStopped()) {
+      const PlanPool::Gaps gaps = pool.nextGaps(kAtOnce);
+      if (gaps.plans.empty())
         return;
       std::vector<Answer> answers;
-      answers.reserve(next.size());
-      for (std::size_t i : next)
-        answers.push_back(unanswered(pool[i].config, pool[i].lowerBound));
-      solveEach(answers, {best, kManyPoints});
-      for (std::size_t i = 0; i < next.size(); ++i) {
-        tried[next[i]] = true;
-        narrow(pool[next[i]], std::move(answers[i]));
-      }
+      answers.reserve(gaps.plans.size());
+      for (std::size_t i : gaps.plans)
+        answers.push_back(
+            unanswered(pool.plans()[i].config, pool.plans()[i].lowerBound));
+      solveEach(answers, {pool.best(), gaps.points});
+      for (std::size_t i = 0; i < answers.size(); ++i)
+        pool.narrow(gaps.plans[i], std::move(answers[i].planned),
+                    answers[i].rejection.bound);
     }
   }
 
-  static void narrow(PlannedCandidate &gap, Answer answer) {
-    Seconds level = gap.lowerBound;
-    std::optional<PlannedCandidate> &closed = answer.planned;
-    if (!closed || !closed->fits)
-      gap.lowerBound = answer.rejection.bound;
-    else if (closed->optimal || closed->time.step <= gap.time.step)
-      gap = std::move(*closed);
-    else
-      gap.lowerBound = closed->lowerBound;
-    gap.lowerBound = std::max(gap.lowerBound, level);
-  }
-
   void conclude() {
-    std::ranges::stable_sort(pool, {}, [](const PlannedCandidate &planned) {
-      return planned.time.step.value;
-    });
-    for (const PlannedCandidate &planned : pool)
-      openBound = std::min(openBound, planned.lowerBound.value);
+    std::vector<PlannedCandidate> plans = pool.take();
+    for (const PlannedCandidate &plan : plans)
+      openBound = std::min(openBound, plan.lowerBound.value);
     result.lowerBound = {openBound};
-    result.optimal =
-        !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
-    countCandidates(result, std::ssize(pool));
+    result.optimal = !plans.empty() &&
+                     plans.front().time.step.value <= openBound * (1 + 1e-9);
+    countCandidates(result, std::ssize(plans));
     // Plans beyond the list become rejections.
-    for (std::size_t i = at(options.top); i < pool.size(); ++i)
+    for (std::size_t i = at(options.top); i < plans.size(); ++i)
       result.rejections.push_back(
-          rejectionOf(pool[i].config, Reason::bound, pool[i].lowerBound));
-    if (static_cast<int>(pool.size()) > options.top)
-      pool.resize(at(options.top));
-    result.plans = std::move(pool);
+          rejectionOf(plans[i].config, Reason::bound, plans[i].lowerBound));
+    if (std::ssize(plans) > options.top)
+      plans.resize(at(options.top));
+    result.plans = std::move(plans);
     if (!result.plans.empty())
       result.nearest.reset();
   }
@@ -472,8 +438,8 @@ private:
   std::array<StageCache, kThreads> caches; ///< one per thread
   std::vector<Answer> unresolved; ///< answers without a plan that fits so far
   bool closing = false;           ///< whether branch and bound is over
-  std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
-  double openBound = kInfinity;       ///< lower bound of all plans that fit
+  PlanPool pool;                  ///< plans that fit
+  double openBound = kInfinity;   ///< lower bound of all plans that fit
   SearchResult result;
 };
 

@@ -10,10 +10,6 @@ namespace mtplan::planner {
 
 namespace {
 
-// The limit of points if the sum of all times only approximates the step.
-// Several sums are minimised then, so closing the gap of each one gains little.
-constexpr std::int64_t kFewPoints = 100'000;
-
 /// The solution for one layout between stages and one state of the shared
 /// parameters.
 struct Attempt {
@@ -48,8 +44,9 @@ public:
     stageBounds = bounds.stages;
     stageBounds.resize(at(config.pp));
     const Seconds lowerBound = rejection.bound;
-    // If streams overlap, only the simulation shows that a plan is too slow, so
-    // the cutoff does not apply to sums of times.
+    // If streams overlap, the sum of all times only approximates the step. The
+    // cutoff does not apply to it, because only the simulation shows that a
+    // plan is too slow, and closing the gap of each sum gains little.
     if (!adds) {
       limits.stopAbove = kInfinity;
       limits.points = std::min(limits.points, kFewPoints);
@@ -261,6 +258,7 @@ private:
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
     candidate.isLeastSum = best->fits && best->optimal;
+    candidate.addsUp = adds;
     candidate.optimal =
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);
     rejection.bound = bound;

@@ -19,6 +19,10 @@
 
 namespace mtplan::planner {
 
+/// Values of SolveLimits::points: where closing a gap gains little, and where a
+/// gap is worth the time.
+inline constexpr std::int64_t kFewPoints = 50'000, kManyPoints = 4'000'000;
+
 /// The runs of each virtual stage, in model order.
 using PlannedParts = std::vector<std::vector<SegmentPlan>>;
 
@@ -36,6 +40,8 @@ struct PlannedCandidate {
   bool optimal = false;
   /// Whether the strategies of every stage minimise the stage's sum of times.
   bool isLeastSum = false;
+  /// Whether that sum is the step, because nothing overlaps.
+  bool addsUp = false;
 
   /// Returns all runs in chain order.
   std::vector<SegmentPlan> plans() const;

@@ -186,7 +186,7 @@ void ChainSolver::limitMemory(const ChainProblem &chain,
       tables.run(chain, {1.0, dual.lambda});
     ChainGap gap(chain, tables, timeCosts, memoryCosts, dual.lambda,
                  dual.least);
-    gap.mix(vertices, {limits.points / 8}, incumbent);
+    gap.mix(vertices, {limits.points / 4}, incumbent);
     closed = isClosed(incumbent.lowerBound, incumbent.cost.time);
     if (!closed) {
       PointBudget budget = {limits.points};

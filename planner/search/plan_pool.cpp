@@ -1,0 +1,85 @@
+//===- plan_pool.cpp - The plans that a search has found ------------------===//
+
+#include "planner/search/plan_pool.h"
+
+#include <algorithm>
+
+namespace mtplan::planner {
+
+namespace {
+
+/// The share of the step up to which a gap is small.
+constexpr double kSmallGap = 1e-3;
+
+// Returns the limit of points for closing a plan's gap to `best`, the time of
+// the fastest plan.
+std::int64_t mostPoints(const PlannedCandidate &plan, double best) {
+  const double least = plan.lowerBound.value;
+  if (plan.optimal || plan.isLeastSum || least >= best * (1 - 1e-9))
+    return 0;
+  return plan.addsUp && best > least * (1 + kSmallGap) ? kManyPoints
+                                                       : kFewPoints;
+}
+
+} // namespace
+
+double PlanPool::best() const {
+  double least = kInfinity;
+  for (const PlannedCandidate &plan : found)
+    least = std::min(least, plan.time.step.value);
+  return least;
+}
+
+double PlanPool::cutoff() const {
+  if (found.size() < top)
+    return slowestAllowed();
+  std::vector<double> times;
+  for (const PlannedCandidate &plan : found)
+    times.push_back(plan.time.step.value);
+  auto last = times.begin() + static_cast<std::ptrdiff_t>(top) - 1;
+  std::ranges::nth_element(times, last);
+  return *last;
+}
+
+PlanPool::Gaps PlanPool::nextGaps(std::size_t most) {
+  spent.resize(found.size(), 0);
+  const double least = best();
+  Gaps gaps;
+  for (std::int64_t points : {kFewPoints, kManyPoints}) {
+    gaps.points = points;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (spent[i] < points && points <= mostPoints(found[i], least))
+        gaps.plans.push_back(i);
+    if (!gaps.plans.empty())
+      break;
+  }
+  std::ranges::stable_sort(
+      gaps.plans, {}, [&](std::size_t i) { return found[i].lowerBound.value; });
+  gaps.plans.resize(std::min(gaps.plans.size(), most));
+  for (std::size_t i : gaps.plans)
+    spent[i] = gaps.points;
+  return gaps;
+}
+
+void PlanPool::narrow(std::size_t index, std::optional<PlannedCandidate> closed,
+                      Seconds bound) {
+  PlannedCandidate &gap = found[index];
+  Seconds level = gap.lowerBound;
+  if (!closed || !closed->fits)
+    gap.lowerBound = bound;
+  else if (closed->optimal || closed->time.step <= gap.time.step)
+    gap = std::move(*closed);
+  else
+    gap.lowerBound = closed->lowerBound;
+  gap.lowerBound = std::max(gap.lowerBound, level);
+}
+
+std::vector<PlannedCandidate> PlanPool::take() {
+  std::ranges::stable_sort(found, {}, [](const PlannedCandidate &plan) {
+    return plan.time.step.value;
+  });
+  spent.clear();
+  return std::move(found);
+}
+
+} // namespace mtplan::planner

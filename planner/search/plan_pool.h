@@ -1,0 +1,69 @@
+//===- plan_pool.h - The plans that a search has found ----------*- C++ -*-===//
+//
+// Keeps one plan per solved configuration, with the lower bound of that
+// configuration, and decides which gaps between the two are worth closing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
+#define MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/integers.h"
+#include "planner/search/solve_candidate.h"
+
+namespace mtplan::planner {
+
+class PlanPool {
+public:
+  /// \param theTop     the number of plans to list
+  /// \param theAtMost  the longest allowed step
+  PlanPool(int theTop, Seconds theAtMost)
+      : top(at(theTop)), atMost(theAtMost) {}
+
+  void add(PlannedCandidate plan) { found.push_back(std::move(plan)); }
+
+  const std::vector<PlannedCandidate> &plans() const { return found; }
+
+  /// Returns the time of the fastest plan; +infinity if there is none.
+  double best() const;
+
+  /// Returns the time of the worst plan that is still listed, or the slowest
+  /// allowed time while the list is not full. Slower plans are useless.
+  double cutoff() const;
+  double slowestAllowed() const { return atMost.value * (1 + 1e-9); }
+
+  /// Plans whose gaps to close next, with the same limit of points
+  /// (SolveLimits::points).
+  struct Gaps {
+    std::vector<std::size_t> plans; ///< indices, ascending by lower bound
+    std::int64_t points = 0;
+  };
+  /// Returns at most `most` plans whose lower bound is below the best time, or
+  /// none if no further points are worth spending. Each plan is returned first
+  /// with few points, which close most gaps. Many points follow only if the gap
+  /// is not small and the plan's time is the sum that the solver minimises.
+  Gaps nextGaps(std::size_t most);
+
+  /// Updates a plan of nextGaps.
+  /// \param closed  the new solution of its configuration, or none
+  /// \param bound   the new lower bound
+  void narrow(std::size_t index, std::optional<PlannedCandidate> closed,
+              Seconds bound);
+
+  /// Returns all plans, fastest first.
+  std::vector<PlannedCandidate> take();
+
+private:
+  std::size_t top;
+  Seconds atMost;
+  std::vector<PlannedCandidate> found; ///< in the order of add()
+  std::vector<std::int64_t> spent; ///< by plan: the points of its last attempt
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
