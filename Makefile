@@ -10,7 +10,7 @@ help: ## list the targets
 demo: packages ## plan GPT-2 8.3B for eight GPUs, train a tiny GPT-2
 	@scripts/build.sh release mtplan
 	@build/release/bin/mtplan examples/gpt2-8.3b.json --gpus 8 \
-	  --hardware dgx-2h --splits column,row,head,vocab
+	  --hardware dgx-2h --dp 1 --tp 8 --splits column,row,head,vocab
 	@scripts/build.sh release mtrun
 	@build/release/bin/mtplan examples/tiny-gpt2.json --gpus 4 \
 	  --hardware cpu --dp 2 --tp 2 --global-batch 32 --micro-batch 8 \

@@ -30,7 +30,7 @@ tools::PlanRequest requestOf(const char *model, const char *hardware,
   request.model = std::string(MTPLAN_SOURCE_DIR "/examples/") + model;
   request.hardware = hardware;
   request.gpus = gpus;
-  request.splits = tools::defaultSplits();
+  request.splits = tools::allSplits();
   return request;
 }
 

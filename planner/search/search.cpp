@@ -416,6 +416,8 @@ private:
     result.optimal = !plans.empty() &&
                      plans.front().time.step.value <= openBound * (1 + 1e-9);
     countCandidates(result, std::ssize(plans));
+    if (options.tolerance > 0.0)
+      result.faster = preferSimplest(plans, model, machine, options);
     // Plans beyond the list become rejections.
     for (std::size_t i = at(options.top); i < plans.size(); ++i)
       result.rejections.push_back(

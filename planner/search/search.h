@@ -18,13 +18,17 @@
 #include <optional>
 #include <vector>
 
-#include "planner/search/solve_candidate.h"
+#include "planner/search/simplest.h"
 
 namespace mtplan::planner {
 
 /// The plans that a search found, and the rejected configurations.
 struct SearchResult {
-  std::vector<PlannedCandidate> plans; ///< plans that fit, fastest first
+  /// Plans that fit, fastest first; but the first is the simplest plan within
+  /// SearchOptions::tolerance of the fastest.
+  std::vector<PlannedCandidate> plans;
+  /// The fastest plan that was found, if the first of `plans` is slower.
+  std::optional<FasterPlan> faster;
   /// Meshes that are not legal, and configurations that are not among the
   /// plans. An entry may stand for several configurations (Rejection::count).
   std::vector<Rejection> rejections;
@@ -46,8 +50,17 @@ struct SearchResult {
   std::int64_t refused = 0;
   /// The number of configurations that were not solved when the search stopped.
   std::int64_t unreached = 0;
-  bool optimal = false; ///< whether the first plan is the optimum of the space
+  bool optimal = false; ///< whether the fastest plan is the space's optimum
   Seconds lowerBound;   ///< a lower bound of every plan that fits
+
+  /// Returns the step of the fastest plan; there must be a plan.
+  Seconds fastestStep() const {
+    return faster ? faster->step : plans.front().time.step;
+  }
+  /// Returns by which share the fastest plan may be slower than the optimum.
+  double gap() const {
+    return optimal ? 0.0 : fastestStep() / lowerBound - 1.0;
+  }
 };
 
 /// Returns the fastest plans of the space that `options` leaves open, and a

@@ -3,6 +3,7 @@
 #ifndef MTPLAN_TESTS_TOOLS_COMMAND_TESTING_H
 #define MTPLAN_TESTS_TOOLS_COMMAND_TESTING_H
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -29,11 +30,25 @@ struct Ran {
   }
 };
 
-/// Runs mtplan on an example model.
+/// Adds the flags that leave only dp, tp and the micro-batch open, and prefer
+/// the fastest plan, as far as `arguments` do not have these flags. A file of
+/// constraints must say all by itself.
+inline std::vector<std::string> plain(std::vector<std::string> arguments) {
+  if (std::ranges::find(arguments, "--constraints") != arguments.end())
+    return arguments;
+  constexpr const char *kPlain[][2] = {
+      {"--open", "none"}, {"--tolerance", "0"}, {"--splits", "all"}};
+  for (const auto &[flag, value] : kPlain)
+    if (std::ranges::find(arguments, flag) == arguments.end())
+      arguments.insert(arguments.end(), {flag, value});
+  return arguments;
+}
+
+/// Runs mtplan on an example model, with plain flags.
 inline Ran runExample(const std::string &name,
                       std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), examplePath(name));
-  return Ran(arguments);
+  return Ran(plain(arguments));
 }
 
 } // namespace mtplan::tools

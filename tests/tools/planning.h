@@ -24,7 +24,7 @@ inline PlanRequest exampleRequest(const std::string &model, int tp) {
   request.tp = tp;
   request.microBatch = 1;
   request.globalBatch = 8;
-  request.splits = defaultSplits();
+  request.splits = allSplits();
   request.memory = planner::Bytes{4e12}; // so that memory excludes nothing
   return request;
 }

@@ -99,6 +99,14 @@ void readOverlap(const std::string &text, PlanRequest &request,
       }
 }
 
+void readTolerance(const std::string &text, PlanRequest &request,
+                   Faults &faults) {
+  if (text == "0" || text == "0.0")
+    request.tolerance = 0.0;
+  else if (auto percent = numberOf(text, faults))
+    request.tolerance = *percent / 100;
+}
+
 void readStageLayers(const std::string &text, PlanRequest &request,
                      Faults &faults) {
   request.unevenCuts = text == "any";
@@ -107,6 +115,10 @@ void readStageLayers(const std::string &text, PlanRequest &request,
 }
 
 void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
+  if (text == "all") {
+    request.splits = allSplits();
+    return;
+  }
   std::vector<Split> splits;
   Faults unknown;
   for (const std::string &word : distinct(wordsOf(text)))
@@ -253,16 +265,18 @@ std::vector<FlagRow> rowsOfParallelism() {
        count(&PlanRequest::tp, kMostGpus), kBoth, chosen<&SearchOptions::tp>},
       {kParallelism, "--dp", "N", "data-parallel replicas",
        count(&PlanRequest::dp, kMostGpus), kBoth, chosen<&SearchOptions::dp>},
-      {kParallelism, "--pp", "N|LIST|any", "pipeline stages (default: 1)",
+      {kParallelism, "--pp", "N|LIST|any", "pipeline stages (default: any)",
        counts(&PlanRequest::pp, kMostGpus), kBoth, chosen<&SearchOptions::pp>},
       {kParallelism, "--cp", "N|any",
-       "context-parallel ranks, which split the sequence (default: 1)",
+       "context-parallel ranks, which split the sequence (default: any; with "
+       "experts 1)",
        counts(&PlanRequest::cp, kMostGpus), kBoth, chosen<&SearchOptions::cp>},
       {kParallelism, "--ep", "N|any",
-       "expert-parallel ranks, replicas that share the experts (default: 1)",
+       "expert-parallel ranks, replicas that share the experts (default: any)",
        counts(&PlanRequest::ep, kMostGpus), kBoth, chosen<&SearchOptions::ep>},
       {kParallelism, "--schedule", "WORD|any",
-       "pipeline schedule: 1f1b (default), interleaved, zero-bubble or gpipe",
+       "pipeline schedule: 1f1b, interleaved, zero-bubble or gpipe (default: "
+       "any; with -o not zero-bubble)",
        words(&PlanRequest::schedule, "schedule", kSchedules), kBoth,
        chosen<&SearchOptions::schedule>},
       {kParallelism, "--vp", "N|any",
@@ -281,7 +295,7 @@ std::vector<FlagRow> rowsOfParallelism() {
 std::vector<FlagRow> rowsOfMemory() {
   constexpr unsigned kBoth = kConstraint | kImported;
   return {
-      {kMemory, "--zero", "N|any", "ZeRO stage, 0 (default) to 3",
+      {kMemory, "--zero", "N|any", "ZeRO stage, 0 to 3 (default: any)",
        words(&PlanRequest::zeroStage, "stage", kZeroStages, FlagKind::counts),
        kBoth, chosen<&SearchOptions::zeroStage>},
       {kMemory, "--zero-ranks", "N|any",
@@ -293,8 +307,8 @@ std::vector<FlagRow> rowsOfMemory() {
                     : jsonOf(options.zeroRanks);
        }},
       {kMemory, "--recompute", "WORD|any",
-       "recomputation in backward: none (default), selective (attention's "
-       "core) or full (whole layers)",
+       "recomputation in backward: none, selective (attention's core) or full "
+       "(whole layers) (default: any)",
        words(&PlanRequest::recompute, "kind", kRecomputes), kBoth,
        chosen<&SearchOptions::recompute>},
       {kMemory, "--recompute-layers", "N|any",
@@ -324,8 +338,9 @@ std::vector<FlagRow> rowsOfMemory() {
       {kParallelism,
        "--splits",
        "LIST",
-       "factors that tp may split: column, row, head, vocab, sequence, batch, "
-       "expert, hidden (default: all but hidden)",
+       "factors that tp may split: column, row, head, vocab, sequence, "
+       "expert, batch, hidden (default: all but batch and hidden; all: also "
+       "batch)",
        {FlagKind::words, readSplits},
        kConstraint,
        splitsJson},
@@ -358,6 +373,24 @@ std::vector<FlagRow> rowsOfSearch() {
       {kSearch, "--budget-seconds", "SECONDS",
        "stop the search then, and print how far the plan may be from optimal",
        number(&PlanRequest::budget), kConstraint, asked<&PlanRequest::budget>},
+      {kSearch,
+       "--open",
+       "LIST",
+       "what the search chooses besides dp, tp and the micro-batch, unless a "
+       "flag decides it: all (default), none, or some of pp, cp, ep, schedule, "
+       "zero and recompute",
+       {FlagKind::words, {}},
+       kConstraint},
+      {kSearch,
+       "--tolerance",
+       "PERCENT",
+       "prefer the simplest plan that is at most so much slower than the "
+       "fastest (default: 1; 0: the fastest)",
+       {FlagKind::number, readTolerance},
+       kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return Json(100 * options.tolerance);
+       }},
       {kSearch, "--top", "K", "number of plans to list (default: 5)",
        count(&PlanRequest::top, kMostPlans), kConstraint,
        chosen<&SearchOptions::top>},

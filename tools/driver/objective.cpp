@@ -137,7 +137,7 @@ bool has(const std::vector<planner::Split> &splits, planner::Split split) {
 
 Changes oneMoreSplit(const PlanRequest &request) {
   Changes changes;
-  for (planner::Split split : defaultSplits()) {
+  for (planner::Split split : allSplits()) {
     if (has(request.splits, split))
       continue;
     std::vector<planner::Split> splits = request.splits;
@@ -388,11 +388,11 @@ std::vector<std::string> remediesOf(const PlanRequest &request,
                 changed.tp.reset();
                 changed.dp.reset();
               }}});
-  if (!std::ranges::all_of(defaultSplits(), [&](planner::Split split) {
+  if (!std::ranges::all_of(allSplits(), [&](planner::Split split) {
         return has(request.splits, split);
       }))
-    attempt({{"with every default split",
-              [](PlanRequest &changed) { changed.splits = defaultSplits(); }}});
+    attempt({{"--splits all",
+              [](PlanRequest &changed) { changed.splits = allSplits(); }}});
   if (problem.options.precision == planner::Precision::fp32)
     for (auto half : {planner::Precision::bf16, planner::Precision::fp16})
       if (problem.machine.device.peak(half))

@@ -2,7 +2,6 @@
 
 #include "tools/driver/pipeline.h"
 
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,8 +15,6 @@
 #include "passes/schedule/stages.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
-#include "planner/search/price/price.h"
-#include "planner/search/solve_candidate.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "tools/driver/imported_config.h"
 #include "tools/driver/limits.h"
@@ -75,6 +72,8 @@ public:
     bool havePins = haveGraph && resolvePins();
     if (havePins)
       usePins();
+    if (haveGraph && haveOptions)
+      closeContext();
     // The objective gpus searches for the number of GPUs, so the number is not
     // checked here.
     if (haveOptions && request.objective != Objective::gpus)
@@ -243,6 +242,7 @@ private:
     options.precision = precision;
     options.tensorSplits = request.splits;
     options.top = static_cast<int>(request.top);
+    options.tolerance = request.tolerance;
     if (problem->model.heads)
       options.divisors.push_back(
           {"heads", *problem->model.heads, planner::Split::head});
@@ -320,6 +320,18 @@ private:
     return errors.size() == before;
   }
 
+  // Closes cp for a model with experts, unless the request opens it.
+  void closeContext() {
+    if (!request.cpNeedsDenseModel || !request.importFile.empty() ||
+        !problem->options.cp.only.empty() || problem->options.devices == 1 ||
+        planner::expertsOf(problem->graph) == 1)
+      return;
+    problem->options.cp.only = {1};
+    problem->notes.emplace_back(
+        "cp is 1, because a search over cp and ep takes "
+        "long; --cp any opens it");
+  }
+
   // If pins decide every operator that has a dimension's split, drops the
   // requirement that tp divides the dimension.
   void usePins() {
@@ -366,49 +378,6 @@ private:
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors) {
   return Assembly(request, errors).run();
-}
-
-namespace {
-
-// Solves the smallest candidate, to report its memory by class, if the search
-// skipped all candidates because their parameters alone exceed the memory.
-void findNearest(const Problem &problem, planner::SearchResult &result) {
-  const planner::Rejection *least = nullptr;
-  for (const planner::Rejection &rejection : result.rejections)
-    if (rejection.reason == planner::Rejection::Reason::memory &&
-        (!least || std::pair(rejection.needed, rejection.config.microBatch) <
-                       std::pair(least->needed, least->config.microBatch)))
-      least = &rejection;
-  if (!result.plans.empty() || result.nearest || !least)
-    return;
-  planner::StageCache solvers;
-  planner::Rejection ignored;
-  result.nearest = planner::solveCandidate(
-      planner::withBatch(problem.graph,
-                         least->config.microBatch * least->config.dp),
-      problem.options, problem.machine, least->config, {}, solvers, ignored);
-}
-
-} // namespace
-
-void searchProblem(PlanOutcome &outcome) {
-  using Clock = std::chrono::steady_clock;
-  Problem &problem = *outcome.problem;
-  planner::SearchOptions &options = problem.options;
-  if (outcome.asked.maxStepTime)
-    options.atMost = *outcome.asked.maxStepTime;
-  Clock::time_point start = Clock::now();
-  if (outcome.asked.budget && !options.stop) {
-    double budget = outcome.asked.budget->value;
-    options.stop = [start, budget] {
-      return std::chrono::duration<double>(Clock::now() - start).count() >=
-             budget;
-    };
-  }
-  outcome.result = planner::search(problem.graph, problem.machine, options);
-  outcome.searchSeconds +=
-      std::chrono::duration<double>(Clock::now() - start).count();
-  findNearest(problem, outcome.result);
 }
 
 void finishOutcome(PlanOutcome &outcome) {

@@ -57,6 +57,7 @@ struct PlanOutcome {
   PlanRequest asked;
   std::unique_ptr<Problem> problem; ///< null if there are errors
   planner::SearchResult result;
+  planner::Bytes keptFree; ///< memory that no plan of `result` may use
   double searchSeconds = 0.0;
   std::vector<Attempt> attempts;
   std::string claim; ///< claim about the best plan; empty: `result` decides

@@ -263,7 +263,7 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     const planner::Machine &machine = outcome.problem->machine;
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
-               : machine.device.memory;
+               : machine.device.memory - outcome.keptFree;
     // If a candidate's fastest plan for the device exceeds the host memory, no
     // other plan is tried, although another may need less.
     return (rejection.isLowerBound ? "needs at least "

@@ -217,6 +217,37 @@ void applyEmit(const Flags &flags, PlanRequest &request,
     addError(flags, "--stage", fault, errors);
 }
 
+// Opens the choices of --open; without the flag, all choices.
+void applyOpen(const Flags &flags, PlanRequest &request,
+               std::vector<std::string> &errors) {
+  const std::string *words = flags.find("--open");
+  std::vector<Open> choices(std::begin(kAllOpen), std::end(kAllOpen));
+  if (words && *words != "all") {
+    choices.clear();
+    Faults faults;
+    for (const std::string &word : distinct(wordsOf(*words)))
+      if (word != "none")
+        if (auto choice =
+                namedBy(word, "choice (or all, none)", kAllOpen, faults))
+          choices.push_back(*choice);
+    for (const std::string &fault : faults)
+      addError(flags, "--open", fault, errors);
+  }
+  open(request, choices);
+  request.cpNeedsDenseModel =
+      !flags.find("--cp") && (!words || *words == "all");
+}
+
+// A compiled plan does not postpone the gradients of weights as zero-bubble
+// does, so that schedule is compiled only if it is asked for.
+void leaveOutUncompiled(const Flags &flags, PlanRequest &request) {
+  using planner::ScheduleKind;
+  if (flags.find("-o") && request.schedule.only.empty() &&
+      !flags.find("--schedule"))
+    request.schedule.only = {ScheduleKind::oneForwardOneBackward,
+                             ScheduleKind::interleaved, ScheduleKind::gpipe};
+}
+
 // Rejects flags that --load or --import decides.
 void rejectDecided(const Flags &flags, std::vector<std::string> &errors) {
   for (const FlagRow &row : flagRows()) {
@@ -238,12 +269,23 @@ void rejectDecided(const Flags &flags, std::vector<std::string> &errors) {
 
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   PlanRequest request;
+  request.tolerance = 0.01;
+  request.keptFree = 0.04;
+  request.splits = defaultSplits();
+  applyOpen(flags, request, errors);
   readRows(flags, request, errors);
   applyRecomputeLayers(flags, request, errors);
   applyVirtualStages(flags, request);
   applySequenceParallel(flags, request, errors);
   request.pins = parsePins(flags.list("--pin"), errors);
+  // A pin that asks for the split of samples allows it.
+  if (!flags.find("--splits") &&
+      std::ranges::any_of(request.pins, [](const planner::PinText &pin) {
+        return pin.word == nameOf(Split::batch);
+      }))
+    request.splits.push_back(Split::batch);
   applyEmit(flags, request, errors);
+  leaveOutUncompiled(flags, request);
   if (request.exportKind && (request.json || request.emit))
     addError(flags, "--export",
              "prints a configuration: give it without --json and --emit",

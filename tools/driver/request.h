@@ -59,20 +59,44 @@ inline const char *nameOf(Stage stage) {
   return kNames[static_cast<int>(stage)];
 }
 
-/// Returns the splits that tp may use unless `--splits` says otherwise.
-inline std::vector<planner::Split> defaultSplits() {
+/// Returns the splits that tp may use with `--splits all`. `hidden` is not
+/// among them (see planner::Split).
+inline std::vector<planner::Split> allSplits() {
   using planner::Split;
   return {Split::column,   Split::row,   Split::head,  Split::vocab,
           Split::sequence, Split::batch, Split::expert};
 }
 
+/// Returns the splits that tp may use on a command line without `--splits`: all
+/// but the samples, which dp splits.
+inline std::vector<planner::Split> defaultSplits() {
+  std::vector<planner::Split> splits = allSplits();
+  std::erase(splits, planner::Split::batch);
+  return splits;
+}
+
+/// A choice that the command line leaves to the search unless a flag decides
+/// it.
+enum class Open : std::uint8_t { pp, cp, ep, schedule, zero, recompute };
+inline constexpr Open kAllOpen[] = {
+    Open::pp, Open::cp, Open::ep, Open::schedule, Open::zero, Open::recompute};
+inline const char *nameOf(Open choice) {
+  constexpr const char *kNames[] = {"pp",       "cp",   "ep",
+                                    "schedule", "zero", "recompute"};
+  return kNames[static_cast<int>(choice)];
+}
+
+/// A request that code builds leaves only dp, tp and the micro-batch open. The
+/// command line opens the rest (read_flags.h).
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// The search chooses from these values. By default each member has one, so
-  /// that the search chooses only dp, tp and the micro-batch.
+  /// The search chooses from these values. By default each member has one.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
+  /// Whether cp is 1 for models with experts, whose search takes long if both
+  /// cp and ep are open.
+  bool cpNeedsDenseModel = false;
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
       {planner::ScheduleKind::oneForwardOneBackward}};
@@ -87,9 +111,14 @@ struct PlanRequest {
   /// decides; without one, nothing overlaps.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
-  std::vector<planner::Split> splits = defaultSplits();
+  std::vector<planner::Split> splits = allSplits();
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
+  /// See planner::SearchOptions::tolerance.
+  double tolerance = 0.0;
+  /// The share of a GPU's memory that a plan leaves free unless nothing else
+  /// fits. Ignored with `memory` or Objective::memory.
+  double keptFree = 0.0;
   /// Replaces the memory of the machine's devices.
   std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
@@ -114,6 +143,32 @@ struct PlanRequest {
   std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
   std::optional<planner::Seconds> budget;      ///< time limit of the search
 };
+
+/// Opens choices of `request`.
+inline void open(PlanRequest &request, const std::vector<Open> &choices) {
+  for (Open choice : choices)
+    switch (choice) {
+    case Open::pp:
+      request.pp.only.clear();
+      break;
+    case Open::cp:
+      request.cp.only.clear();
+      break;
+    case Open::ep:
+      request.ep.only.clear();
+      break;
+    case Open::schedule:
+      request.schedule.only.clear();
+      request.virtualStages.only.clear();
+      break;
+    case Open::zero:
+      request.zeroStage.only.clear();
+      break;
+    case Open::recompute:
+      request.recompute.only.clear();
+      break;
+    }
+}
 
 /// The limit of micro-batches and global batches, in samples.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;

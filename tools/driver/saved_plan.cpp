@@ -46,6 +46,21 @@ std::string fingerprintOf(const Problem &problem) {
   return fmt::format("{:016x}", hash);
 }
 
+json simplicityJson(const planner::Simplicity &simplicity) {
+  return {{"kinds", simplicity.kinds},
+          {"fullness", simplicity.fullness},
+          {"unusual", simplicity.unusual},
+          {"techniques", simplicity.techniques}};
+}
+
+json fasterJson(const std::optional<planner::FasterPlan> &faster) {
+  if (!faster)
+    return nullptr;
+  return {{"step_s", faster->step.value},
+          {"simplicity", simplicityJson(faster->simplicity)},
+          {"chosen", simplicityJson(faster->chosen)}};
+}
+
 json searchJson(const PlanOutcome &outcome) {
   const planner::SearchResult &result = outcome.result;
   json rejections = json::array();
@@ -74,6 +89,8 @@ json searchJson(const PlanOutcome &outcome) {
           {"unreached", result.unreached},
           {"optimal", result.optimal},
           {"at_least_s", result.lowerBound.value},
+          {"faster", fasterJson(result.faster)},
+          {"kept_free_bytes", outcome.keptFree.value},
           {"attempts", std::move(attempts)},
           {"rejections", std::move(rejections)}};
 }
@@ -228,6 +245,7 @@ private:
       result.candidates = result.solved = 1;
       result.pruned = result.refused = result.unreached = 0;
       result.optimal = false;
+      result.faster.reset();
       outcome.claim = fmt::format("The plan of {}, priced as it stands", file);
     }
     if (!result.plans.empty() && !result.plans.front().fits) {
@@ -246,6 +264,33 @@ private:
     }
   }
 
+  planner::Simplicity readSimplicity(JsonFields &fields, const char *key) {
+    planner::Simplicity simplicity;
+    if (const json *value = fields.need(key)) {
+      JsonFields of(*value, fields.pointerTo(key), notes);
+      for (auto [name, member] :
+           {std::pair("kinds", &planner::Simplicity::kinds),
+            std::pair("fullness", &planner::Simplicity::fullness),
+            std::pair("unusual", &planner::Simplicity::unusual),
+            std::pair("techniques", &planner::Simplicity::techniques)})
+        simplicity.*member =
+            static_cast<int>(of.integer(name, 0, std::int64_t{1} << 30));
+      of.rejectOthers();
+    }
+    return simplicity;
+  }
+
+  void readFaster(JsonFields &search) {
+    const json *value = search.find("faster");
+    if (!value || value->is_null())
+      return;
+    JsonFields fields(*value, search.pointerTo("faster"), notes);
+    outcome.result.faster = {savedSeconds(fields, "step_s"),
+                             readSimplicity(fields, "simplicity"),
+                             readSimplicity(fields, "chosen")};
+    fields.rejectOthers();
+  }
+
   void readSearch(JsonFields &fields) {
     const json *value = fields.need("search");
     if (!value)
@@ -260,6 +305,8 @@ private:
     result.unreached = search.integer("unreached", 0, kMostCandidates, 0);
     result.optimal = search.boolean("optimal", false);
     result.lowerBound = savedSeconds(search, "at_least_s");
+    readFaster(search);
+    outcome.keptFree = {search.number("kept_free_bytes", {}, 0.0)};
     for (const auto &[element, where] : search.elements("rejections", true)) {
       JsonFields one(*element, where, notes);
       Rejection rejection;

@@ -279,15 +279,40 @@ Unvalidated unvalidatedOf(const Problem &problem,
   return found;
 }
 
+namespace {
+
+// Returns what makes the faster plan less simple than the chosen one, as a
+// predicate.
+std::string complicationOf(const planner::FasterPlan &faster) {
+  const planner::Simplicity &its = faster.simplicity, &ours = faster.chosen;
+  if (its.kinds != ours.kinds)
+    return fmt::format("has {} kinds of layers", its.kinds);
+  if (its.fullness != ours.fullness)
+    return "leaves less memory free";
+  if (its.unusual != ours.unusual)
+    return fmt::format("has {} unusual split{}", its.unusual,
+                       its.unusual == 1 ? "" : "s");
+  return "combines more techniques";
+}
+
+} // namespace
+
 std::string claimText(const PlanOutcome &outcome) {
   if (!outcome.claim.empty())
     return outcome.claim;
   const planner::SearchResult &result = outcome.result;
   std::string claim = "Optimal";
   if (!result.optimal)
-    claim =
-        fmt::format("Best found, at most {:.2g} % above the optimum,",
-                    100 * (outcome.best()->time.step / result.lowerBound - 1));
+    claim = fmt::format("Best found, at most {:.2g} % above the optimum,",
+                        100 * result.gap());
+  if (const auto &faster = result.faster)
+    claim = fmt::format(
+        "Simpler and {:.2g} % slower than the fastest plan, which {} and is {}",
+        100 * (outcome.best()->time.step / faster->step - 1),
+        complicationOf(*faster),
+        result.optimal ? "optimal"
+                       : fmt::format("at most {:.2g} % above the optimum,",
+                                     100 * result.gap()));
   std::int64_t left = result.unreached;
   return fmt::format("{} over {} candidate{}, {} of them excluded by bounds{}",
                      claim, result.candidates,

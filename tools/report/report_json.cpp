@@ -207,15 +207,15 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
   return list;
 }
 
-// Returns by which share the best plan may be slower than the optimum: 0 if the
-// plan is proved optimal, null without a plan.
+// Returns by which share the fastest plan may be slower than the optimum, and
+// the plan slower than the fastest; null without a plan.
 Json gapJson(const PlanOutcome &outcome) {
+  return outcome.best() ? Json(outcome.result.gap()) : Json(nullptr);
+}
+Json simplicityJson(const PlanOutcome &outcome) {
   const PlannedCandidate *best = outcome.best();
-  if (!best)
-    return nullptr;
-  return outcome.result.optimal
-             ? 0.0
-             : best->time.step / outcome.result.lowerBound - 1.0;
+  return best ? Json(best->time.step / outcome.result.fastestStep() - 1.0)
+              : Json(nullptr);
 }
 
 Json searchJson(const PlanOutcome &outcome, bool timings) {
@@ -249,6 +249,7 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
           {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
           {"optimal", outcome.result.optimal},
           {"gap", gapJson(outcome)},
+          {"slower_than_fastest", simplicityJson(outcome)},
           {"lower_bound_s", std::isfinite(outcome.result.lowerBound.value)
                                 ? Json(outcome.result.lowerBound.value)
                                 : Json(nullptr)},

@@ -146,15 +146,15 @@ std::string communicationSection(const Problem &problem, const PlanFacts &facts,
 // Returns a line per mesh without a plan, nearest first, and the number of
 // meshes that are not shown.
 std::string rejectedText(const PlanOutcome &outcome) {
-  constexpr std::size_t kMost = 8;
+  const std::size_t most = outcome.best() ? 3 : 8;
   std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, meshes.size()); ++i)
+  for (std::size_t i = 0; i < std::min(most, meshes.size()); ++i)
     text += "  " + meshText(meshes[i].nearest->config) + ": " +
             reasonText(meshes[i], outcome) + '\n';
-  if (meshes.size() > kMost)
+  if (meshes.size() > most)
     text += fmt::format("  and {} more meshes (--json lists them)\n",
-                        meshes.size() - kMost);
+                        meshes.size() - most);
   return text;
 }
 
@@ -343,7 +343,8 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                       plan.config.pp > 1
                           ? fmt::format(", of stage {}", plan.fullestStage)
                           : "") +
-          memoryText(plan.memory) + marginsText(problem.machine.device);
+          memoryText(plan.memory) +
+          (outcome.asked.explain ? marginsText(problem.machine.device) : "");
   text += communicationSection(problem, facts, plan, style);
   text += alternativesSection(outcome, style);
   text += objectiveText(outcome) + claimText(outcome);

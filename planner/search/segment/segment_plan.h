@@ -24,6 +24,8 @@ struct PlannedConversion {
   int tensor = 0;
   Phase phase = Phase::forward;
   Layout from, to;
+
+  bool operator==(const PlannedConversion &) const = default;
 };
 
 /// `count` consecutive repeats of a segment with equal layouts.

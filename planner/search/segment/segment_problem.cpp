@@ -3,8 +3,6 @@
 #include "planner/search/segment/segment_problem.h"
 
 #include <algorithm>
-#include <set>
-#include <span>
 
 #include "planner/cost/compute_cost.h"
 #include "planner/integers.h"
@@ -371,66 +369,19 @@ private:
 
   void addConversions(Conversions conversions) {
     const LayoutDomain &domain = result.domains[at(conversions.tensor)];
-    std::vector<int> variables{conversions.maker.variable};
-    for (const Port &reader : conversions.readers)
-      variables.push_back(reader.variable);
-    std::ranges::sort(variables);
-    bool distinct = std::ranges::adjacent_find(variables) == variables.end();
     if (domain.size() > 1) {
-      if (conversions.readers.size() <= 2 && distinct)
-        addDirectTable(conversions, domain);
-      else
-        addSetVariable(conversions, domain);
+      const bool again = isRecomputed(conversions);
+      if (!hasLargeTable(conversions)) {
+        addTimed(directTable(conversions, domain), conversions.phase, again);
+      } else {
+        chooseSets(conversions);
+        conversions.setVariable = addVariable(conversions.sets.size());
+        addTimed(setTable(conversions, domain), conversions.phase, again);
+        for (const Port &reader : conversions.readers)
+          add(membershipTable(conversions, reader), {CostScale::perStep});
+      }
     }
     result.conversions.push_back(std::move(conversions));
-  }
-
-  // Prices the conversions for one or two readers in one table.
-  void addDirectTable(const Conversions &conversions,
-                      const LayoutDomain &domain) {
-    ConversionTrees trees(domain, conversions.phase);
-    CostTable table;
-    table.scope.push_back(conversions.maker.variable);
-    for (const Port &reader : conversions.readers)
-      table.scope.push_back(reader.variable);
-    const std::vector<int> &second = conversions.readers.back().layouts;
-    bool isOne = conversions.readers.size() == 1;
-    for (int made : conversions.maker.layouts)
-      for (const int &one : conversions.readers.front().layouts)
-        for (int two : isOne ? std::span(&one, 1) : std::span(second))
-          table.time.push_back(trees.prices(setOf(one) | setOf(two))[at(made)]);
-    addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
-  }
-
-  // Prices the conversions for three or more readers, or for operators that use
-  // the value twice: adds a variable over the sets of layouts that the readers
-  // can require together, and a table per reader that requires its layout.
-  void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
-    ConversionTrees trees(domain, conversions.phase);
-    std::set<LayoutSet> sets = {0};
-    for (const Port &reader : conversions.readers) {
-      std::set<LayoutSet> more;
-      for (LayoutSet set : sets)
-        for (int layout : reader.layouts)
-          more.insert(set | setOf(layout));
-      sets = std::move(more);
-    }
-    conversions.sets.assign(sets.begin(), sets.end());
-    conversions.setVariable = addVariable(conversions.sets.size());
-
-    CostTable cost{
-        {conversions.maker.variable, conversions.setVariable}, {}, {}};
-    for (int made : conversions.maker.layouts)
-      for (LayoutSet set : conversions.sets)
-        cost.time.push_back(trees.prices(set)[at(made)]);
-    addTimed(std::move(cost), conversions.phase, isRecomputed(conversions));
-    for (const Port &reader : conversions.readers) {
-      CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
-      for (LayoutSet set : conversions.sets)
-        for (int layout : reader.layouts)
-          fits.time.push_back((set & setOf(layout)) != 0 ? 0.0 : kInfinity);
-      add(std::move(fits), {CostScale::perStep});
-    }
   }
 
   void addUnfused(std::size_t o) {

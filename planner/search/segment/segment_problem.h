@@ -10,9 +10,8 @@
 //                     variable must have the same value;
 //   a saved value     is a variable over the layout in which it is saved from
 //                     forward to backward: one layout per value;
-//   a value with three or more readers in one phase is a variable over the
-//                     *set* of layouts in which it is read; each layout costs
-//                     one conversion for any number of readers.
+//   a value with many readers in one phase is a variable over the *set* of
+//                     layouts in which it is read (conversions.h).
 //
 // Tables price operators (compute) and values (the conversions from the
 // producer's layout to the readers'). The space is restricted: values between
@@ -28,33 +27,11 @@
 
 #include <vector>
 
+#include "planner/search/segment/conversions.h"
 #include "planner/search/segment/parameter_state.h"
-#include "planner/search/segment/reshard_prices.h"
 #include "planner/solve/factor_graph.h"
 
 namespace mtplan::planner {
-
-/// A producer or reader of a tensor: a variable, and for each of its values the
-/// layout of the tensor, as an index into the tensor's domain.
-struct Port {
-  int variable = -1;
-  std::vector<int> layouts;
-  bool operator==(const Port &) const = default;
-};
-
-/// The conversions of a tensor in one phase, from the producer's layout to the
-/// readers' layouts.
-struct Conversions {
-  int tensor = 0;
-  Phase phase = Phase::forward;
-  Port maker;
-  std::vector<Port> readers;
-  /// The variable that chooses the layouts in which the value is read; its
-  /// value is an index into `sets`. -1: no such variable; the readers'
-  /// variables determine the layouts.
-  int setVariable = -1;
-  std::vector<LayoutSet> sets;
-};
 
 /// The scaling of a table's costs from one micro-batch to a step.
 enum class CostScale : std::uint8_t {

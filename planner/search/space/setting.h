@@ -142,6 +142,9 @@ struct SearchOptions {
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
   int top = 1; ///< number of plans to return, best first
+  /// The share of the fastest plan's step by which the first plan may be slower
+  /// in order to be simpler (search/simplest.h).
+  double tolerance = 0.0;
   /// The longest allowed step. Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
   /// The search calls `stop` between candidates once there is a plan, and stops

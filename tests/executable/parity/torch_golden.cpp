@@ -14,6 +14,7 @@
 #include "runtime/backend/element.h"
 #include "runtime/executor/step_data.h"
 #include "tests/executable/run_plan.h"
+#include "tests/tools/command_testing.h"
 #include "tools/command/command.h"
 #include "tools/driver/pipeline.h"
 #include "tools/driver/read_flags.h"
@@ -222,7 +223,7 @@ std::optional<runtime::Plan> planned(const Golden &golden,
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::ostringstream out;
   int code = 0;
-  auto parsed = tools::parseArguments(arguments, out, out, code);
+  auto parsed = tools::parseArguments(tools::plain(arguments), out, out, code);
   std::vector<std::string> errors;
   if (!parsed) {
     ADD_FAILURE() << out.str();

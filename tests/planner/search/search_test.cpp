@@ -111,7 +111,11 @@ void expectClaimsHold(const SearchResult &result,
   }
   ASSERT_FALSE(result.plans.empty());
   EXPECT_FALSE(result.nearest);
-  EXPECT_NEAR(result.plans[0].time.step.value, best, 1e-9 * best);
+  // The search also tries to fit configurations with fewer points, which may
+  // find a plan that fits where more points do not.
+  EXPECT_TRUE(result.plans[0].fits);
+  EXPECT_LE(result.plans[0].time.step.value, best * (1 + 1e-9));
+  best = std::min(best, result.plans[0].time.step.value);
   double open = kNever;
   for (const Solved &one : all)
     open = std::min(open, one.bound);

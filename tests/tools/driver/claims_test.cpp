@@ -21,7 +21,10 @@ using planner::Rejection;
 PlanRequest requestFor(const char *model, std::int64_t gpus, std::int64_t top) {
   std::vector<std::string> errors;
   Flags flags;
-  flags.texts["MODEL"] = examplePath(model);
+  flags.texts = {{"MODEL", examplePath(model)},
+                 {"--open", "none"},
+                 {"--tolerance", "0"},
+                 {"--splits", "all"}};
   PlanRequest request = readFlags(flags, errors);
   request.gpus = gpus;
   request.top = top;
@@ -133,7 +136,7 @@ TEST(Claims, InputsTakeMemory) {
     PlanRequest request;
     request.model = examplePath("native/mlp");
     request.hardware = "dgx-a100-80g";
-    request.splits = defaultSplits();
+    request.splits = allSplits();
     request.gpus = 1;
     request.microBatch = request.globalBatch = samples;
     PlanOutcome outcome = plan(request);

@@ -149,7 +149,7 @@ TEST(DecisionFlow, OneNodeThatFitsIsDataParallel) {
 TEST(DecisionFlow, OneNodeThatDoesNotFitDependsOnItsLinks) {
   auto alone = [](const char *hardware, int tp, int pp, int zero) {
     PlanRequest request = openRequest("gpt2-8.3b", 8, hardware);
-    request.splits = defaultSplits(); // these include sequence parallelism
+    request.splits = allSplits(); // these include sequence parallelism
     request.tp = tp;
     request.pp = {{pp}};
     request.dp = 8 / tp / pp;
@@ -260,7 +260,7 @@ TEST(DecisionFlow, FastNodesTakeZeroOrThreeDimensions) {
 TEST(DecisionFlow, SlowNodesShortOfMemoryTakeAllFour) {
   PlanRequest request = openRequest("gpt3-175b", 128, "p4d");
   request.software = "megatron-2020"; // gradients of 2 bytes
-  request.splits = defaultSplits();
+  request.splits = allSplits();
   request.microBatch = 1;
   PlanOutcome outcome = planned(request);
   const planner::Parallelism &config = outcome.best()->config;

@@ -131,7 +131,7 @@ TEST(Budget, BoundsTheOptimum) {
   request.hardware = "dgx-a100-40g";
   request.gpus = 16;
   request.globalBatch = 64;
-  request.splits = defaultSplits();
+  request.splits = allSplits();
   request.pp.only = {1, 2, 4};
   request.zeroStage.only.clear();
   PlanOutcome whole = planned(request);

@@ -48,7 +48,10 @@ PlanOutcome planWith(const std::vector<std::string> &pins,
                  {"--tp", tp},
                  {"--global-batch", "8"},
                  {"--micro-batch", "4"},
-                 {"--top", "1"}};
+                 {"--top", "1"},
+                 {"--open", "none"},
+                 {"--tolerance", "0"},
+                 {"--splits", "all"}};
   flags.lists["--pin"] = pins;
   std::vector<std::string> errors;
   PlanRequest request = readFlags(flags, errors);

@@ -45,7 +45,8 @@ TEST_P(Repeats, OfChoicesAreIgnored) {
   auto with = [&](const char *flag, const std::string &value) {
     std::vector<std::string> arguments = asked;
     arguments.insert(arguments.end(), {flag, value});
-    return runExample("tiny-mixtral", arguments);
+    arguments.insert(arguments.begin(), examplePath("tiny-mixtral"));
+    return Ran(arguments);
   };
   Ran once = with(one.flag, one.once), typed = with(one.flag, text);
   ASSERT_EQ(once.code, kDone) << once.err;

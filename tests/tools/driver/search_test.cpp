@@ -20,7 +20,7 @@ PlanRequest wholeSpace(std::int64_t globalBatch) {
   request.hardware = "dgx-a100-80g";
   request.gpus = 8;
   request.globalBatch = globalBatch;
-  request.splits = defaultSplits();
+  request.splits = allSplits();
   return request;
 }
 

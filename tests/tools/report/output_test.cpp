@@ -78,7 +78,8 @@ TEST(Json, HasTheDocumentedKeys) {
   EXPECT_THAT(keysOf(report["search"]),
               ElementsAre("candidates", "pruned", "solved", "refused",
                           "unreached", "time_s", "optimal", "gap",
-                          "lower_bound_s", "rejections"));
+                          "slower_than_fastest", "lower_bound_s",
+                          "rejections"));
   EXPECT_TRUE(report["search"]["time_s"].is_null());
   EXPECT_EQ(report["hardware"]["gpus"], 8);
   EXPECT_EQ(report["hardware"]["nodes"], 1);

@@ -1,0 +1,64 @@
+//===- conversions.h - The layout changes of one value ----------*- C++ -*-===//
+//
+// Prices the conversions of a value from the layout in which it is produced to
+// the layouts in which it is read. Each layout costs one conversion for any
+// number of readers. A table over the producer and all readers is exact, but
+// grows exponentially with the readers. The alternative is a variable over the
+// *set* of layouts in which the value is read: one table prices the sets, and
+// one table per reader requires that the set has the reader's layout.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_CONVERSIONS_H
+#define MTPLAN_PLANNER_SEARCH_SEGMENT_CONVERSIONS_H
+
+#include <vector>
+
+#include "planner/search/segment/reshard_prices.h"
+#include "planner/solve/factor_graph.h"
+
+namespace mtplan::planner {
+
+/// A producer or reader of a tensor: a variable, and for each of its values the
+/// layout of the tensor, as an index into the tensor's domain.
+struct Port {
+  int variable = -1;
+  std::vector<int> layouts;
+  bool operator==(const Port &) const = default;
+};
+
+/// The conversions of a tensor in one phase, from the producer's layout to the
+/// readers' layouts.
+struct Conversions {
+  int tensor = 0;
+  Phase phase = Phase::forward;
+  Port maker;
+  std::vector<Port> readers;
+  /// The variable that chooses the layouts in which the value is read; its
+  /// value is an index into `sets`. -1: no such variable; the readers'
+  /// variables determine the layouts.
+  int setVariable = -1;
+  std::vector<LayoutSet> sets;
+};
+
+/// Returns whether a direct table is so large that a variable over sets is
+/// solved faster. The limits were measured.
+bool hasLargeTable(const Conversions &conversions);
+
+/// Returns the prices over the producer's and all readers' variables.
+CostTable directTable(const Conversions &conversions,
+                      const LayoutDomain &domain);
+
+/// Sets Conversions::sets to the sets that the readers can require together.
+void chooseSets(Conversions &conversions);
+
+/// Returns the prices over the producer's variable and the variable over sets.
+CostTable setTable(const Conversions &conversions, const LayoutDomain &domain);
+
+/// Returns the table that forbids sets without the layout that the reader
+/// requires.
+CostTable membershipTable(const Conversions &conversions, const Port &reader);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SEGMENT_CONVERSIONS_H

@@ -1,0 +1,70 @@
+//===- simplest.h - The simplest of almost equal plans ----------*- C++ -*-===//
+//
+// The fastest plan often differs from layer to layer only to fill the memory,
+// or splits tensors in unusual ways for a small gain. This file measures how
+// simple a plan is and derives simpler plans from it, so that the search can
+// prefer the simplest plan within a tolerance of the fastest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SIMPLEST_H
+#define MTPLAN_PLANNER_SEARCH_SIMPLEST_H
+
+#include <compare>
+#include <optional>
+#include <vector>
+
+#include "planner/search/solve_candidate.h"
+
+namespace mtplan::planner {
+
+/// Measures how simple a plan is. Members are in order of importance; a smaller
+/// value is simpler.
+struct Simplicity {
+  /// The number of different layers: layers of one segment are equal if their
+  /// strategies, layouts and parameter states are.
+  int kinds = 0;
+  /// The number of twentieths of the device's memory by which the free memory
+  /// falls short of a fifth: 0 to 4. More free memory than a fifth has no
+  /// further use.
+  int fullness = 0;
+  /// The number of choices in one layer of each kind, and in the segments that
+  /// do not repeat, that Megatron-LM does not have: operators whose samples tp
+  /// splits, products that tp does not split by a dimension of the weight, and
+  /// all_to_all over tp.
+  int unusual = 0;
+  /// The number of mesh axes with several ranks and of other techniques:
+  /// virtual stages, zero-bubble, ZeRO, recomputation, offload and tiles.
+  int techniques = 0;
+
+  auto operator<=>(const Simplicity &) const = default;
+};
+
+/// Complexity: quadratic in the number of runs, linear in their operators.
+/// \param setting  provides the mesh and the machine
+Simplicity simplicityOf(const ModelGraph &graph, const Setting &setting,
+                        const PlannedCandidate &plan);
+
+/// The fastest plan that was found, in whose place a simpler one was chosen.
+struct FasterPlan {
+  Seconds step;
+  Simplicity simplicity; ///< of the fastest plan
+  Simplicity chosen;     ///< of the simpler plan
+};
+
+/// Moves the simplest plan, whose step is at most `options.tolerance` longer
+/// than the fastest plan's, to the front of `plans`. Besides the plans, these
+/// variants of each plan are considered: all layers of a segment are equal to
+/// one of the plan's layers. A variant replaces the plan of its configuration.
+/// Of equally simple plans, the fastest is chosen.
+/// \param plans  fastest first
+/// \param model  for any number of samples
+/// \returns the fastest plan, if it is not the first of `plans` any more
+std::optional<FasterPlan> preferSimplest(std::vector<PlannedCandidate> &plans,
+                                         const ModelGraph &model,
+                                         const Machine &machine,
+                                         const SearchOptions &options);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SIMPLEST_H

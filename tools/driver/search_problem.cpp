@@ -1,0 +1,80 @@
+//===- search_problem.cpp - From a problem to its plans -------------------===//
+//
+// The search first leaves a share of each GPU's memory free, for what the
+// memory model does not see: fragmentation, or a longer batch than usual. Only
+// if nothing fits may plans fill the memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "planner/search/solve_candidate.h"
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+// Solves the smallest candidate, to report its memory by class, if the search
+// skipped all candidates because their parameters alone exceed the memory.
+void findNearest(const Problem &problem, planner::SearchResult &result) {
+  const planner::Rejection *least = nullptr;
+  for (const planner::Rejection &rejection : result.rejections)
+    if (rejection.reason == planner::Rejection::Reason::memory &&
+        (!least || std::pair(rejection.needed, rejection.config.microBatch) <
+                       std::pair(least->needed, least->config.microBatch)))
+      least = &rejection;
+  if (!result.plans.empty() || result.nearest || !least)
+    return;
+  planner::StageCache solvers;
+  planner::Rejection ignored;
+  result.nearest = planner::solveCandidate(
+      planner::withBatch(problem.graph,
+                         least->config.microBatch * least->config.dp),
+      problem.options, problem.machine, least->config, {}, solvers, ignored);
+}
+
+// Searches with a share of the memory kept free. Returns whether a plan was
+// found.
+bool searchWithMargin(Problem &problem, double keptFree,
+                      planner::SearchResult &result) {
+  planner::Machine machine = problem.machine;
+  machine.device.memory = machine.device.memory * (1.0 - keptFree);
+  result = planner::search(problem.graph, machine, problem.options);
+  for (planner::PlannedCandidate &plan : result.plans)
+    plan.memory.limit = problem.machine.device.memory;
+  return !result.plans.empty();
+}
+
+} // namespace
+
+void searchProblem(PlanOutcome &outcome) {
+  using Clock = std::chrono::steady_clock;
+  Problem &problem = *outcome.problem;
+  planner::SearchOptions &options = problem.options;
+  if (outcome.asked.maxStepTime)
+    options.atMost = *outcome.asked.maxStepTime;
+  Clock::time_point start = Clock::now();
+  if (outcome.asked.budget && !options.stop) {
+    double budget = outcome.asked.budget->value;
+    options.stop = [start, budget] {
+      return std::chrono::duration<double>(Clock::now() - start).count() >=
+             budget;
+    };
+  }
+  const PlanRequest &asked = outcome.asked;
+  const bool keepsFree = asked.keptFree > 0.0 && !asked.memory &&
+                         asked.objective != Objective::memory;
+  outcome.keptFree = {};
+  if (keepsFree && searchWithMargin(problem, asked.keptFree, outcome.result))
+    outcome.keptFree = problem.machine.device.memory * asked.keptFree;
+  else
+    outcome.result = planner::search(problem.graph, problem.machine, options);
+  outcome.searchSeconds +=
+      std::chrono::duration<double>(Clock::now() - start).count();
+  findNearest(problem, outcome.result);
+}
+
+} // namespace mtplan::tools
