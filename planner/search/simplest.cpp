@@ -181,7 +181,7 @@ std::optional<FasterPlan> preferSimplest(std::vector<PlannedCandidate> &plans,
   auto consider = [&](const Setting &setting, std::size_t index,
                       const PlannedCandidate &plan) {
     std::pair key(simplicityOf(model, setting, plan), plan.time.step.value);
-    if (key.second > slowest || (least && key >= *least))
+    if (key.second > slowest || (least && !(key < *least)))
       return;
     least = key;
     chosen = plan;

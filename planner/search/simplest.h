@@ -10,8 +10,8 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SIMPLEST_H
 #define MTPLAN_PLANNER_SEARCH_SIMPLEST_H
 
-#include <compare>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "planner/search/solve_candidate.h"
@@ -37,7 +37,11 @@ struct Simplicity {
   /// virtual stages, zero-bubble, ZeRO, recomputation, offload and tiles.
   int techniques = 0;
 
-  auto operator<=>(const Simplicity &) const = default;
+  bool operator<(const Simplicity &other) const {
+    return std::tie(kinds, fullness, unusual, techniques) <
+           std::tie(other.kinds, other.fullness, other.unusual,
+                    other.techniques);
+  }
 };
 
 /// Complexity: quadratic in the number of runs, linear in their operators.

@@ -41,7 +41,7 @@ std::string compileSmall(const std::string &model, const std::string &to,
       model, "--hardware", "cpu", "--global-batch", "4", "--micro-batch",
       "2",   "-o",         to};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  return tools::Ran(arguments).err;
+  return tools::Ran(tools::plain(arguments)).err;
 }
 
 } // namespace

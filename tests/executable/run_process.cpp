@@ -305,7 +305,7 @@ std::string compileExample(const std::string &model, const std::string &folder,
   if (std::ranges::find(flags, "--hardware") == flags.end())
     arguments.insert(arguments.end(), {"--hardware", "cpu"});
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  return tools::Ran(arguments).err;
+  return tools::Ran(tools::plain(arguments)).err;
 }
 
 std::string contentOf(const std::string &file) {

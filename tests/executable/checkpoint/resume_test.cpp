@@ -53,7 +53,7 @@ protected:
     std::vector<std::string> arguments{model};
     for (const auto &[flag, value] : flags)
       arguments.insert(arguments.end(), {flag, value});
-    ASSERT_EQ(tools::Ran(arguments).err, "");
+    ASSERT_EQ(tools::Ran(tools::plain(arguments)).err, "");
   }
 
   // Resumes a run with the options `more` in addition to or instead of the

@@ -84,7 +84,7 @@ protected:
         folder / "model.json", "--hardware", "cpu", "--seq",        "8",
         "--global-batch",      "4",          "-o",  folder / "plan"};
     arguments.insert(arguments.end(), layout.flags.begin(), layout.flags.end());
-    EXPECT_EQ(tools::Ran(arguments).err, "");
+    EXPECT_EQ(tools::Ran(tools::plain(arguments)).err, "");
     return runtime::readPlanFile(folder / "plan/plan.json");
   }
 
