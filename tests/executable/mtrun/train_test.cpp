@@ -61,7 +61,7 @@ Trained train(const std::string &model, std::vector<std::string> flags,
                                 "--global-batch",   "8",          "-o",
                                 folder / "run"};
   plan.insert(plan.end(), flags.begin(), flags.end());
-  Ran planned(plan);
+  Ran planned(tools::plain(plan));
   EXPECT_EQ(planned.code, 0) << planned.err;
   std::vector<std::string> run{folder / "run", "--steps",   "6", "--patience",
                                "120",          "--threads", "1", "--metrics",
