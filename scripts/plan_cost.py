@@ -75,11 +75,9 @@ def measure(binaries, repeat):
         runs = [run_once(arguments) for _ in range(repeat)]
         wall, processor, peak, report = min(runs, key=lambda one: one[0])
         search = report["search"]
-        step = report["prediction"]["step_time_s"]
-        gap = max(0.0, step / search["lower_bound_s"] - 1)
         rows.append(dict(zip(COLUMNS, [
             sweep, model, machine, gpus, layers or report["model"]["layers"],
-            samples, search["candidates"], f"{100 * gap:.2g}", f"{wall:.3g}",
+            samples, search["candidates"], f"{100 * search['gap']:.2g}", f"{wall:.3g}",
             f"{max(one[0] for one in runs):.3g}", f"{processor:.3g}",
             round(peak / 1000)])))
         print(" ".join(str(value) for value in rows[-1].values()), flush=True)

@@ -6,22 +6,9 @@
 
 namespace mtplan::planner {
 
-namespace {
-
-/// The share of the step up to which a gap is small.
-constexpr double kSmallGap = 1e-3;
-
-// Returns the limit of points for closing a plan's gap to `best`, the time of
-// the fastest plan.
-std::int64_t mostPoints(const PlannedCandidate &plan, double best) {
-  const double least = plan.lowerBound.value;
-  if (plan.optimal || plan.isLeastSum || least >= best * (1 - 1e-9))
-    return 0;
-  return plan.addsUp && best > least * (1 + kSmallGap) ? kManyPoints
-                                                       : kFewPoints;
-}
-
-} // namespace
+PlanPool::PlanPool(const SearchOptions &options)
+    : top(at(options.top)), atMost(options.atMost),
+      smallGap(options.tolerance > 0.0 ? 1e-3 : 1e-9) {}
 
 double PlanPool::best() const {
   double least = kInfinity;
@@ -39,6 +26,15 @@ double PlanPool::cutoff() const {
   auto last = times.begin() + static_cast<std::ptrdiff_t>(top) - 1;
   std::ranges::nth_element(times, last);
   return *last;
+}
+
+std::int64_t PlanPool::mostPoints(const PlannedCandidate &plan,
+                                  double fastest) const {
+  const double least = plan.lowerBound.value;
+  if (plan.optimal || plan.isLeastSum || least >= fastest * (1 - 1e-9))
+    return 0;
+  return plan.addsUp && fastest > least * (1 + smallGap) ? kManyPoints
+                                                         : kFewPoints;
 }
 
 PlanPool::Gaps PlanPool::nextGaps(std::size_t most) {

@@ -19,10 +19,9 @@ namespace mtplan::planner {
 
 class PlanPool {
 public:
-  /// \param theTop     the number of plans to list
-  /// \param theAtMost  the longest allowed step
-  PlanPool(int theTop, Seconds theAtMost)
-      : top(at(theTop)), atMost(theAtMost) {}
+  /// \param options  provides the number of plans to list, the longest allowed
+  /// step, and the tolerance; without a tolerance, no gap is small
+  explicit PlanPool(const SearchOptions &options);
 
   void add(PlannedCandidate plan) { found.push_back(std::move(plan)); }
 
@@ -58,8 +57,13 @@ public:
   std::vector<PlannedCandidate> take();
 
 private:
+  /// Returns the limit of points for closing the plan's gap to `fastest`, the
+  /// time of the fastest plan.
+  std::int64_t mostPoints(const PlannedCandidate &plan, double fastest) const;
+
   std::size_t top;
   Seconds atMost;
+  double smallGap; ///< the share of the step up to which a gap is small
   std::vector<PlannedCandidate> found; ///< in the order of add()
   std::vector<std::int64_t> spent; ///< by plan: the points of its last attempt
 };

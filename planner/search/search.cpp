@@ -51,7 +51,7 @@ class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
       : model(m), machine(on), options(o), bounds(m, on, o),
-        relaxation(m, on, o), pool(o.top, o.atMost) {}
+        relaxation(m, on, o), pool(o) {}
 
   SearchResult run() {
     for (const Parallelism &config :

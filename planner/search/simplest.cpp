@@ -127,14 +127,12 @@ std::vector<PlannedCandidate> withEqualLayers(const ModelGraph &graph,
     return equal; // there are no differences
   const Setting setting = settingOf(options, machine, plan.config);
   for (const SegmentPlan *kind : kinds) {
-    PlannedParts parts = withLayer(graph, plan.parts, *kind);
-    std::vector<SegmentPlan> chain;
-    for (const std::vector<SegmentPlan> &part : parts)
-      chain.insert(chain.end(), part.begin(), part.end());
-    if (!check(graph, chain, setting).empty())
+    PlannedCandidate one;
+    one.parts = withLayer(graph, plan.parts, *kind);
+    if (!check(graph, one.plans(), setting).empty())
       continue;
-    PlannedCandidate one =
-        priceGiven(graph, options, machine, plan.config, std::move(parts));
+    one =
+        priceGiven(graph, options, machine, plan.config, std::move(one.parts));
     one.lowerBound = plan.lowerBound;
     if (one.fits)
       equal.push_back(std::move(one));

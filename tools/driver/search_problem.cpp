@@ -8,8 +8,6 @@
 
 #include <chrono>
 
-#include <fmt/format.h>
-
 #include "planner/search/solve_candidate.h"
 #include "tools/driver/pipeline.h"
 
@@ -38,7 +36,7 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
 
 // Searches with a share of the memory kept free. Returns whether a plan was
 // found.
-bool searchWithMargin(Problem &problem, double keptFree,
+bool searchWithMargin(const Problem &problem, double keptFree,
                       planner::SearchResult &result) {
   planner::Machine machine = problem.machine;
   machine.device.memory = machine.device.memory * (1.0 - keptFree);

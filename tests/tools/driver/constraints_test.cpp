@@ -29,9 +29,9 @@ void PrintTo(const Case &one, std::ostream *out) { *out << one.name; }
 
 // Returns a plan with a key per layer of each operator and parameter, because
 // pins that split a segment change the names and runs of segments. Constraints
-// do not fix which gradients are reduced once per step: layers may exchange
-// this choice at the same price, so neither it nor the number of kinds of
-// layers is compared.
+// do not fix which gradients are reduced once per step. Parameters of one shape
+// and layout may exchange this choice at the same price, so only its number is
+// compared, and the number of kinds of layers is not.
 std::map<std::string, Json> byCopy(const Json &plan) {
   std::map<std::string, Json> all;
   for (const auto &[key, value] : plan.items()) {
@@ -44,9 +44,16 @@ std::map<std::string, Json> byCopy(const Json &plan) {
     for (const Json &one : value)
       for (int i = 0; i < one["copies"].get<int>(); ++i) {
         Json copy = one;
-        for (const char *run :
-             {"segment", "first", "copies", "reduce_once_per_step"})
+        for (const char *run : {"segment", "first", "copies"})
           copy.erase(run);
+        if (const auto once = copy.find("reduce_once_per_step");
+            once != copy.end()) {
+          Json &count = all["reduced once " + copy["local_shape"].dump() +
+                            copy["layout"].dump()];
+          count = (count.is_null() ? 0 : count.get<int>()) +
+                  (once->get<bool>() ? 1 : 0);
+          copy.erase(once);
+        }
         all[key + ' ' + one["label"].get<std::string>() + ' ' +
             std::to_string(one["first"].get<int>() + i)] = copy;
       }
@@ -78,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
     TenPlans, Constraints,
     testing::Values(
         Case{"free", "gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h"}},
-        Case{"runs", "llama-3-8b", {}},
+        Case{"runs", "llama-3-8b", {"--memory-gib", "79.1"}},
         Case{"pins",
              "gpt2-1.2b",
              {"--tp", "4", "--pin", "h.3.mlp.fc1=column", "--pin",
