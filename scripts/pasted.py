@@ -19,7 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md",
-         "docs/planning.md", "docs/stand-alone.md"]
+         "docs/default-plans.md", "docs/planning.md", "docs/stand-alone.md"]
 
 
 def printed(command, binaries, scratch):

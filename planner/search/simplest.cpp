@@ -142,8 +142,11 @@ std::vector<PlannedCandidate> withEqualLayers(const ModelGraph &graph,
 
 } // namespace
 
-Simplicity simplicityOf(const ModelGraph &graph, const Setting &setting,
-                        const PlannedCandidate &plan) {
+int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts) {
+  return static_cast<int>(kindsOf(graph, parts).size());
+}
+
+Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan) {
   Simplicity result;
   std::vector<const SegmentPlan *> runs = kindsOf(graph, plan.parts);
   result.kinds = static_cast<int>(runs.size());
@@ -159,9 +162,10 @@ Simplicity simplicityOf(const ModelGraph &graph, const Setting &setting,
     for (const SegmentPlan &run : part)
       if (!isLayer(graph.segments[at(run.segment)]))
         runs.push_back(&run);
+  const int tensorAxis = tensorAxisOf(meshOf(plan.config));
   for (const SegmentPlan *run : runs)
-    result.unusual += unusualIn(graph.segments[at(run->segment)], *run,
-                                tensorAxisOf(setting.mesh));
+    result.unusual +=
+        unusualIn(graph.segments[at(run->segment)], *run, tensorAxis);
   return result;
 }
 
@@ -176,9 +180,8 @@ std::optional<FasterPlan> preferSimplest(std::vector<PlannedCandidate> &plans,
   std::size_t replaced = 0;
   std::optional<std::pair<Simplicity, double>> least;
   PlannedCandidate chosen;
-  auto consider = [&](const Setting &setting, std::size_t index,
-                      const PlannedCandidate &plan) {
-    std::pair key(simplicityOf(model, setting, plan), plan.time.step.value);
+  auto consider = [&](std::size_t index, const PlannedCandidate &plan) {
+    std::pair key(simplicityOf(model, plan), plan.time.step.value);
     if (key.second > slowest || (least && !(key < *least)))
       return;
     least = key;
@@ -189,20 +192,17 @@ std::optional<FasterPlan> preferSimplest(std::vector<PlannedCandidate> &plans,
     const PlannedCandidate &plan = plans[i];
     if (plan.time.step.value > slowest)
       break;
-    const Setting setting = settingOf(options, machine, plan.config);
-    consider(setting, i, plan);
+    consider(i, plan);
     const ModelGraph graph =
         withBatch(model, plan.config.microBatch * plan.config.dp);
     for (const PlannedCandidate &equal :
          withEqualLayers(graph, machine, options, plan))
-      consider(setting, i, equal);
+      consider(i, equal);
   }
   std::optional<FasterPlan> faster;
   if (const PlannedCandidate &fastest = plans.front();
       chosen.time.step > fastest.time.step) {
-    const Setting setting = settingOf(options, machine, fastest.config);
-    faster = {fastest.time.step, simplicityOf(model, setting, fastest),
-              least->first};
+    faster = {fastest.time.step, simplicityOf(model, fastest), least->first};
   }
   plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(replaced));
   plans.insert(plans.begin(), std::move(chosen));

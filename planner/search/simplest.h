@@ -44,10 +44,12 @@ struct Simplicity {
   }
 };
 
+/// Returns `Simplicity::kinds` of a plan.
 /// Complexity: quadratic in the number of runs, linear in their operators.
-/// \param setting  provides the mesh and the machine
-Simplicity simplicityOf(const ModelGraph &graph, const Setting &setting,
-                        const PlannedCandidate &plan);
+int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
+
+/// Complexity: as `kindsOfLayers`.
+Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan);
 
 /// The fastest plan that was found, in whose place a simpler one was chosen.
 struct FasterPlan {

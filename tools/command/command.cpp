@@ -26,6 +26,7 @@
 #include "tools/report/comparison.h"
 #include "tools/report/page/plan_page.h"
 #include "tools/report/report.h"
+#include "tools/report/sweep.h"
 #include "tools/text/command_line.h"
 #include "tools/text/text_file.h"
 
@@ -111,6 +112,8 @@ public:
       addConstraints(*file, flags, errors);
     request = readFlags(flags, errors);
     checkOutputs();
+    readQuestions();
+    readSweep();
   }
 
   int run() {
@@ -122,11 +125,19 @@ public:
     decide();
     if (!errors.empty())
       return refuse();
+    if (!swept.empty())
+      sweep = sweepOf(outcome, swept);
     const planner::PlannedCandidate *best = outcome.best();
-    if (!best)
+    if (!best && !sweep)
       return reportInfeasible();
+    if (sweep)
+      out << csvOf(*sweep);
+    if (!best)
+      return kNothingFits;
     if (!writeFiles(*best))
       return refuse();
+    if (sweep)
+      return kDone;
     if (request.exportKind)
       return exportIt();
     if (request.emit)
@@ -135,13 +146,16 @@ public:
     if (request.verify && !(proof = prove(*best)))
       return refuse();
     std::vector<std::string> why;
-    if (request.explain) {
+    if (request.explain || !questions.empty()) {
       Progress progress(err, terminal.progress, "explaining...");
-      why = explanationsOf(outcome);
+      if (request.explain)
+        why = explanationsOf(outcome);
+      for (const auto &[words, narrower] : questions)
+        why.push_back(answerTo(words, planFor(narrower), outcome));
     }
     if (request.json)
       out << jsonOf(outcome, {request.timings, proof ? &*proof : nullptr,
-                              nullptr, request.explain ? &why : nullptr});
+                              nullptr, why.empty() ? nullptr : &why});
     else
       out << screenOf(outcome, style()) << textOf(why)
           << (proof ? textOf(*proof) : "");
@@ -178,6 +192,40 @@ private:
     if (!request.output.empty())
       for (const char *file : {"plan.json", kPredictionFile})
         write("-o", request.output + '/' + file);
+  }
+
+  // Reads the searches that --why asks for.
+  void readQuestions() {
+    const std::vector<std::string> &all = flags.list("--why");
+    if (!all.empty() && !request.load.empty())
+      errors.emplace_back("--why: compares searches, and --load gives a plan: "
+                          "use --compare");
+    if (!errors.empty())
+      return;
+    for (const std::string &words : all) {
+      Flags narrower = withWords(flags, words, "--why", errors);
+      questions.emplace_back(words, errors.empty() ? readFlags(narrower, errors)
+                                                   : PlanRequest());
+    }
+  }
+
+  // Reads the flags that --sweep names.
+  void readSweep() {
+    const std::string *names = flags.find("--sweep");
+    if (!names)
+      return;
+    std::vector<std::string> faults;
+    for (const std::string &name : distinct(wordsOf(*names)))
+      if (positionOf(name, "flag to sweep", sweepableNames(), faults))
+        swept.push_back(name);
+    if (request.json || request.emit || request.exportKind || request.verify)
+      faults.emplace_back("prints a CSV: give it without --json, --emit, "
+                          "--export and --verify");
+    if (request.objective != Objective::stepTime || !request.load.empty())
+      faults.emplace_back("searches for the least step time: give it without "
+                          "--objective and --load");
+    for (const std::string &fault : faults)
+      errors.push_back("--sweep: " + fault);
   }
 
   // Loads two saved plans and prints their differences.
@@ -225,7 +273,10 @@ private:
     };
     return write(request.dot, [&] { return drawing(best); }) &&
            write(request.trace, [&] { return traceTextOf(outcome, errors); }) &&
-           write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
+           write(request.report,
+                 [&] {
+                   return htmlOf(pageOf(outcome, sweep ? &*sweep : nullptr));
+                 }) &&
            write(request.save, [&] { return savedPlanOf(outcome); }) &&
            (request.output.empty() ||
             writeExecutable(*outcome.problem, best, request.output,
@@ -326,6 +377,10 @@ private:
   Flags flags;
   std::vector<std::string> errors;
   PlanRequest request;
+  /// The words of each --why, and the search that they describe.
+  std::vector<std::pair<std::string, PlanRequest>> questions;
+  std::vector<std::string> swept; ///< the names that --sweep lists
+  std::optional<Sweep> sweep;
   std::ostream &out, &err;
   Terminal terminal;
   PlanOutcome outcome;

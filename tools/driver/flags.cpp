@@ -14,6 +14,7 @@ namespace mtplan::tools {
 using planner::Precision;
 using planner::SearchOptions;
 using planner::Split;
+using planner::StepKind;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -31,6 +32,9 @@ constexpr const char *kExchange = "Exchange";
 constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
                              Split::vocab,  Split::sequence, Split::batch,
                              Split::expert, Split::hidden};
+constexpr StepKind kCollectives[] = {StepKind::allReduce, StepKind::allGather,
+                                     StepKind::reduceScatter,
+                                     StepKind::allToAll};
 constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
                                      Precision::fp32, Precision::fp8};
 constexpr planner::ScheduleKind kSchedules[] = {
@@ -62,13 +66,16 @@ const char *nameOf(ZeroStage zero) {
 constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
 
 /// Names communication that may overlap compute.
-enum class Overlapped : std::uint8_t { gather, reduce, sends, host };
-const char *nameOf(Overlapped traffic) {
-  constexpr const char *kNames[] = {"gather", "reduce", "sends", "host"};
-  return kNames[static_cast<int>(traffic)];
-}
-constexpr Overlapped kOverlapped[] = {Overlapped::gather, Overlapped::reduce,
-                                      Overlapped::sends, Overlapped::host};
+struct Overlapped {
+  const char *name;
+  bool planner::Overlaps::*allowed;
+};
+constexpr Overlapped kOverlapped[] = {
+    {"gather", &planner::Overlaps::gather},
+    {"reduce", &planner::Overlaps::reduce},
+    {"sends", &planner::Overlaps::pointToPoint},
+    {"host", &planner::Overlaps::up}};
+const char *nameOf(const Overlapped &traffic) { return traffic.name; }
 
 void readOverlap(const std::string &text, PlanRequest &request,
                  Faults &faults) {
@@ -83,28 +90,8 @@ void readOverlap(const std::string &text, PlanRequest &request,
   for (const std::string &word : distinct(wordsOf(text)))
     if (auto traffic =
             namedBy(word, "traffic (or on, off)", kOverlapped, faults))
-      switch (*traffic) {
-      case Overlapped::gather:
-        overlaps.gather = true;
-        break;
-      case Overlapped::reduce:
-        overlaps.reduce = true;
-        break;
-      case Overlapped::sends:
-        overlaps.pointToPoint = true;
-        break;
-      case Overlapped::host:
-        overlaps.down = overlaps.hostUpdate = overlaps.up = true;
-        break;
-      }
-}
-
-void readTolerance(const std::string &text, PlanRequest &request,
-                   Faults &faults) {
-  if (text == "0" || text == "0.0")
-    request.tolerance = 0.0;
-  else if (auto percent = numberOf(text, faults))
-    request.tolerance = *percent / 100;
+      overlaps.*traffic->allowed = true;
+  overlaps.down = overlaps.hostUpdate = overlaps.up;
 }
 
 void readStageLayers(const std::string &text, PlanRequest &request,
@@ -171,13 +158,11 @@ Json chosen(const PlanRequest &, const SearchOptions &options) {
 Json overlapJson(const PlanRequest &, const SearchOptions &options) {
   Json list = Json::array();
   bool all = true;
-  for (auto [word, is] : {std::pair("gather", options.overlaps.gather),
-                          std::pair("reduce", options.overlaps.reduce),
-                          std::pair("sends", options.overlaps.pointToPoint),
-                          std::pair("host", options.overlaps.up)}) {
+  for (const Overlapped &traffic : kOverlapped) {
+    const bool is = options.overlaps.*traffic.allowed;
     all = all && is;
     if (is)
-      list.push_back(word);
+      list.push_back(traffic.name);
   }
   if (list.empty())
     return "off";
@@ -344,6 +329,11 @@ std::vector<FlagRow> rowsOfMemory() {
        {FlagKind::words, readSplits},
        kConstraint,
        splitsJson},
+      {kParallelism, "--collectives", "LIST|any",
+       "collectives that may change layouts between operators: all_reduce, "
+       "all_gather, reduce_scatter, all_to_all (default: any)",
+       words(&PlanRequest::collectives, "collective", kCollectives),
+       kConstraint, chosen<&SearchOptions::collectives>},
       {kParallelism,
        "--sequence-parallel",
        "on|off",
@@ -381,13 +371,10 @@ std::vector<FlagRow> rowsOfSearch() {
        "zero and recompute",
        {FlagKind::words, {}},
        kConstraint},
-      {kSearch,
-       "--tolerance",
-       "PERCENT",
+      {kSearch, "--tolerance", "PERCENT",
        "prefer the simplest plan that is at most so much slower than the "
        "fastest (default: 1; 0: the fastest)",
-       {FlagKind::number, readTolerance},
-       kConstraint,
+       number(&PlanRequest::tolerance, 0.01, true), kConstraint,
        [](const PlanRequest &, const SearchOptions &options) {
          return Json(100 * options.tolerance);
        }},
@@ -399,7 +386,13 @@ std::vector<FlagRow> rowsOfSearch() {
        isGiven(&PlanRequest::verify)},
       {kSearch, "--explain", "",
        "name the cost or limit that decided against each other mesh",
-       isGiven(&PlanRequest::explain)}};
+       isGiven(&PlanRequest::explain)},
+      {kSearch,
+       "--why",
+       "'tp=8 zero=1'",
+       "say why the plan is not this: the best plan with these flags, without "
+       "--, and what it costs more",
+       {FlagKind::list, {}}}};
 }
 
 std::vector<FlagRow> rowsOfOutput() {
@@ -431,6 +424,12 @@ std::vector<FlagRow> rowsOfOutput() {
        {FlagKind::pair, {}}},
       {kOutput, "--report", "FILE", "write the plan as a web page",
        fileName(&PlanRequest::report)},
+      {kOutput,
+       "--sweep",
+       "LIST",
+       "print a CSV instead: the best plan for each combination of dp, tp, pp, "
+       "cp, ep, micro-batch, zero, vp, tiles, schedule, recompute or offload",
+       {FlagKind::words, {}}},
       {kOutput, "--trace", "FILE",
        "write the simulated step for Perfetto or chrome://tracing",
        fileName(&PlanRequest::trace)},

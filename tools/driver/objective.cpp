@@ -23,19 +23,6 @@ namespace {
 constexpr int kMostGpus = 16384; ///< limit of the search unless --gpus sets one
 constexpr std::int64_t kMostStages = 64;
 
-// Returns a line that says why an outcome has no plan.
-std::string failureOf(const PlanOutcome &outcome) {
-  const auto &nearest = outcome.result.nearest;
-  if (nearest && nearest->fits)
-    return fmt::format("the fastest plan found takes {}: {}",
-                       timeText(nearest->time.step), meshText(nearest->config));
-  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
-  if (meshes.empty())
-    return "no configuration is legal";
-  return meshText(meshes.front().nearest->config) + ": " +
-         reasonText(meshes.front(), outcome);
-}
-
 // Searches on increasing numbers of GPUs until a plan is found.
 void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
@@ -333,6 +320,18 @@ std::vector<int> gpuCounts(const planner::Machine &machine, int most) {
   for (int nodes = 1; nodes * node <= most; ++nodes)
     counts.push_back(nodes * node);
   return counts;
+}
+
+std::string failureOf(const PlanOutcome &outcome) {
+  const auto &nearest = outcome.result.nearest;
+  if (nearest && nearest->fits)
+    return fmt::format("the fastest plan found takes {}: {}",
+                       timeText(nearest->time.step), meshText(nearest->config));
+  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
+  if (meshes.empty())
+    return "no configuration is legal";
+  return meshText(meshes.front().nearest->config) + ": " +
+         reasonText(meshes.front(), outcome);
 }
 
 PlanOutcome planFor(const PlanRequest &request,

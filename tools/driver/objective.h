@@ -22,6 +22,9 @@ std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 PlanOutcome planFor(const PlanRequest &request,
                     std::vector<std::string> errors = {});
 
+/// Returns a line that says why an outcome has no plan.
+std::string failureOf(const PlanOutcome &outcome);
+
 /// Returns the changes of the request under which a search found a plan, one
 /// line each. Changes of one kind are tried one after another, a search each,
 /// until one gives a plan.

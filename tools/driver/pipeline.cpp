@@ -241,6 +241,7 @@ private:
                        " can be proved: prove the same --tp on fewer replicas");
     options.precision = precision;
     options.tensorSplits = request.splits;
+    options.collectives = request.collectives;
     options.top = static_cast<int>(request.top);
     options.tolerance = request.tolerance;
     if (problem->model.heads)

@@ -69,15 +69,18 @@ std::pair<std::ptrdiff_t, double> distanceOf(const Rejection &rejection) {
 } // namespace
 
 std::string meshText(const Parallelism &config) {
-  std::string text = fmt::format("dp {}", config.dp);
+  std::string text;
+  auto add = [&](const char *axis, int ranks) {
+    if (ranks > 1)
+      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", axis, ranks);
+  };
+  add("dp", config.dp);
   if (config.ep > 1)
     text += fmt::format(" (ep {})", config.ep);
-  text += fmt::format(" x tp {}", config.tp);
-  if (config.pp > 1)
-    text += fmt::format(" x pp {}", config.pp);
-  if (config.cp > 1)
-    text += fmt::format(" x cp {}", config.cp);
-  return text;
+  add("tp", config.tp);
+  add("pp", config.pp);
+  add("cp", config.cp);
+  return text.empty() ? "one GPU" : text;
 }
 
 std::string batchText(const Parallelism &config) {
@@ -292,7 +295,13 @@ bool nothingIsLegal(const PlanOutcome &outcome) {
 std::string nothingLegalText(const PlanOutcome &outcome) {
   if (!outcome.asked.pins.empty())
     return "no plan obeys the pins";
-  return "no legal plan with --splits " + splitsText(outcome.asked.splits);
+  std::string text =
+      "no legal plan with --splits " + splitsText(outcome.asked.splits);
+  std::string collectives;
+  for (planner::StepKind kind : outcome.asked.collectives.only)
+    collectives += (collectives.empty() ? " and --collectives " : ",") +
+                   std::string(nameOf(kind));
+  return text + collectives;
 }
 
 } // namespace mtplan::tools

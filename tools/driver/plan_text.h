@@ -20,8 +20,7 @@
 
 namespace mtplan::tools {
 
-/// Returns "dp 2 x tp 8" or "dp 2 x tp 8 x pp 4". Degrees pp, cp and ep of 1
-/// are left out.
+/// Returns "dp 2 x tp 8": the degrees above 1; "one GPU" if there are none.
 std::string meshText(const planner::Parallelism &config);
 
 /// Returns "micro-batch 4 x 64": the samples per micro-batch, and the

@@ -3,6 +3,7 @@
 #include "tools/driver/read_flags.h"
 
 #include <charconv>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -49,16 +50,19 @@ std::vector<int> countsOf(const std::string &text, std::int64_t most,
   return numbers;
 }
 
-std::optional<double> numberOf(const std::string &text, Faults &faults) {
+std::optional<double> numberOf(const std::string &text, Faults &faults,
+                               bool mayBeZero) {
   constexpr double kMost = 1e6;
   double value = 0;
   const char *end = text.data() + text.size();
   const auto [rest, problem] = std::from_chars(text.data(), end, value);
-  // The comparison with 0 also rejects NaN.
-  if (problem == std::errc{} && rest == end && value > 0 && value <= kMost)
+  // The comparisons with 0 also reject NaN.
+  if (problem == std::errc{} && rest == end && value <= kMost &&
+      (value > 0 || (mayBeZero && value == 0)))
     return value;
-  faults.push_back("must be a number above 0 and at most 1000000, but is \"" +
-                   text + '"');
+  faults.push_back(fmt::format("must be a number {} 0 and at most 1000000, but "
+                               "is \"{}\"",
+                               mayBeZero ? "not below" : "above", text));
   return std::nullopt;
 }
 
@@ -104,11 +108,11 @@ FlagValue counts(planner::Choices<int> PlanRequest::*member,
           }};
 }
 
-FlagValue number(double PlanRequest::*member) {
+FlagValue number(double PlanRequest::*member, double unit, bool mayBeZero) {
   return {FlagKind::number,
           [=](const std::string &text, PlanRequest &request, Faults &faults) {
-            if (auto value = numberOf(text, faults))
-              request.*member = *value;
+            if (auto value = numberOf(text, faults, mayBeZero))
+              request.*member = *value * unit;
           }};
 }
 
@@ -217,23 +221,43 @@ void applyEmit(const Flags &flags, PlanRequest &request,
     addError(flags, "--stage", fault, errors);
 }
 
+/// A word of --open, and the function that leaves what it names to the search.
+struct Openable {
+  const char *name;
+  void (*open)(PlanRequest &);
+};
+constexpr Openable kOpenable[] = {
+    {"pp", [](PlanRequest &request) { request.pp.only.clear(); }},
+    {"cp", [](PlanRequest &request) { request.cp.only.clear(); }},
+    {"ep", [](PlanRequest &request) { request.ep.only.clear(); }},
+    {"schedule",
+     [](PlanRequest &request) {
+       request.schedule.only.clear();
+       request.virtualStages.only.clear();
+     }},
+    {"zero", [](PlanRequest &request) { request.zeroStage.only.clear(); }},
+    {"recompute",
+     [](PlanRequest &request) { request.recompute.only.clear(); }}};
+const char *nameOf(const Openable &choice) { return choice.name; }
+
 // Opens the choices of --open; without the flag, all choices.
 void applyOpen(const Flags &flags, PlanRequest &request,
                std::vector<std::string> &errors) {
   const std::string *words = flags.find("--open");
-  std::vector<Open> choices(std::begin(kAllOpen), std::end(kAllOpen));
+  std::vector<Openable> choices(std::begin(kOpenable), std::end(kOpenable));
   if (words && *words != "all") {
     choices.clear();
     Faults faults;
     for (const std::string &word : distinct(wordsOf(*words)))
       if (word != "none")
         if (auto choice =
-                namedBy(word, "choice (or all, none)", kAllOpen, faults))
+                namedBy(word, "choice (or all, none)", kOpenable, faults))
           choices.push_back(*choice);
     for (const std::string &fault : faults)
       addError(flags, "--open", fault, errors);
   }
-  open(request, choices);
+  for (const Openable &choice : choices)
+    choice.open(request);
   request.cpNeedsDenseModel =
       !flags.find("--cp") && (!words || *words == "all");
 }
@@ -266,6 +290,33 @@ void rejectDecided(const Flags &flags, std::vector<std::string> &errors) {
 }
 
 } // namespace
+
+Flags withWords(Flags flags, const std::string &words, const std::string &by,
+                std::vector<std::string> &errors) {
+  std::vector<std::string> known;
+  for (const FlagRow &row : flagRows())
+    if ((row.scope & kConstraint) && !(row.scope & kReplaceable))
+      known.push_back(row.shortName().substr(2));
+  std::istringstream stream(words);
+  bool any = false;
+  for (std::string word; stream >> word; any = true) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    Faults faults;
+    if (equals == word.npos || equals + 1 == word.size())
+      faults.push_back("needs NAME=VALUE, such as tp=8, but has \"" + word +
+                       '"');
+    else
+      positionOf(name, "choice", known, faults);
+    for (const std::string &fault : faults)
+      errors.push_back(by + ": " + fault);
+    flags.texts["--" + name] = word.substr(std::min(equals + 1, word.size()));
+    flags.locations["--" + name] = by + ": " + name;
+  }
+  if (!any)
+    errors.push_back(by + ": needs NAME=VALUE, such as tp=8, but is empty");
+  return flags;
+}
 
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   PlanRequest request;

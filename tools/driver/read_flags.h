@@ -21,6 +21,12 @@ using Faults = std::vector<std::string>;
 /// error, which begins with the flag, or its location in the file that gave it.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
+/// Returns `flags` with the flags that `words` sets, such as "tp=8 zero=1": the
+/// names of flags that decide about the plan, without "--". Every fault becomes
+/// an error, which begins with `by`, the flag that gave the words.
+Flags withWords(Flags flags, const std::string &words, const std::string &by,
+                std::vector<std::string> &errors);
+
 /// Returns the words between commas, without the blanks around them.
 std::vector<std::string> wordsOf(const std::string &text);
 
@@ -42,8 +48,9 @@ std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
 std::vector<int> countsOf(const std::string &text, std::int64_t most,
                           Faults &faults);
 
-/// Reads a number above 0 and at most a million.
-std::optional<double> numberOf(const std::string &text, Faults &faults);
+/// Reads a number above 0, or 0 as well, and at most a million.
+std::optional<double> numberOf(const std::string &text, Faults &faults,
+                               bool mayBeZero = false);
 
 /// Returns the index of `word` in `known`. An unknown word is a fault, which
 /// lists the known words, the most similar first.
@@ -86,8 +93,10 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 /// The value is a list of whole numbers to choose from, or "any".
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most);
 
-/// The value is a number above 0. A quantity is the number times `unit`.
-FlagValue number(double PlanRequest::*member);
+/// The value is a number above 0, or 0 as well. The member is the number times
+/// `unit`.
+FlagValue number(double PlanRequest::*member, double unit = 1,
+                 bool mayBeZero = false);
 template <typename Quantity>
 FlagValue number(std::optional<Quantity> PlanRequest::*member,
                  double unit = 1) {

@@ -71,19 +71,10 @@ inline std::vector<planner::Split> allSplits() {
 /// but the samples, which dp splits.
 inline std::vector<planner::Split> defaultSplits() {
   std::vector<planner::Split> splits = allSplits();
+  /// The collectives that may change layouts between operators.
+  planner::Choices<planner::StepKind> collectives;
   std::erase(splits, planner::Split::batch);
   return splits;
-}
-
-/// A choice that the command line leaves to the search unless a flag decides
-/// it.
-enum class Open : std::uint8_t { pp, cp, ep, schedule, zero, recompute };
-inline constexpr Open kAllOpen[] = {
-    Open::pp, Open::cp, Open::ep, Open::schedule, Open::zero, Open::recompute};
-inline const char *nameOf(Open choice) {
-  constexpr const char *kNames[] = {"pp",       "cp",   "ep",
-                                    "schedule", "zero", "recompute"};
-  return kNames[static_cast<int>(choice)];
 }
 
 /// A request that code builds leaves only dp, tp and the micro-batch open. The
@@ -112,6 +103,8 @@ struct PlanRequest {
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
+  /// The collectives that may change layouts between operators.
+  planner::Choices<planner::StepKind> collectives;
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
   /// See planner::SearchOptions::tolerance.
@@ -143,32 +136,6 @@ struct PlanRequest {
   std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
   std::optional<planner::Seconds> budget;      ///< time limit of the search
 };
-
-/// Opens choices of `request`.
-inline void open(PlanRequest &request, const std::vector<Open> &choices) {
-  for (Open choice : choices)
-    switch (choice) {
-    case Open::pp:
-      request.pp.only.clear();
-      break;
-    case Open::cp:
-      request.cp.only.clear();
-      break;
-    case Open::ep:
-      request.ep.only.clear();
-      break;
-    case Open::schedule:
-      request.schedule.only.clear();
-      request.virtualStages.only.clear();
-      break;
-    case Open::zero:
-      request.zeroStage.only.clear();
-      break;
-    case Open::recompute:
-      request.recompute.only.clear();
-      break;
-    }
-}
 
 /// The limit of micro-batches and global batches, in samples.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "planner/search/simplest.h"
 #include "planner/search/solve_candidate.h"
+#include "tools/driver/objective.h"
 #include "tools/driver/plan_text.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
@@ -177,6 +179,38 @@ std::vector<std::string> explanationsOf(const PlanOutcome &outcome) {
   return lines;
 }
 
+std::string answerTo(const std::string &words, const PlanOutcome &narrower,
+                     const PlanOutcome &outcome) {
+  const std::string question = "not " + words + ": ";
+  if (!narrower.errors.empty())
+    return question + narrower.errors.front();
+  const PlannedCandidate &best = *outcome.best();
+  const PlannedCandidate *plan = narrower.best();
+  if (!plan) {
+    const std::optional<PlannedCandidate> &nearest = narrower.result.nearest;
+    if (nearest && !nearest->fits)
+      return question + configText(nearest->config) + " needs " +
+             shortageText(nearest->memory);
+    return question + failureOf(narrower);
+  }
+  const std::string config = configText(plan->config);
+  if (config == configText(best.config) && plan->time.step == best.time.step)
+    return question + "it is the plan";
+  std::string answer =
+      question + config + " takes " + timeText(plan->time.step) + ", " +
+      slowdownText(*plan, best) + ": " + differencesText(*plan, best);
+  // A faster plan was not in the search, or lost because it is less simple.
+  if (plan->time.step < outcome.result.fastestStep())
+    answer += "; the search did not include it";
+  else if (plan->time.step < best.time.step)
+    answer +=
+        "; it " +
+        complicationOf({plan->time.step,
+                        planner::simplicityOf(narrower.problem->graph, *plan),
+                        planner::simplicityOf(outcome.problem->graph, best)});
+  return answer;
+}
+
 //===----------------------------------------------------------------------===//
 // Two saved plans
 //===----------------------------------------------------------------------===//
@@ -261,31 +295,10 @@ void addMemory(Table &table, const Side &a, const Side &b) {
     row("on the host", here.host, there.host);
 }
 
-/// Sums the traffic of one rank of every stage per step.
-struct Traffic {
-  std::int64_t count = 0;
-  planner::Bytes bytes;
-  planner::Seconds time;
-
-  void add(std::int64_t times, planner::Bytes each, planner::Seconds takes) {
-    count += times;
-    bytes += each * static_cast<double>(times);
-    time += takes * static_cast<double>(times);
-  }
-};
-
-std::map<std::string, Traffic> trafficOf(const Side &side) {
-  std::map<std::string, Traffic> axes;
-  for (const planner::LedgerEntry &entry : side.facts.collectives)
-    axes[side.facts.setting.mesh.axes[static_cast<std::size_t>(entry.axis)]
-             .name]
-        .add(entry.perStep, entry.bytes, entry.time);
-  for (const Send &send : sendsOf(side.problem, side.facts, side.plan))
-    axes["pp"].add(side.plan.config.microBatches(), send.bytes, send.time);
-  return axes;
-}
-
 void addTraffic(Table &table, const Side &a, const Side &b) {
+  auto trafficOf = [](const Side &side) {
+    return trafficByAxis(side.problem, side.facts, side.plan);
+  };
   std::map<std::string, Traffic> here = trafficOf(a), there = trafficOf(b);
   std::map<std::string, Traffic> all = here;
   all.insert(there.begin(), there.end());

@@ -35,6 +35,13 @@ std::string slowdownText(const planner::PlannedCandidate &plan,
 /// search has only a bound, the nearest candidate is solved and priced here.
 std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
 
+/// Returns a line that says how the best plan of a narrower search differs from
+/// the outcome's best plan, or why that search found none.
+/// \param words     what narrows the search: "tp=8 zero=1"
+/// \param narrower  its outcome, which may have errors
+std::string answerTo(const std::string &words, const PlanOutcome &narrower,
+                     const PlanOutcome &outcome);
+
 /// Names an outcome that has a best plan.
 struct ComparedPlan {
   std::string name; ///< file name

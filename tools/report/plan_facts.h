@@ -8,6 +8,7 @@
 #ifndef MTPLAN_TOOLS_REPORT_PLAN_FACTS_H
 #define MTPLAN_TOOLS_REPORT_PLAN_FACTS_H
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,10 @@ int nodesOf(const Problem &problem);
 /// Returns "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1".
 std::string configText(const planner::Parallelism &config);
 
+/// Returns what makes the faster plan less simple than the chosen one, as a
+/// predicate: "has 6 kinds of layers".
+std::string complicationOf(const planner::FasterPlan &faster);
+
 /// Returns "Optimal over 34 candidates, 29 of them excluded by bounds". The
 /// outcome must have a plan.
 std::string claimText(const PlanOutcome &outcome);
@@ -141,6 +146,19 @@ struct Send {
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
                           const planner::PlannedCandidate &plan);
 
+/// Sums collectives or messages of one rank of every stage per step.
+struct Traffic {
+  std::int64_t count = 0;
+  planner::Bytes bytes;  ///< the inputs of the collectives
+  planner::Seconds time; ///< beside compute or not
+};
+
+/// Returns the traffic over each axis, by the axis's name; "pp" has the
+/// messages between stages.
+std::map<std::string, Traffic>
+trafficByAxis(const Problem &problem, const PlanFacts &facts,
+              const planner::PlannedCandidate &plan);
+
 /// Names a term of the step time that no published run validates
 /// (docs/accuracy).
 struct UnvalidatedTerm {
@@ -157,36 +175,6 @@ struct Unvalidated {
 /// Returns the terms of a plan that published runs do not validate.
 Unvalidated unvalidatedOf(const Problem &problem,
                           const planner::PlannedCandidate &plan);
-
-/// Describes a line of the report: consecutive forward operators with equal
-/// strategy and shape, and the collectives, forward and backward, that their
-/// results cause.
-struct PlanRow {
-  std::string operators; ///< "attn.q, k, v"
-  std::string strategy, shape;
-  std::string forward, backward; ///< per layer: "all_reduce tp 6.00 MiB"
-  bool operator==(const PlanRow &) const = default;
-};
-
-/// Returns the number of different kinds of layers: runs of layers whose
-/// operators or parameters have different layouts.
-/// Complexity: quadratic in the runs.
-int kindsOfLayers(const PlanFacts &facts);
-
-/// Returns the rows of a run.
-std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh);
-
-/// Returns "h.3", "h.0..71" or "embed": the layers of a run.
-std::string nameOf(const RunFact &run);
-
-/// Returns the collectives per layer and micro-batch in `phase`, with equal
-/// ones counted: "2 all_reduce tp 6.00 MiB". `time` receives their total time.
-std::string summaryOf(const RunFact &run, planner::LedgerPhase phase,
-                      const planner::Mesh &mesh, planner::Seconds &time);
-
-/// Returns the runs for display. Neighbours that look the same, such as those
-/// of two stages, are merged.
-std::vector<RunFact> runsShown(const PlanFacts &facts);
 
 } // namespace mtplan::tools
 

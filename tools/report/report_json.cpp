@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "planner/integers.h"
+#include "planner/search/simplest.h"
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
@@ -127,7 +128,7 @@ Json planJson(const Problem &problem, const PlannedCandidate &plan,
   Json json = configurationJson(plan.config);
   json["global_batch"] = problem.options.globalBatch;
   json["sequence_parallel"] = facts.sequenceParallel;
-  json["kinds"] = kindsOfLayers(facts);
+  json["kinds"] = planner::kindsOfLayers(facts.graph, plan.parts);
   json["ops"] = std::move(ops);
   json["parameters"] = std::move(parameters);
   return json;

@@ -7,6 +7,7 @@
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
+#include "tools/report/plan_rows.h"
 #include "tools/report/report.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
@@ -22,32 +23,28 @@ std::string bold(const std::string &text, const ScreenStyle &style) {
   return style.colour ? "\033[1m" + text + "\033[0m" : text;
 }
 
-std::string planTable(const PlanFacts &facts) {
+std::string planTable(const std::vector<PlanBlock> &blocks) {
   Table table;
   table.add({"segment", "operators", "strategy", "on one GPU", "then forward",
              "and backward"});
-  std::vector<PlanRow> before;
-  std::string segment;
-  for (const RunFact &run : runsShown(facts)) {
-    std::string name = nameOf(run);
-    std::vector<PlanRow> rows = rowsOf(run, facts.setting.mesh);
-    bool again = run.segment == segment && rows.size() == before.size();
+  const PlanBlock *before = nullptr;
+  for (const PlanBlock &block : blocks) {
+    std::string name = nameOf(block);
+    // A block of the same segment as the previous block prints only the rows
+    // that differ.
+    const bool again = before && before->segment == block.segment;
     if (again) {
       table.add({name, "as above, but"});
       name.clear();
     }
-    // A run of the same segment as the previous run prints only the rows that
-    // differ.
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const PlanRow &row = rows[i];
-      if (again && row == before[i])
+    for (const PlanRow &row : block.rows) {
+      if (again && std::ranges::find(before->rows, row) != before->rows.end())
         continue;
       table.add({name, row.operators, row.strategy, row.shape, row.forward,
                  row.backward});
       name.clear();
     }
-    before = std::move(rows);
-    segment = run.segment;
+    before = &block;
   }
   return table.print("  ");
 }
@@ -107,20 +104,39 @@ void addSends(Table &table, const std::vector<Send> &sends) {
   }
 }
 
+// Returns a row per axis.
 std::string communicationSection(const Problem &problem, const PlanFacts &facts,
                                  const PlannedCandidate &plan,
                                  const ScreenStyle &style) {
-  std::string text =
-      bold("Communication", style) + "  per copy and micro-batch\n";
+  std::string text = bold("Communication", style) + "  of one GPU in a step";
+  if (plan.config.pp > 1)
+    text += ", the mean of the stages";
+  Table table;
+  for (const auto &[axis, traffic] : trafficByAxis(problem, facts, plan)) {
+    const double stages = plan.config.pp;
+    table.add({axis, timeText(traffic.time / stages),
+               fmt::format("{} in {:.0f} {}", bytesText(traffic.bytes / stages),
+                           static_cast<double>(traffic.count) / stages,
+                           axis == "pp" ? "messages" : "collectives")});
+  }
+  std::string rows = table.print("  ");
+  if (rows.empty())
+    return text + ": none\n";
+  return text + "; what runs beside compute counts too\n" + rows;
+}
+
+// Returns the collectives of each block and the messages between stages.
+std::string collectivesText(const Problem &problem, const PlanFacts &facts,
+                            const PlannedCandidate &plan,
+                            const std::vector<PlanBlock> &blocks) {
+  std::string text = "  per layer, copy and micro-batch\n";
   Table table;
   const planner::Mesh &mesh = facts.setting.mesh;
-  for (const RunFact &run : runsShown(facts))
-    for (LedgerPhase phase : {LedgerPhase::forward, LedgerPhase::backward}) {
-      planner::Seconds time;
-      std::string summary = summaryOf(run, phase, mesh, time);
-      if (!summary.empty())
-        table.add({nameOf(run), nameOf(phase), timeText(time), summary});
-    }
+  for (const PlanBlock &block : blocks)
+    for (const PhaseTraffic &traffic : block.traffic)
+      if (!traffic.collectives.empty())
+        table.add({nameOf(block), nameOf(traffic.phase), timeText(traffic.time),
+                   traffic.collectives});
   addSends(table, sendsOf(problem, facts, plan));
   // These collectives run once per step, on gradients, weights and the loss.
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
@@ -139,14 +155,14 @@ std::string communicationSection(const Problem &problem, const PlanFacts &facts,
                  fmt::format("{} over {}, {} in all", count,
                              mesh.axes[axis].name, bytesText(bytes))});
   }
-  std::string rows = table.print("  ");
-  return text + (rows.empty() ? "  none\n" : rows);
+  std::string rows = table.print("    ");
+  return rows.empty() ? "" : text + rows;
 }
 
 // Returns a line per mesh without a plan, nearest first, and the number of
 // meshes that are not shown.
 std::string rejectedText(const PlanOutcome &outcome) {
-  const std::size_t most = outcome.best() ? 3 : 8;
+  constexpr std::size_t most = 8;
   std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
   std::string text;
   for (std::size_t i = 0; i < std::min(most, meshes.size()); ++i)
@@ -180,7 +196,11 @@ std::string alternativesSection(const PlanOutcome &outcome,
     table.add(std::move(row));
   }
   std::string rows = table.print("  ");
-  rows += rejectedText(outcome);
+  if (std::size_t others = rejectedMeshes(outcome).size(); others > 0)
+    rows += fmt::format("  {} other mesh{} slower or do{} not fit (--explain "
+                        "says by how much)\n",
+                        others, others == 1 ? " is" : "es are",
+                        others == 1 ? "es" : "");
   return rows.empty() ? "" : bold("Alternatives", style) + '\n' + rows;
 }
 
@@ -331,7 +351,9 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                       problem.options.globalBatch,
                       facts.sequenceParallel ? "on" : "off",
                       choices.empty() ? "" : ", " + choices);
-  text += planTable(facts);
+  const std::vector<PlanBlock> blocks = blocksOf(
+      facts, outcome.asked.explain ? RowDetail::all : RowDetail::summary);
+  text += planTable(blocks);
   text += timeSection(problem, facts, plan, style);
   if (std::string tiled = tiledText(facts); !tiled.empty())
     text += "  in tiles: " + tiled + '\n';
@@ -346,6 +368,8 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
           memoryText(plan.memory) +
           (outcome.asked.explain ? marginsText(problem.machine.device) : "");
   text += communicationSection(problem, facts, plan, style);
+  if (outcome.asked.explain)
+    text += collectivesText(problem, facts, plan, blocks);
   text += alternativesSection(outcome, style);
   text += objectiveText(outcome) + claimText(outcome);
   if (style.timings)

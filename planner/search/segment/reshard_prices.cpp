@@ -172,6 +172,8 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
       // which loses too much precision.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
         return Seconds{kInfinity};
+      if (isCollective(step.kind) && !setting.collectives.allows(step.kind))
+        return Seconds{kInfinity};
       return exposedTime(step, local, elementBytes, phase, setting);
     });
   };

@@ -285,6 +285,13 @@ private:
       readers.push_back(std::move(reader));
   }
 
+  // Adds the layouts that are replicated over the tensor axis, through which a
+  // value can change its split without all_to_all.
+  void addReplicated(LayoutDomain &domain) const {
+    for (int l = 0, known = domain.size(); l < known; ++l)
+      domain.add(withPlacement(domain.layouts[at(l)], tensorAxis, kReplicated));
+  }
+
   void addTensor(int t) {
     const Tensor &tensor = segment.tensors[at(t)];
     std::vector<Port> &forward = forwardReaders[at(t)];
@@ -301,8 +308,10 @@ private:
       forward.push_back(backwardMaker);
     }
     bool accumulated = isAccumulated(segment, t);
-    domain.price(tensor.shape, tensor.elementBytes,
-                 tensor.kind == TensorKind::activation && !accumulated, setting,
+    bool passed = tensor.kind == TensorKind::activation && !accumulated;
+    if (passed && !setting.collectives.only.empty())
+      addReplicated(domain);
+    domain.price(tensor.shape, tensor.elementBytes, passed, setting,
                  tiles[at(t)]);
     if ((tensor.kind == TensorKind::parameter || accumulated) &&
         !parametersMove())

@@ -68,6 +68,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       setting.rules.back().splits.push_back(Split::feature);
       break;
     }
+  setting.collectives = options.collectives;
   setting.microBatches = config.microBatches();
   setting.parts = config.virtualStages;
   setting.devices = options.devices;

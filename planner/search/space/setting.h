@@ -38,6 +38,7 @@ struct Pins {
 struct Setting {
   Mesh mesh;
   std::vector<AxisRule> rules;           ///< by axis
+  Choices<StepKind> collectives;         ///< see SearchOptions
   std::int64_t microBatches = 1;         ///< number per step and replica
   int devices = 1;                       ///< number of devices of all stages
   int zeroStage = 0;                     ///< see Parallelism
@@ -139,6 +140,9 @@ struct SearchOptions {
   /// more repeat.
   bool scattersEarly = false;
   std::vector<Split> tensorSplits; ///< the splits that tp may use
+  /// The collectives that may change the layout of a value between operators.
+  /// Weights and their gradients may use all collectives.
+  Choices<StepKind> collectives;
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
   int top = 1; ///< number of plans to return, best first

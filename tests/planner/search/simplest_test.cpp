@@ -82,12 +82,11 @@ TEST(Simplest, IsWithinTheToleranceAndNoListedPlanIsSimpler) {
         EXPECT_EQ(again.time.step, chosen.time.step);
         EXPECT_TRUE(again.fits);
 
-        const Simplicity simple = simplicityOf(model, setting, chosen);
+        const Simplicity simple = simplicityOf(model, chosen);
         EXPECT_EQ(simple.kinds, kindsOf(model, chosen));
         for (const PlannedCandidate &other : raw.plans)
           if (other.time.step.value <= fastest * (1 + tolerance)) {
-            const Simplicity its = simplicityOf(
-                model, settingOf(options, machine, other.config), other);
+            const Simplicity its = simplicityOf(model, other);
             EXPECT_FALSE(its < simple);
           }
         slower += result.faster.has_value();

@@ -112,7 +112,7 @@ TEST(Claims, ErrorsNameSplitsWithoutALegalPlan) {
   EXPECT_THAT(ran.out, testing::HasSubstr("\n  --splits row,head,column fits"));
   EXPECT_THAT(ran.out,
               testing::HasSubstr("\n  lm_head has no legal strategy; --pin "
-                                 "'lm_head=replicated' fits: dp 1 x tp 2"));
+                                 "'lm_head=replicated' fits: tp 2"));
 }
 
 TEST(Claims, TextualIrKeepsItsTypes) {

@@ -155,9 +155,10 @@ TEST(Sends, AreListed) {
   std::vector<std::string> asked = {
       "--gpus", "4", "--tp",          "1", "--dp",           "1",
       "--pp",   "4", "--micro-batch", "2", "--global-batch", "16"};
+  asked.emplace_back("--explain");
   EXPECT_THAT(runExample("gpt2-1.2b", asked).out,
               HasSubstr("between stages  forward "));
-  asked.emplace_back("--json");
+  asked.back() = "--json";
   Json report = Json::parse(runExample("gpt2-1.2b", asked).out);
   int forward = 0, backward = 0;
   for (const Json &entry : report["collectives"]) {

@@ -1,7 +1,9 @@
 //===- explain_test.cpp - Explanations and comparisons --------------------===//
 
+#include <fstream>
 #include <regex>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -70,7 +72,7 @@ TEST(Explain, NamesTrueReasons) {
   EXPECT_EQ(why.size(), 1 + report["alternatives"].size() +
                             report["search"]["rejections"].size());
   EXPECT_THAT(why[0].get<std::string>(),
-              testing::StartsWith("chosen: dp 1 x tp 8, micro-batch 8 x 64: "));
+              testing::StartsWith("chosen: tp 8, micro-batch 8 x 64: "));
   // Without a memory limit, the chosen configuration takes the stated time.
   std::smatch parts;
   std::string chosen = why[0];
@@ -87,17 +89,138 @@ TEST(Explain, NamesTrueReasons) {
   for (const Json &one : why) {
     std::string line = one;
     if (!std::regex_search(line, parts,
-                           std::regex("^dp (\\d+) x tp (\\d+), micro-batch "
-                                      "(\\d+) x .*: needs (\\S+) of")))
+                           std::regex("^(?:dp (\\d+))?(?: x )?(?:tp (\\d+))?, "
+                                      "micro-batch (\\d+) x .*: needs (\\S+) "
+                                      "of")))
       continue;
     ++meshes;
+    auto degree = [&](int group) {
+      return parts[group].matched ? parts[group].str() : "1";
+    };
     Ran alone = runExample("gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h",
-                                         "--dp", parts[1], "--tp", parts[2],
+                                         "--dp", degree(1), "--tp", degree(2),
                                          "--micro-batch", parts[3]});
     EXPECT_EQ(alone.code, kNothingFits);
     EXPECT_THAT(alone.out, HasSubstr(", " + parts[4].str() + " of 31.7 GiB\n"));
   }
   EXPECT_EQ(meshes, 3);
+}
+
+// The answer has the plan that a narrower search finds, and the terms in which
+// it differs from the best plan.
+TEST(Why, NamesTheBestPlanOfANarrowerSearch) {
+  const std::vector<std::string> asked = {"--gpus", "8", "--hardware",
+                                          "dgx-2h"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    return runExample("gpt2-8.3b", more);
+  };
+  auto stepOf = [](const Ran &ran) {
+    return Json::parse(ran.out)["prediction"]["step_time_s"].get<double>();
+  };
+  const Ran asks =
+      with({"--why", "tp=8 micro-batch=4", "--why", "pp=2", "--why", "dp=8",
+            "--why", "tp=3", "--why", "collectives=all_reduce"});
+  EXPECT_EQ(asks.code, kDone) << asks.err;
+  const double best = stepOf(with({"--json"}));
+  const double narrower =
+      stepOf(with({"--tp", "8", "--micro-batch", "4", "--json"}));
+  EXPECT_THAT(asks.out,
+              HasSubstr("not tp=8 micro-batch=4: tp 8, micro-batch 4 x 128 "
+                        "takes " +
+                        timeText({narrower}) + ", " +
+                        fmt::format("{:+.1f} %", 100 * (narrower / best - 1)) +
+                        ": compute +"));
+  // The search left pp closed.
+  EXPECT_THAT(asks.out, testing::ContainsRegex(
+                            "not pp=2: tp 4 x pp 2, .* takes .*, -1.*; the "
+                            "search did not include it\n"));
+  EXPECT_THAT(asks.out, testing::ContainsRegex(
+                            "not dp=8: dp 8, micro-batch 1 x 64 needs 1.* of "
+                            "31.7 GiB: optimizer "));
+  EXPECT_THAT(asks.out, HasSubstr("not tp=3: tp 3 does not divide the 8 GPUs"));
+  EXPECT_THAT(asks.out, HasSubstr("not collectives=all_reduce: tp 8, "));
+}
+
+// A plan within the tolerance may be faster than the simpler plan.
+TEST(Why, SaysWhatMakesAFasterPlanLessSimple) {
+  const Ran ran(
+      {examplePath("llama-3-70b"), "--gpus", "64", "--why", "schedule=1f1b"});
+  EXPECT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_THAT(ran.out, testing::ContainsRegex(
+                           "not schedule=1f1b: .*, 1f1b, ZeRO 1 takes .*, "
+                           "-0\\.[0-9] .*; it "));
+}
+
+TEST(Why, RejectsWordsThatAreNoFlags) {
+  for (const auto &[words, message] :
+       {std::pair("zeo=1", "--why: unknown choice \"zeo\"; nearest first, "
+                           "known are zero"),
+        std::pair("tp", "--why: needs NAME=VALUE, such as tp=8, but has "
+                        "\"tp\""),
+        std::pair(" ", "--why: needs NAME=VALUE, such as tp=8, but is empty"),
+        std::pair("tp=two", "--why: tp: must be a whole number"),
+        std::pair("json=1", "--why: unknown choice \"json\"")}) {
+    const Ran ran = runExample("tiny-gpt2", {"--why", words});
+    EXPECT_EQ(ran.code, kBadInput) << words;
+    EXPECT_THAT(ran.err, HasSubstr(message)) << words;
+  }
+}
+
+// Each row has the best plan of a search with the row's values.
+TEST(Sweep, HasTheBestPlanOfEachCombination) {
+  const std::vector<std::string> asked = {"--gpus", "8",      "--hardware",
+                                          "dgx-2h", "--open", "pp,zero"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    return runExample("gpt2-8.3b", more);
+  };
+  const Ran swept = with({"--sweep", "tp,pp,zero"});
+  EXPECT_EQ(swept.code, kDone) << swept.err;
+  std::istringstream lines(swept.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "tp,pp,zero,step_time_s,memory_bytes,plan,reason");
+  int plans = 0, failures = 0;
+  while (std::getline(lines, line)) {
+    SCOPED_TRACE(line);
+    std::smatch parts;
+    ASSERT_TRUE(std::regex_match(
+        line, parts,
+        std::regex("(\\d+),(\\d+),(\\d+),([^,]*),([^,]*),(.*),(.*)")));
+    const Ran alone = with(
+        {"--tp", parts[1], "--pp", parts[2], "--zero", parts[3], "--json"});
+    if (parts[4].length() == 0) {
+      ++failures;
+      EXPECT_EQ(alone.code, kNothingFits);
+      EXPECT_GT(parts[7].length(), 0);
+      continue;
+    }
+    ++plans;
+    const Json prediction = Json::parse(alone.out)["prediction"];
+    EXPECT_EQ(prediction["step_time_s"], std::stod(parts[4]));
+    EXPECT_NEAR(prediction["memory_bytes"]["total"].get<double>(),
+                std::stod(parts[5]), 1);
+  }
+  EXPECT_GT(plans, 8);
+  EXPECT_GT(failures, 3);
+}
+
+TEST(Sweep, DrawsItsPlansAndRejectsOtherOutput) {
+  const std::string page = testing::TempDir() + "mtplan_sweep.html";
+  EXPECT_EQ(runExample("tiny-gpt2", {"--gpus", "4", "--sweep", "tp,micro-batch",
+                                     "--report", page})
+                .code,
+            kDone);
+  std::ifstream file(page);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, HasSubstr("class=\"front\""));
+  EXPECT_THAT(text, HasSubstr("micro-batch 2 x 256"));
+  EXPECT_THAT(runExample("tiny-gpt2", {"--sweep", "tp", "--json"}).err,
+              HasSubstr("--sweep: prints a CSV: give it without --json"));
+  EXPECT_THAT(runExample("tiny-gpt2", {"--sweep", "tq"}).err,
+              HasSubstr("--sweep: unknown flag to sweep \"tq\"; nearest "
+                        "first, known are tp"));
 }
 
 std::string saved(const std::string &name, const std::string &model,
@@ -119,10 +242,9 @@ TEST(Compare, ReportsDifferencesAndReasons) {
   Ran ran({"--compare", a, b});
   EXPECT_EQ(ran.code, kDone) << ran.err;
   for (const char *line :
-       {"mesh   ", "dp 1 x tp 8", "dp 4 x tp 1 x pp 2", "choices",
-        "1f1b, ZeRO 1", "step  ", "  tensor communication", "  optimizer",
-        "  over dp  ", "  over pp  ", "  over tp  ",
-        "Operators  that are split otherwise"})
+       {"mesh   ", "tp 8", "dp 4 x pp 2", "choices", "1f1b, ZeRO 1", "step  ",
+        "  tensor communication", "  optimizer", "  over dp  ", "  over pp  ",
+        "  over tp  ", "Operators  that are split otherwise"})
     EXPECT_THAT(ran.out, HasSubstr(line));
   EXPECT_THAT(ran.out,
               testing::ContainsRegex("h\\.\\*\\.mlp\\.fc1 +column +batch\n"));

@@ -1,6 +1,7 @@
 //===- output_test.cpp - Output of the command ----------------------------===//
 
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -238,11 +239,50 @@ TEST(Screen, ShowsTheFactsOnOneScreen) {
   EXPECT_EQ(ran.err, "");
   for (const char *part :
        {"gpt2-1.2b  1.21 B parameters", "dgx-2h  8 x V100-SXM3-32GB",
-        "Plan  dp 1 x tp 8", "attn.q, k, v", "column", "head", "row",
-        "all_reduce tp", "Step  ", "MFU", "Memory  ", "optimizer",
-        "Communication  ", "Alternatives"})
+        "Plan  tp 8", "attn.q, k, v", "column", "head", "row", "all_reduce tp",
+        "Step  ", "MFU", "Memory  ", "optimizer", "Communication  ",
+        "Alternatives"})
     EXPECT_THAT(ran.out, HasSubstr(part));
-  EXPECT_LE(std::ranges::count(ran.out, '\n'), 60);
+  EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
+}
+
+// Two kinds of layers alternate on the chunks of the stages. Each kind is one
+// block, whose layers are listed.
+TEST(Screen, ShowsEqualLayersOnce) {
+  const Ran ran({examplePath("llama-3-70b"), "--gpus", "64"});
+  EXPECT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
+  EXPECT_THAT(ran.out, testing::ContainsRegex(
+                           "\n  h\\.0\\.\\.4, 20\\.\\.24, 2 more  +ln_1 "));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\n  h\\.5\\.\\.19, .* more  +as "
+                                              "above, but\n"));
+  // With --explain, the collectives of each block are listed as well.
+  const Ran more({examplePath("llama-3-70b"), "--gpus", "64", "--explain"});
+  EXPECT_THAT(more.out,
+              testing::ContainsRegex(
+                  "\n    h\\.5\\.\\.19, .* more  forward  +[0-9]+ us +2 "
+                  "all_to_all tp "));
+}
+
+// The traffic of an axis is that of the JSON report, per GPU.
+TEST(Screen, SumsTheTrafficOfEachAxis) {
+  std::vector<std::string> asked = {"--gpus", "8", "--pp",          "2",
+                                    "--tp",   "2", "--dp",          "2",
+                                    "--zero", "1", "--micro-batch", "4"};
+  const Ran ran = runExample("gpt2-1.2b", asked);
+  asked.emplace_back("--json");
+  const Json report = Json::parse(runExample("gpt2-1.2b", asked).out);
+  std::map<std::string, double> seconds, bytes;
+  for (const Json &entry : report["collectives"]) {
+    const double count = entry["count_per_step"];
+    seconds[entry["axis"]] += count * entry["time_s"].get<double>() / 2;
+    bytes[entry["axis"]] += count * entry["bytes"].get<double>() / 2;
+  }
+  EXPECT_EQ(seconds.size(), 3U);
+  for (const auto &[axis, time] : seconds)
+    EXPECT_THAT(ran.out, testing::ContainsRegex(
+                             "\n  " + axis + "  " + timeText({time}) + " +" +
+                             bytesText({bytes[axis]}) + " in [0-9]+ "));
 }
 
 TEST(Screen, PrintsExpertCommunication) {
@@ -271,18 +311,18 @@ TEST(Infeasible, NamesTheNearestPlanAndRemedies) {
   EXPECT_EQ(ran.code, kNothingFits);
   EXPECT_EQ(ran.err, "");
   EXPECT_THAT(ran.out, HasSubstr("Nothing fits"));
-  EXPECT_THAT(ran.out, HasSubstr("Nearest: dp 1 x tp 2"));
+  EXPECT_THAT(ran.out, HasSubstr("Nearest: tp 2"));
   EXPECT_THAT(ran.out, HasSubstr("parameters "));
-  EXPECT_THAT(ran.out, HasSubstr("--gpus 6 fits: dp 1 x tp 6"));
+  EXPECT_THAT(ran.out, HasSubstr("--gpus 6 fits: tp 6"));
 }
 
 TEST(Infeasible, TriesWithoutFixedDegrees) {
   Ran ran = runExample("gpt2-8.3b",
                        {"--gpus", "8", "--hardware", "dgx-2h", "--dp", "8"});
   EXPECT_EQ(ran.code, kNothingFits);
-  EXPECT_THAT(ran.out, HasSubstr("without --tp and --dp fits: dp 1 x tp 8"));
+  EXPECT_THAT(ran.out, HasSubstr("without --tp and --dp fits: tp 8"));
   // Each remedy is a single change, the mildest of its kind.
-  EXPECT_THAT(ran.out, HasSubstr("  --zero 3 fits: dp 8 x tp 1, "));
+  EXPECT_THAT(ran.out, HasSubstr("  --zero 3 fits: dp 8, "));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("  --zero 1 fits")));
   Json report =
       Json::parse(runExample("gpt2-8.3b", {"--gpus", "8", "--hardware",

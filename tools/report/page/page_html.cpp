@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -169,6 +171,7 @@ public:
                        "memory of {} plans; the chosen one is the star\">\n",
                        page.alternatives.size());
     axes();
+    front();
     std::size_t count = 0;
     for (const PageAlternative &plan : page.alternatives)
       if (!plan.isChosen && count++ < kMostPoints)
@@ -214,6 +217,28 @@ private:
         coordinate((kTop + kBottom) / 2));
   }
 
+  // Draws a line through the Pareto front: the plans that no other plan beats
+  // in both time and memory.
+  void front() {
+    std::vector<std::pair<double, double>> plans;
+    for (const PageAlternative &plan : page.alternatives)
+      if (std::isfinite(plan.seconds) && std::isfinite(plan.bytes))
+        plans.emplace_back(plan.seconds, plan.bytes);
+    std::ranges::sort(plans);
+    std::string path;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto &[seconds, bytes] : plans)
+      if (bytes < least) {
+        least = bytes;
+        path += fmt::format("{}{} {}", path.empty() ? 'M' : 'L',
+                            coordinate(x(seconds)), coordinate(y(bytes)));
+      }
+    if (!path.empty())
+      text += "<path class=\"front\" d=\"" + path +
+              "\"><title>no plan is better than these in both time and "
+              "memory</title></path>\n";
+  }
+
   void point(const PageAlternative &plan) {
     if (!std::isfinite(plan.seconds) || !std::isfinite(plan.bytes))
       return;
@@ -253,7 +278,9 @@ std::string scatterFigure(const Page &page) {
       "aria-hidden=\"true\"><circle class=\"point\" r=\"5.5\"/></svg>another "
       "plan: point at it to see why it lost</li></ul>\n";
   text += Scatter(page).print() +
-          "<figcaption>Left and low is good. The axes do not start at zero.";
+          "<figcaption>Left and low is good. The line joins the plans that no "
+          "other plan beats in both time and memory. The axes do not start at "
+          "zero.";
   if (std::isfinite(page.memoryLimit))
     text += " The dashed line is the memory of one device, " +
             bytesAsText(page.memoryLimit) + ".";

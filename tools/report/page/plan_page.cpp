@@ -14,6 +14,7 @@
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
+#include "tools/report/plan_rows.h"
 #include "tools/report/report.h"
 #include "tools/text/units_text.h"
 
@@ -64,10 +65,10 @@ PageTable strategiesOf(const PlanFacts &facts) {
                "follow, of one copy and micro-batch.";
   table.columns = {"segment",    "operators",    "strategy",
                    "on one GPU", "then forward", "and backward"};
-  for (const RunFact &run : facts.runs)
-    for (const PlanRow &row : rowsOf(run, facts.setting.mesh))
-      table.rows.push_back({nameOf(run), row.operators, row.strategy, row.shape,
-                            row.forward, row.backward});
+  for (const PlanBlock &block : blocksOf(facts, RowDetail::all))
+    for (const PlanRow &row : block.rows)
+      table.rows.push_back({nameOf(block), row.operators, row.strategy,
+                            row.shape, row.forward, row.backward});
   return table;
 }
 
@@ -256,7 +257,7 @@ PageBars pageStages(const planner::StepProblem &problem,
   return bars;
 }
 
-Page pageOf(const PlanOutcome &outcome) {
+Page pageOf(const PlanOutcome &outcome, const Sweep *sweep) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &best = *outcome.best();
   PlanFacts facts = factsOf(problem, best);
@@ -297,13 +298,22 @@ Page pageOf(const PlanOutcome &outcome) {
                                                   facts.setting, best.config));
   page.traffic = pageTraffic(facts.collectives, facts.setting.mesh);
   addSends(page.traffic, result);
-  for (const PlannedCandidate &plan : outcome.result.plans) {
+  auto addPlan = [&](const PlannedCandidate &plan) {
     bool isBest = &plan == &best;
     page.alternatives.push_back({configText(plan.config), plan.time.step.value,
                                  plan.memory.total().value, isBest,
                                  isBest ? "" : slowdownText(plan, best),
                                  isBest ? "" : reasonAgainst(plan, best)});
-  }
+  };
+  for (const PlannedCandidate &plan : outcome.result.plans)
+    addPlan(plan);
+  if (sweep)
+    for (const SweepRow &row : sweep->rows)
+      if (row.plan &&
+          std::ranges::none_of(outcome.result.plans, [&](const auto &listed) {
+            return listed.config == row.plan->config;
+          }))
+        addPlan(*row.plan);
   page.memoryLimit = best.memory.limit.value;
   for (const RejectedMesh &mesh : rejectedMeshes(outcome))
     page.rejections.push_back(

@@ -10,12 +10,14 @@
 #include "planner/simulate/step.h"
 #include "tools/driver/pipeline.h"
 #include "tools/report/page/page.h"
+#include "tools/report/sweep.h"
 
 namespace mtplan::tools {
 
 /// Builds the page of an outcome that has a best plan. The plan's step is
 /// simulated once more, in full.
-Page pageOf(const PlanOutcome &outcome);
+/// \param sweep  its plans are drawn beside the alternatives; may be null
+Page pageOf(const PlanOutcome &outcome, const Sweep *sweep = nullptr);
 
 /// Returns one bar of the step time by term; terms without time are left out.
 PageBars pageStep(const planner::StepTime &time);

@@ -1,0 +1,67 @@
+//===- plan_rows.h - The rows of a plan, for people -------------*- C++ -*-===//
+//
+// A plan has choices for each operator of each layer. People read it as a few
+// blocks, one per kind of layer, with a few rows each. The facts stay complete;
+// only what is printed is condensed here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_REPORT_PLAN_ROWS_H
+#define MTPLAN_TOOLS_REPORT_PLAN_ROWS_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/report/plan_facts.h"
+
+namespace mtplan::tools {
+
+/// Selects the operators that share a row.
+enum class RowDetail {
+  /// Neighbours with the same strategy and at most two shapes. Collectives
+  /// between operators of one module, such as `loss`, are counted together.
+  summary,
+  /// Neighbours with the same strategy and shape, and no forward collective
+  /// between them.
+  all
+};
+
+/// Describes consecutive forward operators with the same strategy, and the
+/// collectives, forward and backward, that their results cause.
+struct PlanRow {
+  std::string operators; ///< "attn.q, k, v"
+  std::string strategy, shape;
+  std::string forward, backward; ///< per layer: "all_reduce tp 6.00 MiB"
+  bool operator==(const PlanRow &) const = default;
+};
+
+/// Summarizes the collectives of one layer and micro-batch in one phase.
+struct PhaseTraffic {
+  planner::LedgerPhase phase{};
+  std::string collectives; ///< "2 all_reduce tp 6.00 MiB"; empty without any
+  planner::Seconds time;
+};
+
+/// Describes all layers that print the same rows, or a segment that does not
+/// repeat.
+struct PlanBlock {
+  std::string segment;
+  /// The first layer and the number of layers of each run, in order. Empty for
+  /// a segment that does not repeat.
+  std::vector<std::pair<int, int>> layers;
+  std::vector<PlanRow> rows;
+  std::vector<PhaseTraffic> traffic; ///< forward, backward
+};
+
+/// Returns the blocks of a plan, in the order of their first layers.
+/// Complexity: the number of runs times the number of blocks.
+std::vector<PlanBlock> blocksOf(const PlanFacts &facts, RowDetail detail);
+
+/// Returns "h.3", "h.0..4, 20..24" or "embed". Of many runs of layers, the
+/// first two are named and the others counted.
+std::string nameOf(const PlanBlock &block);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_PLAN_ROWS_H
