@@ -133,9 +133,10 @@ private:
         return {kInfinity};
       limited = limited || solution.limited;
       // The bound is +infinity if the stage cannot fit.
-      one.bound =
-          std::max(one.bound, stageBounds[at(stage)].ofSum(
-                                  solution.lowerBound, one.weight, sequential));
+      one.bound = std::max(one.bound,
+                           stageBounds[at(stage)].ofSum(
+                               adds ? solution.lowerBound : solution.looseBound,
+                               one.weight, sequential));
       if (solution.outcome == StageSolution::Outcome::abandoned ||
           (!adds && one.bound.value >= currentCutoff() &&
            one.bound.value < kInfinity)) {

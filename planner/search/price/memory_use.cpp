@@ -24,9 +24,10 @@ constexpr double kRounding = 1 + 1e-12;
 class Liveness {
 public:
   explicit Liveness(std::size_t ops) : change(ops + 2, 0.0) {}
-  void add(std::size_t from, std::size_t to, double bytes) {
+  void add(std::size_t tensor, std::size_t from, std::size_t to, double bytes) {
     change[from] += bytes;
     change[to + 1] -= bytes;
+    lives.push_back({tensor, from, to});
   }
   /// The most bytes alive at once, and the first operator with so many; -1 if
   /// nothing is alive.
@@ -44,9 +45,21 @@ public:
     }
     return most;
   }
+  /// Returns the tensors that are alive at an operator, possibly repeated.
+  std::vector<int> aliveAt(int op) const {
+    std::vector<int> tensors;
+    for (const Life &life : lives)
+      if (op >= 0 && life.from <= at(op) && at(op) <= life.to)
+        tensors.push_back(static_cast<int>(life.tensor));
+    return tensors;
+  }
 
 private:
+  struct Life {
+    std::size_t tensor, from, to;
+  };
   std::vector<double> change;
+  std::vector<Life> lives;
 };
 
 /// The transient values of one segment under one plan.
@@ -75,6 +88,18 @@ public:
     for (Phase phase : {Phase::forward, Phase::backward})
       addMessageBuffers(phase);
     return liveness.peak();
+  }
+
+  // Returns the tensors whose layouts decide about the peak.
+  std::vector<int> decisiveTensors(const Liveness::Peak &peak) const {
+    std::vector<int> tensors = liveness.aliveAt(peak.op);
+    // A message is buffered while the previous weight is in use, so the
+    // buffers depend on the layouts of all weights.
+    for (std::size_t t = 0; buffersMessages && t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind == TensorKind::parameter ||
+          isAccumulated(segment, static_cast<int>(t)))
+        tensors.push_back(static_cast<int>(t));
+    return tensors;
   }
 
   // Returns the bytes of inputs, which are alive during the entire micro-batch.
@@ -150,11 +175,12 @@ private:
     if (plan.saved[t] && *plan.saved[t] == layout)
       return;
     if (Span life = lifeOf(t, layout, phase); !life.empty())
-      liveness.add(life.first, life.last, tileBytes(t, layout));
+      liveness.add(t, life.first, life.last, tileBytes(t, layout));
   }
 
   /// An all-gathered weight, or a gradient to reduce.
   struct Exchanged {
+    std::size_t tensor;
     Span life;
     double bytes; ///< bytes of one message
     bool inTiles;
@@ -175,7 +201,7 @@ private:
       const Layout &held = weights ? conversion.to : conversion.from;
       Span life = lifeOf(t, held, phase);
       if (conversion.phase == phase && ofState && sent && !life.empty())
-        all.push_back({life, tileBytes(t, held), tiles[t] > 1});
+        all.push_back({t, life, tileBytes(t, held), tiles[t] > 1});
     }
     std::ranges::stable_sort(all, {}, [&](const Exchanged &one) {
       return weights ? one.life.first : one.life.last;
@@ -189,31 +215,31 @@ private:
   // overlap with a neighbouring repeat.
   void addMessageBuffers(Phase phase) {
     Span all = spanOf(phase);
-    auto add = [&](std::size_t from, std::size_t end, double bytes) {
+    auto add = [&](const Exchanged &one, std::size_t from, std::size_t end) {
       if (from < end)
-        liveness.add(from, end - 1, bytes);
+        liveness.add(one.tensor, from, end - 1, one.bytes);
     };
     std::vector<Exchanged> weights, gradients;
     if (overlap.gather)
       weights = exchangedIn(phase, true);
     if (overlap.reduce)
       gradients = exchangedIn(phase, false);
+    buffersMessages = buffersMessages || !weights.empty() || !gradients.empty();
     for (std::size_t i = 0; i < weights.size(); ++i)
-      add(i > 0 ? weights[i - 1].life.first : all.first, weights[i].life.first,
-          weights[i].bytes);
+      add(weights[i], i > 0 ? weights[i - 1].life.first : all.first,
+          weights[i].life.first);
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      add(gradients[i].life.last + 1,
+      add(gradients[i], gradients[i].life.last + 1,
           (i + 1 < gradients.size() ? gradients[i + 1].life.last : all.last) +
-              1,
-          gradients[i].bytes);
+              1);
     if (plan.count > 1 && !weights.empty())
-      add(weights.back().life.first, all.last + 1, weights.front().bytes);
+      add(weights.front(), weights.back().life.first, all.last + 1);
     if (plan.count > 1 && !gradients.empty())
-      add(all.first, gradients.front().life.last + 1, gradients.back().bytes);
+      add(gradients.back(), all.first, gradients.front().life.last + 1);
     for (const std::vector<Exchanged> *list : {&weights, &gradients})
       for (const Exchanged &one : *list)
         if (one.inTiles)
-          liveness.add(one.life.first, one.life.last, one.bytes);
+          liveness.add(one.tensor, one.life.first, one.life.last, one.bytes);
   }
 
   bool isTensorAxis(int axis) const {
@@ -241,7 +267,30 @@ private:
   const OverlapRules &overlap;
   std::vector<int> tiles; ///< by tensor
   Liveness liveness;
+  bool buffersMessages = false; ///< whether a message is overlapped
 };
+
+// Returns the bytes of recomputed values of a repeat, except the segment's
+// inputs. They are alive only during the repeat's backward.
+double recomputedBytesOf(const SegmentGraph &segment, const SegmentPlan &plan,
+                         const Setting &setting) {
+  const std::vector<bool> tensors =
+      recomputedTensors(segment, setting.recompute, *setting.software);
+  const std::vector<bool> ops =
+      recomputedOps(segment, setting.recompute, *setting.software);
+  double bytes = 0.0;
+  for (std::size_t t = 0; t < plan.saved.size(); ++t)
+    if (plan.saved[t] && tensors[t] &&
+        !contains(segment.carriedIn, static_cast<int>(t)))
+      bytes += localBytes(segment.tensors[t].shape, *plan.saved[t],
+                          segment.tensors[t].elementBytes, setting.mesh);
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    if (ops[o])
+      bytes += savedBeside(segment.ops[o], plan.strategies[o], segment.tensors,
+                           setting.mesh, *setting.software, setting.precision)
+                   .value;
+  return bytes;
+}
 
 // Returns whether `plan` and the run before it share one saved copy of a
 // carried value.
@@ -276,6 +325,29 @@ bool MemoryUse::hostIsFull() const {
 
 bool MemoryUse::fits() const {
   return total().value <= limit.value * kRounding && !hostIsFull();
+}
+
+RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
+                            const Setting &setting) {
+  const SegmentGraph &segment = model.segments[at(plan.segment)];
+  SegmentPlan one = plan;
+  one.count = 1;
+  Workspace workspace(model, one, setting);
+  const Liveness::Peak peak = workspace.peak();
+  std::vector<std::vector<Layout>> known;
+  RepeatWorkspace result{{peak.bytes +
+                          recomputedBytesOf(segment, one, setting) +
+                          workspace.inputs(known)},
+                         workspace.decisiveTensors(peak)};
+  const std::vector<bool> recomputed =
+      recomputedTensors(segment, setting.recompute, *setting.software);
+  for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+    if (recomputed[t] || segment.tensors[t].kind == TensorKind::input)
+      result.tensors.push_back(static_cast<int>(t));
+  std::ranges::sort(result.tensors);
+  const auto again = std::ranges::unique(result.tensors);
+  result.tensors.erase(again.begin(), again.end());
+  return result;
 }
 
 MemoryUse memoryOf(const ModelGraph &model,
@@ -323,9 +395,6 @@ MemoryUse memoryOf(const ModelGraph &model,
           Bytes{accumulated * perElement.gradient +
                 chunks * earlyScatterBytes(parameter, state, setting)};
     }
-    // Recomputed values, except the segment's inputs, are alive only during one
-    // repeat's backward.
-    double recomputedBytes = 0.0;
     std::vector<bool> tensorRecomputed =
         recomputedTensors(segment, setting.recompute, *setting.software);
     double share = setting.recomputeShare;
@@ -336,8 +405,6 @@ MemoryUse memoryOf(const ModelGraph &model,
                                 segment.tensors[t].elementBytes, setting.mesh);
       bool isRecomputed = tensorRecomputed[t] &&
                           !contains(segment.carriedIn, static_cast<int>(t));
-      if (isRecomputed)
-        recomputedBytes += bytes;
       double kept = repeats;
       if (isCarriedOut(segment, static_cast<int>(t)) &&
           plan.saved[t] == plan.made[t])
@@ -355,14 +422,13 @@ MemoryUse memoryOf(const ModelGraph &model,
       Bytes kept =
           savedBeside(segment.ops[o], plan.strategies[o], segment.tensors,
                       setting.mesh, *setting.software, setting.precision);
-      if (opRecomputed[o])
-        recomputedBytes += kept.value;
       use.activations += setting.inFlight * repeats *
                          (opRecomputed[o] ? 1.0 - share : 1.0) * kept;
     }
     Workspace workspace(model, plan, setting);
     const Liveness::Peak peak = workspace.peak();
-    if (Bytes bytes{peak.bytes + recomputedBytes}; bytes > use.workspace) {
+    if (Bytes bytes{peak.bytes + recomputedBytesOf(segment, plan, setting)};
+        bytes > use.workspace) {
       use.workspace = bytes;
       use.peakSegment = plan.segment;
       use.peakOp = peak.op;

@@ -33,6 +33,18 @@ struct MemoryUse {
   bool hostIsFull() const;
   bool fits() const; ///< whether device and host memory suffice
 };
+/// The transient values of one repeat of a segment where they take most.
+struct RepeatWorkspace {
+  /// Includes the values that backward recomputes, and the inputs. A stage with
+  /// such a repeat has at least this workspace.
+  Bytes bytes;
+  /// The tensors whose layouts decide about `bytes`, ascending.
+  std::vector<int> tensors;
+};
+/// Complexity: linear in the operators times the tensors of the segment.
+RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
+                            const Setting &setting);
+
 /// Returns the memory of one rank of a stage that runs `plans`.
 MemoryUse memoryOf(const ModelGraph &model,
                    const std::vector<SegmentPlan> &plans,

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "planner/integers.h"
-#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -35,84 +34,6 @@ std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
     plans.push_back(std::move(plan));
   }
   return plans;
-}
-
-// Returns the bytes of one rank's shard of the tensor of `use`.
-double shardBytes(const Use &use, const Strategy &strategy,
-                  const std::vector<Tensor> &tensors, const Mesh &mesh) {
-  const Tensor &tensor = tensors[at(use.tensor)];
-  double bytes = tensorBytes(tensor.shape, tensor.elementBytes);
-  for (int factor : use.factors)
-    for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
-      if (strategy.axes[a] == factor)
-        bytes /= mesh.axes[a].size;
-  return bytes;
-}
-
-// Returns the bytes of operands and results of `op` on one rank with its best
-// split, without inputs, parameters and saved values, which count elsewhere.
-double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
-                       const std::vector<Tensor> &tensors,
-                       const std::vector<int> &savedVariables,
-                       const std::vector<int> &tiles, const Mesh &mesh) {
-  double least = kInfinity;
-  for (const Strategy &strategy : strategies) {
-    double bytes = 0.0;
-    for (const std::vector<Use> *uses : {&op.operands, &op.results})
-      for (const Use &use : *uses) {
-        std::size_t index = at(use.tensor);
-        if (tensors[index].kind == TensorKind::activation &&
-            savedVariables[index] < 0)
-          bytes += shardBytes(use, strategy, tensors, mesh) / tiles[index];
-      }
-    least = std::min(least, bytes);
-  }
-  return least;
-}
-
-// Returns a lower bound of the bytes of a segment's inputs: for each input, the
-// maximum over its readers of the smallest shard that a strategy of the reader
-// needs.
-double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
-                   const Mesh &mesh) {
-  std::vector<double> least(segment.tensors.size(), 0.0);
-  for (std::size_t o = 0; o < segment.ops.size(); ++o)
-    for (const Use &use : segment.ops[o].operands) {
-      std::size_t index = at(use.tensor);
-      if (segment.tensors[index].kind != TensorKind::input)
-        continue;
-      double smallest = kInfinity;
-      for (const Strategy &strategy : problem.strategies[o])
-        smallest = std::min(smallest,
-                            shardBytes(use, strategy, segment.tensors, mesh));
-      least[index] = std::max(least[index], smallest);
-    }
-  double bytes = 0.0;
-  for (double one : least)
-    bytes += one;
-  return bytes;
-}
-
-// Returns the bytes reserved for transient values: inputs, and twice the
-// largest working set of an operator with its best split, because one set is in
-// use while another is received. The reserve does not depend on the plan, so
-// that the memory that the solver limits is a sum over its cost tables.
-double workspaceReserve(const ModelGraph &graph,
-                        const std::vector<HeldSegment> &held,
-                        const Setting &setting) {
-  const Mesh &mesh = setting.mesh;
-  double most = 0.0, inputs = 0.0;
-  for (const HeldSegment &one : held) {
-    const SegmentGraph &segment = graph.segments[at(one.segment)];
-    std::vector<int> tiles = tilesOfTensors(graph, segment, setting);
-    for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      most = std::max(
-          most, leastWorkingSet(segment.ops[o], one.problem->strategies[o],
-                                segment.tensors, one.problem->savedVariables,
-                                tiles, mesh));
-    inputs += leastInputs(segment, *one.problem, mesh);
-  }
-  return 2.0 * most + inputs;
 }
 
 bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
@@ -280,66 +201,190 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
   return held;
 }
 
+/// Solves a stage within a workspace, and where a solution needs more, in two
+/// parts: with that workspace reserved, and with its cause forbidden.
+class StageSolver::WorkspaceSearch {
+public:
+  WorkspaceSearch(const StageSolver &theStage,
+                  const std::vector<HeldSegment> &theHeld,
+                  const ChainProblem &theChain, SolveLimits theLimits)
+      : stage(theStage), held(theHeld), chain(theChain), limits(theLimits),
+        room((theStage.setting.machine->device.memory -
+              theStage.setting.machine->device.reserved)
+                 .value) {}
+
+  StageSolution run(Bytes reserve) {
+    result.reserve = reserve;
+    open.push_back({reserve.value, kInfinity, {}, 0.0});
+    for (int part = 0; part < kMostParts && !open.empty(); ++part) {
+      const Part next = std::move(open.back());
+      open.pop_back();
+      if (next.bound < least)
+        solve(next, part == 0);
+    }
+    for (const Part &part : open)
+      bound = std::min(bound, part.bound);
+    result.lowerBound = {bound};
+    result.looseBound = looseBound;
+    result.limited = limited;
+    const bool fits = result.outcome == StageSolution::Outcome::fits;
+    result.optimal = fits && least <= bound * (1 + 1e-9);
+    if (!fits && abandoned)
+      result.outcome = StageSolution::Outcome::abandoned;
+    return std::move(result);
+  }
+
+private:
+  /// The solutions that fit with a workspace of `reserve` bytes, and whose
+  /// workspace is below `ceiling`: what causes a larger one is forbidden.
+  struct Part {
+    double reserve = 0.0, ceiling = kInfinity;
+    std::vector<Forbidden> forbidden;
+    double bound = 0.0; ///< no solution takes less time
+  };
+
+  void solve(const Part &part, bool isFirst) {
+    ChainProblem problem = chain;
+    problem.memoryLimit = room - part.reserve;
+    for (const Forbidden &one : part.forbidden)
+      forbid(problem.links[at(one.link)].problem, one);
+    SolveLimits here = limits;
+    here.stopAbove = std::min(here.stopAbove, least);
+    const ChainSolution solution =
+        stage.cache.solvers.solverOf(problem).solve(problem, here);
+    limited = !isFirst || solution.limited;
+    if (isFirst)
+      looseBound = {solution.feasible || solution.abandoned
+                        ? solution.lowerBound
+                        : kInfinity};
+    if (solution.abandoned) {
+      abandoned = true;
+      bound = std::min(bound, solution.lowerBound);
+      return;
+    }
+    if (solution.runs.empty())
+      return;
+    StageSolution found = measured(solution);
+    const bool fits = solution.feasible && found.memory.fits();
+    found.outcome =
+        fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
+    if (fits ? solution.cost.time < least : isFirst)
+      result = found;
+    if (!solution.feasible)
+      return;
+    // A larger reserve does not reduce the host's memory.
+    if (fits || found.memory.hostIsFull()) {
+      bound = std::min(bound, solution.lowerBound);
+      least = fits ? std::min(least, solution.cost.time) : least;
+      return;
+    }
+    divide(part, solution, found);
+  }
+
+  // Divides a part whose solution needs more workspace than is reserved.
+  void divide(const Part &part, const ChainSolution &solution,
+              const StageSolution &found) {
+    Part without = part, with = part;
+    without.bound = with.bound = solution.lowerBound;
+    double most = 0.0;
+    for (std::size_t r = 0; r < found.runs.size(); ++r) {
+      const RepeatWorkspace workspace =
+          workspaceOf(stage.graph, found.runs[r], stage.setting);
+      if (workspace.bytes.value <= most)
+        continue;
+      most = workspace.bytes.value;
+      const Run &run = solution.runs[r];
+      const HeldSegment &one = held[at(run.link)];
+      with.forbidden = part.forbidden;
+      with.forbidden.push_back(
+          forbiddenBy(stage.graph.segments[at(one.segment)], *one.problem,
+                      run.link, run.assignment, workspace.tensors));
+    }
+    if (most > part.reserve * (1 + 1e-12)) {
+      with.ceiling = std::min(part.ceiling, most);
+      if (isEasy(with))
+        open.push_back(std::move(with));
+      else
+        bound = std::min(bound, solution.lowerBound);
+      if (most < part.ceiling) {
+        without.reserve = most;
+        open.push_back(std::move(without));
+      }
+      return;
+    }
+    // No single repeat is the cause: runs of several repeats buffer messages,
+    // and a carried value that is saved in several layouts is stored once per
+    // layout, although the chain's memory counts it once. A larger reserve
+    // finds a solution that fits, but not every one.
+    bound = std::min(bound, solution.lowerBound);
+    without.reserve =
+        std::max({part.reserve, found.memory.workspace.value,
+                  passesThrough(stage.graph)
+                      ? (found.memory.total() - found.memory.reserved).value -
+                            solution.cost.memory
+                      : 0.0});
+    if (without.reserve > part.reserve)
+      open.push_back(std::move(without));
+  }
+
+  // Returns whether forbidding a part's causes leaves the elimination small.
+  bool isEasy(const Part &part) const {
+    const Forbidden &last = part.forbidden.back();
+    if (last.values.size() > kMostValues)
+      return false;
+    Link link = chain.links[at(last.link)];
+    for (const Forbidden &one : part.forbidden)
+      if (one.link == last.link)
+        forbid(link.problem, one);
+    return eliminationWork(link) <= kMostWork;
+  }
+
+  StageSolution measured(const ChainSolution &solution) const {
+    StageSolution found;
+    found.reserve = result.reserve;
+    found.runs = readRuns(stage.graph, held, solution.runs);
+    std::vector<bool> paid(stage.graph.parameters.size(), false);
+    for (const SegmentPlan &run : found.runs)
+      found.times.push_back(
+          phaseTimesOf(stage.graph, run, stage.setting, paid));
+    found.memory = stage.measure(found);
+    return found;
+  }
+
+  /// Limits of the number of parts, of the values of one cause, and of the
+  /// entries that an elimination joins if causes are forbidden. Parts beyond
+  /// these limits are not searched, so that the bound stays below the plan.
+  static constexpr int kMostParts = 32;
+  static constexpr std::size_t kMostValues = 16;
+  static constexpr double kMostWork = 1e5;
+  const StageSolver &stage;
+  const std::vector<HeldSegment> &held;
+  const ChainProblem &chain;
+  const SolveLimits limits;
+  const double room;
+  std::vector<Part> open; ///< the last is solved next
+  /// The time of the best solution that fits, and a lower bound over all parts
+  /// that were solved.
+  double least = kInfinity, bound = kInfinity;
+  Seconds looseBound{kInfinity};
+  bool limited = true;    ///< whether memory limits some part
+  bool abandoned = false; ///< whether the cutoff ended some part
+  StageSolution result;
+};
+
 StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
                                       SolveLimits limits) {
-  StageSolution result;
   std::vector<HeldSegment> held = problemsOf(repeats);
   if (someDomainIsEmpty(held))
-    return result;
+    return {};
   ChainProblem chain;
   for (const HeldSegment &one : held)
     chain.links.push_back(
         scaledLink(*one.problem, graph, setting, repeats[at(one.segment)]));
-  const Device &device = setting.machine->device;
-  const double room = (device.memory - device.reserved).value;
-
-  // The reserve usually covers the plan's peak. If it does not, the next round
-  // reserves that peak; the first round's lower bound still holds for every
-  // plan.
-  ChainSolver &solver = cache.solvers.solverOf(chain);
-  result.reserve = setting.pins ? workspaceReserveOf(graph, setting, repeats)
-                                : Bytes{workspaceReserve(graph, held, setting)};
-  double workspace = result.reserve.value;
-  constexpr int kRounds = 4;
-  for (int round = 0; round < kRounds; ++round) {
-    chain.memoryLimit = room - workspace;
-    ChainSolution solution = solver.solve(chain, limits);
-    if (round == 0)
-      result.lowerBound = {solution.lowerBound};
-    result.limited = round > 0 || solution.limited;
-    if (solution.abandoned) {
-      result.outcome = StageSolution::Outcome::abandoned;
-      return result;
-    }
-    if (solution.runs.empty())
-      return result;
-    result.runs = readRuns(graph, held, solution.runs);
-    result.times.clear();
-    std::vector<bool> paid(graph.parameters.size(), false);
-    for (const SegmentPlan &run : result.runs)
-      result.times.push_back(phaseTimesOf(graph, run, setting, paid));
-    result.memory = measure(result);
-    bool fits = solution.feasible && result.memory.fits();
-    result.outcome =
-        fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
-    if (fits)
-      result.optimal =
-          solution.cost.time <= result.lowerBound.value * (1 + 1e-9);
-    // No plan fits if the first round is infeasible.
-    else if (!solution.feasible && round == 0)
-      result.lowerBound = {kInfinity};
-    // A larger reserve does not reduce the host's memory.
-    if (fits || !solution.feasible || result.memory.hostIsFull())
-      return result;
-    workspace = std::max(workspace, result.memory.workspace.value);
-    // A carried value that is saved in several layouts is stored once per
-    // layout, although the chain's memory counts it once.
-    if (passesThrough(graph))
-      workspace =
-          std::max(workspace, (result.memory.total() - device.reserved).value -
-                                  solution.cost.memory);
-  }
-  return result;
+  const Bytes reserve = setting.pins
+                            ? workspaceReserveOf(graph, setting, repeats)
+                            : Bytes{workspaceReserve(graph, held, setting)};
+  return WorkspaceSearch(*this, held, chain, limits).run(reserve);
 }
 
 // The reserve ignores pins, so that a plan that fits still fits if pins require

@@ -16,6 +16,7 @@
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
 #include "planner/search/space/pipeline_parts.h"
+#include "planner/search/stage/workspace_limit.h"
 #include "planner/solve/chain_solver.h"
 
 namespace mtplan::planner {
@@ -43,9 +44,12 @@ struct StageSolution {
   std::vector<PhaseTimes> times; ///< by run: the times of one repeat
   MemoryUse memory;
   Bytes reserve; ///< the bytes that are reserved for the workspace
-  /// A lower bound of the sum of times over plans that fit; +infinity if no
-  /// plan fits.
-  Seconds lowerBound;
+  /// Lower bounds of the sum of times over plans that fit; +infinity if no plan
+  /// fits. `lowerBound` holds for plans whose layout changes are the cheapest
+  /// at this weight of overlapped work (Setting::overlapWeight); at other
+  /// weights, the same layouts may be reached through smaller intermediate
+  /// ones. `looseBound` holds for every plan.
+  Seconds lowerBound, looseBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
   /// If false, `runs` are the fastest plan even without a memory limit.
   bool limited = true;
@@ -77,12 +81,6 @@ private:
   std::map<Key, SegmentProblem> units;
 };
 
-/// A segment of the stage and its choice problem.
-struct HeldSegment {
-  int segment = 0;
-  const SegmentProblem *problem = nullptr;
-};
-
 /// Solves stages of one configuration.
 class StageSolver {
 public:
@@ -103,6 +101,7 @@ private:
   std::vector<HeldSegment> problemsOf(const std::vector<int> &repeats);
   StageSolution solveStage(const std::vector<int> &repeats, SolveLimits limits);
   MemoryUse measure(const StageSolution &solution) const;
+  class WorkspaceSearch;
 
   const ModelGraph &graph;
   Setting setting;

@@ -1,0 +1,61 @@
+//===- workspace_limit.h - The workspace of a stage -------------*- C++ -*-===//
+//
+// The solver limits a sum of memory over its tables. A workspace is a maximum
+// over program points, which no table has. So a fixed number of bytes is
+// reserved for it. Where a solution needs more, the layouts that cause it are
+// forbidden together, and the chain is solved again (a logic-based Benders cut:
+// Hooker and Ottosson 2003).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_STAGE_WORKSPACE_LIMIT_H
+#define MTPLAN_PLANNER_SEARCH_STAGE_WORKSPACE_LIMIT_H
+
+#include <utility>
+#include <vector>
+
+#include "planner/search/segment/segment_problem.h"
+
+namespace mtplan::planner {
+
+/// A segment of a stage and its choice problem.
+struct HeldSegment {
+  int segment = 0;
+  const SegmentProblem *problem = nullptr;
+};
+
+/// Returns the bytes reserved for transient values: inputs, and twice the
+/// largest working set of an operator with its best split, because one set is
+/// in use while another is received. The reserve does not depend on the plan,
+/// so that the memory that the solver limits is a sum over its cost tables.
+double workspaceReserve(const ModelGraph &graph,
+                        const std::vector<HeldSegment> &held,
+                        const Setting &setting);
+
+/// Values of variables of one link that no repeat may have together.
+struct Forbidden {
+  int link = 0;
+  std::vector<std::pair<int, int>> values; ///< pairs of variable and value
+};
+
+/// Returns the values in `assignment` of all variables that decide about the
+/// layouts of `tensors`.
+Forbidden forbiddenBy(const SegmentGraph &segment,
+                      const SegmentProblem &problem, int link,
+                      const Assignment &assignment,
+                      const std::vector<int> &tensors);
+
+/// Forbids the values together. Adds up to one variable of two values for each
+/// forbidden value, which counts as true while all values before it agree, so
+/// that no table has more than three variables. The first variables keep their
+/// numbers.
+/// \pre the link has costs for every table, and `forbidden.values` is not empty
+void forbid(Problem &problem, const Forbidden &forbidden);
+
+/// Returns the number of table entries that an elimination of the link joins,
+/// before illegal values are removed.
+double eliminationWork(const Link &link);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_STAGE_WORKSPACE_LIMIT_H
