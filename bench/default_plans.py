@@ -119,6 +119,8 @@ def check_typed(binary, draw, count, folder):
             report, status, _, _ = run(
                 binary, config, ["--gpus", str(gpus), "--tolerance", "0",
                                  "--open", "none", *flags], folder)
+            if status == 2:
+                sys.exit(f"{name}: {' '.join(flags)} is refused: {report}")
             if status != 0:
                 continue
             memory = report["prediction"]["memory_bytes"]
@@ -133,7 +135,7 @@ def check_typed(binary, draw, count, folder):
                       f"s, the default search {best:.6g} s")
     print(f"typed: {count} configurations, {fit} fit, {closest} within 1 % of "
           f"the default's fastest plan, {faults} faster")
-    return faults
+    return faults + (fit < count // 10)
 
 
 def random_config(draw, tiny):
@@ -185,7 +187,7 @@ def check_proofs(binary, draw, count, folder):
             print(f"{json.dumps(config)} {' '.join(flags)}: "
                   f"{json.dumps(report.get('proof') or report)[:400]}")
     print(f"prove: {proved} of {count} default plans are proved, {faults} fail")
-    return faults
+    return faults + (proved < count // 2)
 
 
 def check_gaps(binary, draw, count, folder):

@@ -161,8 +161,13 @@ private:
       ModelGraph graph = withBatch(model, config.microBatch * config.dp);
       for (std::optional<int> boundary : boundariesOf(graph, config))
         boundsOf[i].boundaries.push_back({boundary, rejection.bound});
-      planned = solveCandidate(graph, options, machine, config, boundsOf[i],
-                               limits, caches[i % kThreads], rejection);
+      try {
+        planned = solveCandidate(graph, options, machine, config, boundsOf[i],
+                                 limits, caches[i % kThreads], rejection);
+      } catch (const TooLarge &error) {
+        rejection = rejectionOf(config, Reason::budget, rejection.bound);
+        rejection.detail = error.what();
+      }
     });
   }
 

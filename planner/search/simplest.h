@@ -48,7 +48,7 @@ struct Simplicity {
 /// Complexity: quadratic in the number of runs, linear in their operators.
 int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
 
-/// Complexity: as `kindsOfLayers`.
+/// Returns how simple a plan is. Complexity: as `kindsOfLayers`.
 Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan);
 
 /// The fastest plan that was found, in whose place a simpler one was chosen.

@@ -8,16 +8,17 @@
 #include "planner/solve/elimination_program.h"
 
 #include <algorithm>
-#include <stdexcept>
+#include <cmath>
+#include <string>
 
 namespace mtplan::planner {
 namespace {
 
 using Scope = std::vector<int>;
 
-/// The limit of joined table entries, which bounds memory (8 GB) and time
-/// (seconds).
-constexpr double kMostEntries = 1e9;
+/// The limit of joined table entries, which bounds memory (0.8 GB) and time
+/// (half a second).
+constexpr double kMostEntries = 1e8;
 
 bool contains(const Scope &scope, int variable) {
   return std::find(scope.begin(), scope.end(), variable) != scope.end();
@@ -86,9 +87,12 @@ private:
     for (int variable : program.keep)
       kept *= sizes[variable];
     if (plan.work + kept > kMostEntries)
-      throw std::length_error("elimination would join " +
-                              std::to_string(plan.work + kept) +
-                              " table entries");
+      throw TooLarge(
+          "a segment has too many combinations of layouts: its "
+          "tables would have " +
+          std::to_string(std::llround(std::min(plan.work + kept, 1e18) / 1e6)) +
+          " million entries, of at most " +
+          std::to_string(std::llround(kMostEntries / 1e6)) + " million");
     std::vector<std::size_t> position(sizes.size(), plan.order.size());
     for (std::size_t i = 0; i < plan.order.size(); ++i)
       position[plan.order[i]] = i;

@@ -20,11 +20,17 @@
 #define MTPLAN_PLANNER_SOLVE_FACTOR_GRAPH_H
 
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace mtplan::planner {
+
+/// Thrown if a problem is too large to be solved.
+struct TooLarge : std::length_error {
+  using std::length_error::length_error;
+};
 
 /// The time of a forbidden choice; as a limit or cutoff, one that excludes
 /// nothing.

@@ -161,12 +161,9 @@ TEST_P(Planned, CommunicationMatchesThePrediction) {
     announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind),
                axis}] += entry.perStep;
   }
-  // The first and the last stage all-reduce the gradient of a weight that both
-  // hold.
-  if (plan.stages.size() > 1)
-    for (const planner::Parameter &parameter : facts.graph.parameters)
-      if (parameter.shared)
-        announced[{"update", "all_reduce", "pp"}] += 2;
+  for (const TiedSum &sum :
+       tiedSumsOf(*outcome.problem, facts, *outcome.best()))
+    announced[{"update", "all_reduce", "pp"}] += sum.stages;
   ir::RunOptions options;
   Gathered ran = runPlan(plan, options, runtime::makeReferenceBackend, 1e-6);
   std::map<CollectiveCount, std::int64_t> counted;

@@ -125,8 +125,10 @@ public:
     decide();
     if (!errors.empty())
       return refuse();
-    if (!swept.empty())
+    if (!swept.empty()) {
+      Progress progress(err, terminal.progress, "sweeping...");
       sweep = sweepOf(outcome, swept);
+    }
     const planner::PlannedCandidate *best = outcome.best();
     if (!best && !sweep)
       return reportInfeasible();
@@ -200,6 +202,14 @@ private:
     if (!all.empty() && !request.load.empty())
       errors.emplace_back("--why: compares searches, and --load gives a plan: "
                           "use --compare");
+    if (!all.empty() &&
+        (flags.find("--sweep") || request.emit || request.exportKind ||
+         !flags.list("--compare").empty()))
+      errors.emplace_back("--why: is part of the report: give it without "
+                          "--sweep, --emit, --export and --compare");
+    if (!all.empty() && request.objective != Objective::stepTime)
+      errors.emplace_back("--why: compares step times: give it without "
+                          "--objective");
     if (!errors.empty())
       return;
     for (const std::string &words : all) {

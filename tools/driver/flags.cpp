@@ -23,8 +23,6 @@ constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPlans = 100;
 
 constexpr const char *kInput = "Input";
-constexpr const char *kParallelism = "Parallelism";
-constexpr const char *kMemory = "Memory";
 constexpr const char *kSearch = "Search";
 constexpr const char *kOutput = "Output";
 constexpr const char *kExchange = "Exchange";
@@ -331,7 +329,8 @@ std::vector<FlagRow> rowsOfMemory() {
        splitsJson},
       {kParallelism, "--collectives", "LIST|any",
        "collectives that may change layouts between operators: all_reduce, "
-       "all_gather, reduce_scatter, all_to_all (default: any)",
+       "all_gather, reduce_scatter, all_to_all (default: any); weights and "
+       "gradients may use all",
        words(&PlanRequest::collectives, "collective", kCollectives),
        kConstraint, chosen<&SearchOptions::collectives>},
       {kParallelism,
@@ -390,8 +389,8 @@ std::vector<FlagRow> rowsOfSearch() {
       {kSearch,
        "--why",
        "'tp=8 zero=1'",
-       "say why the plan is not this: the best plan with these flags, without "
-       "--, and what it costs more",
+       "say why other choices lost: search with these flags, written without "
+       "--, and print what their best plan costs more; may be repeated",
        {FlagKind::list, {}}}};
 }
 
@@ -427,8 +426,9 @@ std::vector<FlagRow> rowsOfOutput() {
       {kOutput,
        "--sweep",
        "LIST",
-       "print a CSV instead: the best plan for each combination of dp, tp, pp, "
-       "cp, ep, micro-batch, zero, vp, tiles, schedule, recompute or offload",
+       "instead of the report, print a CSV with the best plan for each "
+       "combination of some of dp, tp, pp, cp, ep, micro-batch, zero, vp, "
+       "tiles, schedule, recompute and offload",
        {FlagKind::words, {}}},
       {kOutput, "--trace", "FILE",
        "write the simulated step for Perfetto or chrome://tracing",

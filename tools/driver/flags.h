@@ -81,6 +81,11 @@ enum FlagScope : unsigned {
   kImported = 4 ///< --import decides it
 };
 
+/// Headings of flags that decide how the model is parallelised and what is
+/// kept in memory.
+inline constexpr const char *kParallelism = "Parallelism";
+inline constexpr const char *kMemory = "Memory";
+
 struct FlagRow {
   const char *group; ///< heading in --help
   const char *name;  ///< "--tp", or "-o,--output"

@@ -256,8 +256,9 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
   const Rejection &rejection = *mesh.nearest;
   switch (rejection.reason) {
   case Rejection::Reason::budget:
-    return "not reached in the time given; no plan is faster than " +
-           timeText(rejection.bound);
+    return (rejection.detail.empty() ? "not reached in the time given"
+                                     : rejection.detail) +
+           "; no plan is faster than " + timeText(rejection.bound);
   case Rejection::Reason::bound:
     return "no plan is faster than " + timeText(rejection.bound);
   case Rejection::Reason::memory:

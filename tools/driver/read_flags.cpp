@@ -60,9 +60,9 @@ std::optional<double> numberOf(const std::string &text, Faults &faults,
   if (problem == std::errc{} && rest == end && value <= kMost &&
       (value > 0 || (mayBeZero && value == 0)))
     return value;
-  faults.push_back(fmt::format("must be a number {} 0 and at most 1000000, but "
-                               "is \"{}\"",
-                               mayBeZero ? "not below" : "above", text));
+  faults.push_back(
+      fmt::format("must be a number {}1000000, but is \"{}\"",
+                  mayBeZero ? "from 0 to " : "above 0 and at most ", text));
   return std::nullopt;
 }
 
@@ -295,7 +295,8 @@ Flags withWords(Flags flags, const std::string &words, const std::string &by,
                 std::vector<std::string> &errors) {
   std::vector<std::string> known;
   for (const FlagRow &row : flagRows())
-    if ((row.scope & kConstraint) && !(row.scope & kReplaceable))
+    if (std::string_view(row.group) == kParallelism ||
+        std::string_view(row.group) == kMemory)
       known.push_back(row.shortName().substr(2));
   std::istringstream stream(words);
   bool any = false;

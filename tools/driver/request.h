@@ -71,8 +71,6 @@ inline std::vector<planner::Split> allSplits() {
 /// but the samples, which dp splits.
 inline std::vector<planner::Split> defaultSplits() {
   std::vector<planner::Split> splits = allSplits();
-  /// The collectives that may change layouts between operators.
-  planner::Choices<planner::StepKind> collectives;
   std::erase(splits, planner::Split::batch);
   return splits;
 }

@@ -128,6 +128,16 @@ std::string chosenText(const PlanOutcome &outcome) {
                             timeText(free->time.step));
 }
 
+// Returns "needs 33.1 of 31.7 GiB: optimizer 11.6, ..." for a plan that does
+// not fit, or how much of the host's memory it needs.
+std::string misfitText(const PlannedCandidate &plan) {
+  if (plan.memory.total() <= plan.memory.limit)
+    return fmt::format("needs {} of {} GiB of the host's",
+                       gibText(plan.memory.host),
+                       gibText(plan.memory.hostLimit));
+  return "needs " + shortageText(plan.memory);
+}
+
 // Returns the line of a mesh without a plan.
 std::string rejectedText(const PlanOutcome &outcome, const RejectedMesh &mesh) {
   const Rejection &nearest = *mesh.nearest;
@@ -135,19 +145,15 @@ std::string rejectedText(const PlanOutcome &outcome, const RejectedMesh &mesh) {
                                                    : meshText(nearest.config);
   if (nearest.reason == Rejection::Reason::divisor ||
       nearest.reason == Rejection::Reason::pins ||
-      nearest.reason == Rejection::Reason::host ||
+      nearest.reason == Rejection::Reason::host || !nearest.detail.empty() ||
       nearest.config.microBatch == 0)
     return name + ": " + reasonText(mesh, outcome);
   std::optional<PlannedCandidate> plan =
       solve(*outcome.problem, nearest.config, outcome.problem->machine);
   if (!plan)
     return name + ": " + reasonText(mesh, outcome);
-  if (!plan->fits && plan->memory.total() <= plan->memory.limit)
-    return fmt::format("{}: needs {} of {} GiB of the host's", name,
-                       gibText(plan->memory.host),
-                       gibText(plan->memory.hostLimit));
   if (!plan->fits)
-    return name + ": needs " + shortageText(plan->memory);
+    return name + ": " + misfitText(*plan);
   const PlannedCandidate &best = *outcome.best();
   std::string text = name + ": ";
   if (nearest.bound.value > best.time.step.value)
@@ -181,7 +187,7 @@ std::vector<std::string> explanationsOf(const PlanOutcome &outcome) {
 
 std::string answerTo(const std::string &words, const PlanOutcome &narrower,
                      const PlanOutcome &outcome) {
-  const std::string question = "not " + words + ": ";
+  const std::string question = "why not " + words + ": ";
   if (!narrower.errors.empty())
     return question + narrower.errors.front();
   const PlannedCandidate &best = *outcome.best();
@@ -189,8 +195,8 @@ std::string answerTo(const std::string &words, const PlanOutcome &narrower,
   if (!plan) {
     const std::optional<PlannedCandidate> &nearest = narrower.result.nearest;
     if (nearest && !nearest->fits)
-      return question + configText(nearest->config) + " needs " +
-             shortageText(nearest->memory);
+      return question + configText(nearest->config) + ' ' +
+             misfitText(*nearest);
     return question + failureOf(narrower);
   }
   const std::string config = configText(plan->config);
@@ -199,15 +205,17 @@ std::string answerTo(const std::string &words, const PlanOutcome &narrower,
   std::string answer =
       question + config + " takes " + timeText(plan->time.step) + ", " +
       slowdownText(*plan, best) + ": " + differencesText(*plan, best);
-  // A faster plan was not in the search, or lost because it is less simple.
+  if (plan->time.step < outcome.result.lowerBound)
+    return answer + "; the search did not include it";
   if (plan->time.step < outcome.result.fastestStep())
-    answer += "; the search did not include it";
-  else if (plan->time.step < best.time.step)
-    answer +=
-        "; it " +
-        complicationOf({plan->time.step,
-                        planner::simplicityOf(narrower.problem->graph, *plan),
-                        planner::simplicityOf(outcome.problem->graph, best)});
+    return answer + "; the search did not find it";
+  // A faster plan than the chosen one lost because it is less simple.
+  const planner::Simplicity its =
+      planner::simplicityOf(narrower.problem->graph, *plan);
+  const planner::Simplicity ours =
+      planner::simplicityOf(outcome.problem->graph, best);
+  if (plan->time.step < best.time.step && ours < its)
+    answer += "; it " + complicationOf({plan->time.step, its, ours});
   return answer;
 }
 

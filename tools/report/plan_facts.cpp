@@ -237,6 +237,24 @@ std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
   return sends;
 }
 
+std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
+                                const PlannedCandidate &plan) {
+  const std::vector<planner::TiedGradient> tied = planner::tiedGradientsOf(
+      facts.graph, plan.parts, facts.setting, plan.config.pp);
+  planner::Bytes all;
+  for (const planner::TiedGradient &one : tied)
+    all += one.bytes;
+  std::vector<TiedSum> sums;
+  for (const planner::TiedGradient &one : tied)
+    sums.push_back(
+        {facts.graph.parameters[at(one.parameter)].name, one.stages, one.bytes,
+         planner::stepProblemOf(facts.graph, plan.parts, facts.setting,
+                                plan.config, problem.options.overlaps)
+                 .tied *
+             (one.bytes / all)});
+  return sums;
+}
+
 std::map<std::string, Traffic> trafficByAxis(const Problem &problem,
                                              const PlanFacts &facts,
                                              const PlannedCandidate &plan) {
@@ -252,6 +270,8 @@ std::map<std::string, Traffic> trafficByAxis(const Problem &problem,
         entry.bytes, entry.time);
   for (const Send &send : sendsOf(problem, facts, plan))
     add(axes["pp"], plan.config.microBatches(), send.bytes, send.time);
+  for (const TiedSum &sum : tiedSumsOf(problem, facts, plan))
+    add(axes["pp"], sum.stages, sum.bytes, sum.time);
   return axes;
 }
 

@@ -146,6 +146,19 @@ struct Send {
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
                           const planner::PlannedCandidate &plan);
 
+/// Describes the gradient of a tied weight. Each stage that holds the weight
+/// all-reduces the gradient once a step.
+struct TiedSum {
+  std::string parameter;
+  int stages = 0;        ///< number that hold the weight
+  planner::Bytes bytes;  ///< one rank's shard
+  planner::Seconds time; ///< time of the all-reduce
+};
+
+/// Returns the sums over stages; none without a pipeline.
+std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
+                                const planner::PlannedCandidate &plan);
+
 /// Sums collectives or messages of one rank of every stage per step.
 struct Traffic {
   std::int64_t count = 0;
@@ -154,7 +167,7 @@ struct Traffic {
 };
 
 /// Returns the traffic over each axis, by the axis's name; "pp" has the
-/// messages between stages.
+/// messages and sums between stages.
 std::map<std::string, Traffic>
 trafficByAxis(const Problem &problem, const PlanFacts &facts,
               const planner::PlannedCandidate &plan);

@@ -257,8 +257,12 @@ std::string nameOf(const PlanBlock &block) {
     if (count > 1)
       name += ".." + std::to_string(first + count - 1);
   }
-  if (shown < block.layers.size())
-    name += fmt::format(", {} more", block.layers.size() - shown);
+  if (shown < block.layers.size()) {
+    int layers = 0;
+    for (const auto &[first, count] : block.layers)
+      layers += count;
+    name += fmt::format(", ... ({} layers)", layers);
+  }
   return name;
 }
 

@@ -58,8 +58,8 @@ struct PlanBlock {
 /// Complexity: the number of runs times the number of blocks.
 std::vector<PlanBlock> blocksOf(const PlanFacts &facts, RowDetail detail);
 
-/// Returns "h.3", "h.0..4, 20..24" or "embed". Of many runs of layers, the
-/// first two are named and the others counted.
+/// Returns "h.3", "h.0..4, 20..24" or "embed"; if there are many runs of
+/// layers, "h.0..4, 20..24, ... (20 layers)" with the number of all layers.
 std::string nameOf(const PlanBlock &block);
 
 } // namespace mtplan::tools

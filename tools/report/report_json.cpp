@@ -205,6 +205,16 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
                     {"segment", send.segment},
                     {"count_per_micro_batch", 1},
                     {"time_s", send.time.value}});
+  for (const TiedSum &sum : tiedSumsOf(problem, facts, plan))
+    list.push_back({{"kind", "all_reduce"},
+                    {"axis", "pp"},
+                    {"bytes", sum.bytes.value},
+                    {"count_per_step", sum.stages},
+                    {"phase", "update"},
+                    {"cause", sum.parameter},
+                    {"segment", nullptr},
+                    {"count_per_micro_batch", 0},
+                    {"time_s", sum.time.value}});
   return list;
 }
 

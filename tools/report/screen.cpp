@@ -108,28 +108,31 @@ void addSends(Table &table, const std::vector<Send> &sends) {
 std::string communicationSection(const Problem &problem, const PlanFacts &facts,
                                  const PlannedCandidate &plan,
                                  const ScreenStyle &style) {
-  std::string text = bold("Communication", style) + "  of one GPU in a step";
+  std::string text = bold("Communication", style) + "  per GPU and step";
   if (plan.config.pp > 1)
-    text += ", the mean of the stages";
+    text += ", mean over the stages";
+  const char *between = tiedSumsOf(problem, facts, plan).empty()
+                            ? "messages"
+                            : "messages and sums";
   Table table;
   for (const auto &[axis, traffic] : trafficByAxis(problem, facts, plan)) {
     const double stages = plan.config.pp;
     table.add({axis, timeText(traffic.time / stages),
                fmt::format("{} in {:.0f} {}", bytesText(traffic.bytes / stages),
                            static_cast<double>(traffic.count) / stages,
-                           axis == "pp" ? "messages" : "collectives")});
+                           axis == "pp" ? between : "collectives")});
   }
   std::string rows = table.print("  ");
   if (rows.empty())
     return text + ": none\n";
-  return text + "; what runs beside compute counts too\n" + rows;
+  return text + "; exposed and hidden\n" + rows;
 }
 
 // Returns the collectives of each block and the messages between stages.
 std::string collectivesText(const Problem &problem, const PlanFacts &facts,
                             const PlannedCandidate &plan,
                             const std::vector<PlanBlock> &blocks) {
-  std::string text = "  per layer, copy and micro-batch\n";
+  std::string text = "  per layer and micro-batch\n";
   Table table;
   const planner::Mesh &mesh = facts.setting.mesh;
   for (const PlanBlock &block : blocks)
@@ -138,6 +141,10 @@ std::string collectivesText(const Problem &problem, const PlanFacts &facts,
         table.add({nameOf(block), nameOf(traffic.phase), timeText(traffic.time),
                    traffic.collectives});
   addSends(table, sendsOf(problem, facts, plan));
+  for (const TiedSum &sum : tiedSumsOf(problem, facts, plan))
+    table.add({"between stages", "update", timeText(sum.time),
+               fmt::format("all_reduce pp {}: the gradient of {}",
+                           bytesText(sum.bytes), sum.parameter)});
   // These collectives run once per step, on gradients, weights and the loss.
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     std::int64_t count = 0;

@@ -33,9 +33,10 @@ struct Sweep {
 /// Returns the names of the flags that can be swept: "tp", "micro-batch".
 std::vector<std::string> sweepableNames();
 
-/// Searches once per combination of the values of `names` that is legal; other
-/// choices are open as in the outcome's search. Illegal meshes are rows as
-/// well. \param outcome  the outcome of a search; only its problem is used
+/// Searches once per legal combination of the values of `names`; other choices
+/// are open as in the outcome's search. Illegal meshes are rows, too.
+///
+/// \param outcome  the outcome of a search; only its problem is used
 Sweep sweepOf(PlanOutcome &outcome, const std::vector<std::string> &names);
 
 /// Writes a row per combination: the swept values, the step time in seconds,

@@ -131,8 +131,13 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
         missing.push_back({&config, kind, &entry->second});
   onThreads(
       solversOf.size(), missing.size(), [&](std::size_t i, std::size_t thread) {
-        *missing[i].place =
-            solve(*missing[i].config, missing[i].recompute, solversOf[thread]);
+        try {
+          *missing[i].place = solve(*missing[i].config, missing[i].recompute,
+                                    solversOf[thread]);
+        } catch (const TooLarge &) {
+          const std::vector<Seconds> none(model.segments.size());
+          *missing[i].place = {true, none, none, none, none, none, {}};
+        }
       });
 }
 

@@ -44,7 +44,8 @@ public:
   Relaxation(const ModelGraph &theModel, const Machine &theMachine,
              const SearchOptions &theOptions);
 
-  /// Solves the micro-batches of these configurations on two threads.
+  /// Solves the micro-batches of these configurations on two threads. The
+  /// bounds of one that is too large to be solved are 0.
   void prepare(const std::vector<Parallelism> &candidates);
 
   /// Returns a lower bound of a micro-batch through all stages, forward and

@@ -344,6 +344,12 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
   for (std::size_t t = 0; t < segment.tensors.size(); ++t)
     if (recomputed[t] || segment.tensors[t].kind == TensorKind::input)
       result.tensors.push_back(static_cast<int>(t));
+  const std::vector<bool> repeated =
+      recomputedOps(segment, setting.recompute, *setting.software);
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    if (repeated[o])
+      for (const Use &use : segment.ops[o].results)
+        result.tensors.push_back(use.tensor);
   std::ranges::sort(result.tensors);
   const auto again = std::ranges::unique(result.tensors);
   result.tensors.erase(again.begin(), again.end());

@@ -33,7 +33,7 @@ struct MemoryUse {
   bool hostIsFull() const;
   bool fits() const; ///< whether device and host memory suffice
 };
-/// The transient values of one repeat of a segment where they take most.
+/// The peak of the transient values of one repeat of a segment.
 struct RepeatWorkspace {
   /// Includes the values that backward recomputes, and the inputs. A stage with
   /// such a repeat has at least this workspace.
@@ -41,6 +41,7 @@ struct RepeatWorkspace {
   /// The tensors whose layouts decide about `bytes`, ascending.
   std::vector<int> tensors;
 };
+/// Returns the workspace of one repeat with the choices of `plan`.
 /// Complexity: linear in the operators times the tensors of the segment.
 RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
                             const Setting &setting);

@@ -28,28 +28,40 @@ Bytes boundaryBytes(const ModelGraph &model, const SegmentPlan &plan,
   return bytes;
 }
 
-// Returns the bytes of one rank's gradient shards of parameters that several
-// stages share.
-Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
-                const Setting &setting, int stages) {
-  Bytes bytes;
+const SegmentPlan &planOf(const SegmentPlan &run) { return run; }
+const SegmentPlan &planOf(const PricedRun &run) { return *run.plan; }
+
+template <typename Parts>
+std::vector<TiedGradient> tiedIn(const ModelGraph &model, const Parts &parts,
+                                 const Setting &setting, int stages) {
+  std::vector<TiedGradient> tied;
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
     const ParameterState *state = nullptr;
     int holders = 0, last = -1;
     if (!model.parameters[p].shared)
       continue;
     for (std::size_t part = 0; part < parts.size(); ++part)
-      for (const PricedRun &run : parts[part])
-        if (run.plan->parameters[p]) {
+      for (const auto &run : parts[part])
+        if (planOf(run).parameters[p]) {
           int stage = static_cast<int>(part) % stages;
           holders += stage != last;
           last = stage;
-          state = &*run.plan->parameters[p];
+          state = &*planOf(run).parameters[p];
         }
     if (holders > 1)
-      bytes += Bytes{localBytes(model.parameters[p].shape, state->stored,
-                                stateBytesOf(setting).gradient, setting.mesh)};
+      tied.push_back(
+          {static_cast<int>(p), holders,
+           Bytes{localBytes(model.parameters[p].shape, state->stored,
+                            stateBytesOf(setting).gradient, setting.mesh)}});
   }
+  return tied;
+}
+
+Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
+                const Setting &setting, int stages) {
+  Bytes bytes;
+  for (const TiedGradient &one : tiedIn(model, parts, setting, stages))
+    bytes += one.bytes;
   return bytes;
 }
 
@@ -200,6 +212,13 @@ Seconds repeatedTime(StepProblem few, Seconds step, int left) {
 }
 
 } // namespace
+
+std::vector<TiedGradient>
+tiedGradientsOf(const ModelGraph &model,
+                const std::vector<std::vector<SegmentPlan>> &parts,
+                const Setting &setting, int stages) {
+  return tiedIn(model, parts, setting, stages);
+}
 
 StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
                           const Setting &setting, const Parallelism &config,

@@ -38,6 +38,21 @@ struct StepPart {
   Bytes sentForward, sentBackward;
 };
 
+/// The gradient of a parameter that several stages hold. They all-reduce it
+/// once a step.
+struct TiedGradient {
+  int parameter = 0;
+  int stages = 0; ///< number that hold it
+  Bytes bytes;    ///< one rank's shard
+};
+
+/// \param parts  the runs of each virtual stage; parts[k] is on stage k %
+/// stages
+std::vector<TiedGradient>
+tiedGradientsOf(const ModelGraph &model,
+                const std::vector<std::vector<SegmentPlan>> &parts,
+                const Setting &setting, int stages);
+
 /// Returns the step as a problem for the simulator.
 /// \param parts  the virtual stages; parts[k] is chunk k / config.pp of stage k
 /// % config.pp

@@ -207,8 +207,8 @@ void LayoutDomain::keepInPlace(int axis) {
 ConversionTrees::ConversionTrees(const LayoutDomain &theDomain, Phase thePhase)
     : size(theDomain.size()) {
   if (size > 64)
-    throw std::length_error("a value has " + std::to_string(size) +
-                            " layouts; at most 64 can be compared");
+    throw TooLarge("a value has " + std::to_string(size) +
+                   " layouts; at most 64 can be compared");
   for (int from = 0; from < size; ++from)
     for (int to = 0; to < size; ++to) {
       paths.push_back(from == to ? 0.0 : theDomain.between(from, to, thePhase));

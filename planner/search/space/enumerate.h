@@ -19,7 +19,8 @@ namespace mtplan::planner {
 struct Rejection {
   Parallelism config; ///< microBatch 0: all configurations of this mesh
   /// `budget` means that the search stopped before it reached the
-  /// configuration.
+  /// configuration, or that the configuration is too large to be solved
+  /// (`detail`).
   enum class Reason : std::uint8_t {
     divisor,
     memory,

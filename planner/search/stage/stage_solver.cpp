@@ -201,8 +201,9 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
   return held;
 }
 
-/// Solves a stage within a workspace, and where a solution needs more, in two
-/// parts: with that workspace reserved, and with its cause forbidden.
+/// Solves a stage with bytes reserved for its workspace. If the solution needs
+/// more, the search goes on in two parts: one reserves that many bytes, the
+/// other forbids the values that need them.
 class StageSolver::WorkspaceSearch {
 public:
   WorkspaceSearch(const StageSolver &theStage,
@@ -235,8 +236,8 @@ public:
   }
 
 private:
-  /// The solutions that fit with a workspace of `reserve` bytes, and whose
-  /// workspace is below `ceiling`: what causes a larger one is forbidden.
+  /// The solutions that fit with `reserve` bytes of workspace, and whose
+  /// workspace is below `ceiling`. `forbidden` excludes larger ones.
   struct Part {
     double reserve = 0.0, ceiling = kInfinity;
     std::vector<Forbidden> forbidden;
@@ -284,8 +285,8 @@ private:
   // Divides a part whose solution needs more workspace than is reserved.
   void divide(const Part &part, const ChainSolution &solution,
               const StageSolution &found) {
-    Part without = part, with = part;
-    without.bound = with.bound = solution.lowerBound;
+    Part larger = part, cut = part;
+    larger.bound = cut.bound = solution.lowerBound;
     double most = 0.0;
     for (std::size_t r = 0; r < found.runs.size(); ++r) {
       const RepeatWorkspace workspace =
@@ -295,20 +296,20 @@ private:
       most = workspace.bytes.value;
       const Run &run = solution.runs[r];
       const HeldSegment &one = held[at(run.link)];
-      with.forbidden = part.forbidden;
-      with.forbidden.push_back(
-          forbiddenBy(stage.graph.segments[at(one.segment)], *one.problem,
-                      run.link, run.assignment, workspace.tensors));
+      cut.forbidden = part.forbidden;
+      cut.forbidden.push_back(forbiddenBy(stage.graph.segments[at(one.segment)],
+                                          *one.problem, run.link,
+                                          run.assignment, workspace.tensors));
     }
     if (most > part.reserve * (1 + 1e-12)) {
-      with.ceiling = std::min(part.ceiling, most);
-      if (isEasy(with))
-        open.push_back(std::move(with));
+      cut.ceiling = std::min(part.ceiling, most);
+      if (isEasy(cut))
+        open.push_back(std::move(cut));
       else
         bound = std::min(bound, solution.lowerBound);
       if (most < part.ceiling) {
-        without.reserve = most;
-        open.push_back(std::move(without));
+        larger.reserve = most;
+        open.push_back(std::move(larger));
       }
       return;
     }
@@ -317,14 +318,14 @@ private:
     // layout, although the chain's memory counts it once. A larger reserve
     // finds a solution that fits, but not every one.
     bound = std::min(bound, solution.lowerBound);
-    without.reserve =
+    larger.reserve =
         std::max({part.reserve, found.memory.workspace.value,
                   passesThrough(stage.graph)
                       ? (found.memory.total() - found.memory.reserved).value -
                             solution.cost.memory
                       : 0.0});
-    if (without.reserve > part.reserve)
-      open.push_back(std::move(without));
+    if (larger.reserve > part.reserve)
+      open.push_back(std::move(larger));
   }
 
   // Returns whether forbidding a part's causes leaves the elimination small.
@@ -353,7 +354,7 @@ private:
 
   /// Limits of the number of parts, of the values of one cause, and of the
   /// entries that an elimination joins if causes are forbidden. Parts beyond
-  /// these limits are not searched, so that the bound stays below the plan.
+  /// these limits are not solved; their lower bounds still count.
   static constexpr int kMostParts = 32;
   static constexpr std::size_t kMostValues = 16;
   static constexpr double kMostWork = 1e5;

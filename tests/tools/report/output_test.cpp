@@ -252,15 +252,18 @@ TEST(Screen, ShowsEqualLayersOnce) {
   const Ran ran({examplePath("llama-3-70b"), "--gpus", "64"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
   EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
-  EXPECT_THAT(ran.out, testing::ContainsRegex(
-                           "\n  h\\.0\\.\\.4, 20\\.\\.24, 2 more  +ln_1 "));
-  EXPECT_THAT(ran.out, testing::ContainsRegex("\n  h\\.5\\.\\.19, .* more  +as "
-                                              "above, but\n"));
+  EXPECT_THAT(
+      ran.out,
+      testing::ContainsRegex(
+          "\n  h\\.0\\.\\.4, 20\\.\\.24, \\.\\.\\. \\(20 layers\\)  +ln_1 "));
+  EXPECT_THAT(ran.out,
+              testing::ContainsRegex("\n  h\\.5\\.\\.19, .* layers\\)  +as "
+                                     "above, but\n"));
   // With --explain, the collectives of each block are listed as well.
   const Ran more({examplePath("llama-3-70b"), "--gpus", "64", "--explain"});
   EXPECT_THAT(more.out,
               testing::ContainsRegex(
-                  "\n    h\\.5\\.\\.19, .* more  forward  +[0-9]+ us +2 "
+                  "\n    h\\.5\\.\\.19, .* layers\\)  forward  +[0-9]+ us +2 "
                   "all_to_all tp "));
 }
 

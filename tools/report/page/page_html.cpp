@@ -235,8 +235,7 @@ private:
       }
     if (!path.empty())
       text += "<path class=\"front\" d=\"" + path +
-              "\"><title>no plan is better than these in both time and "
-              "memory</title></path>\n";
+              "\"><title>the Pareto front of the plans found</title></path>\n";
   }
 
   void point(const PageAlternative &plan) {
@@ -278,8 +277,8 @@ std::string scatterFigure(const Page &page) {
       "aria-hidden=\"true\"><circle class=\"point\" r=\"5.5\"/></svg>another "
       "plan: point at it to see why it lost</li></ul>\n";
   text += Scatter(page).print() +
-          "<figcaption>Left and low is good. The line joins the plans that no "
-          "other plan beats in both time and memory. The axes do not start at "
+          "<figcaption>Left and low is good. The line is the Pareto front "
+          "of the plans found. The axes do not start at "
           "zero.";
   if (std::isfinite(page.memoryLimit))
     text += " The dashed line is the memory of one device, " +

@@ -62,7 +62,7 @@ PageTable strategiesOf(const PlanFacts &facts) {
   PageTable table;
   table.title = "Strategies";
   table.text = "What each operator is split over, and the collectives that "
-               "follow, of one copy and micro-batch.";
+               "follow in each micro-batch.";
   table.columns = {"segment",    "operators",    "strategy",
                    "on one GPU", "then forward", "and backward"};
   for (const PlanBlock &block : blocksOf(facts, RowDetail::all))
@@ -298,6 +298,10 @@ Page pageOf(const PlanOutcome &outcome, const Sweep *sweep) {
                                                   facts.setting, best.config));
   page.traffic = pageTraffic(facts.collectives, facts.setting.mesh);
   addSends(page.traffic, result);
+  for (const TiedSum &sum : tiedSumsOf(problem, facts, best))
+    page.traffic.push_back({"pp", "update", "all_reduce", sum.stages,
+                            sum.stages * sum.bytes.value,
+                            sum.stages * sum.time.value});
   auto addPlan = [&](const PlannedCandidate &plan) {
     bool isBest = &plan == &best;
     page.alternatives.push_back({configText(plan.config), plan.time.step.value,
