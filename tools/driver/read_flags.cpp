@@ -310,9 +310,10 @@ Flags withWords(Flags flags, const std::string &words, const std::string &by,
     else
       positionOf(name, "choice", known, faults);
     for (const std::string &fault : faults)
-      errors.push_back(by + ": " + fault);
-    flags.texts["--" + name] = word.substr(std::min(equals + 1, word.size()));
-    flags.locations["--" + name] = by + ": " + name;
+      errors.push_back(fmt::format("{}: {}", by, fault));
+    const std::string flag = fmt::format("--{}", name);
+    flags.texts[flag] = word.substr(std::min(equals + 1, word.size()));
+    flags.locations[flag] = fmt::format("{}: {}", by, name);
   }
   if (!any)
     errors.push_back(by + ": needs NAME=VALUE, such as tp=8, but is empty");

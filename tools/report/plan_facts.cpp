@@ -191,7 +191,7 @@ std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
       planner::stepProblemOf(facts.graph, plan.parts, facts.setting,
                              plan.config, problem.options.overlaps);
   std::vector<StageFact> stages;
-  for (planner::MemoryUse &memory : planner::memoryByStage(
+  for (const planner::MemoryUse &memory : planner::memoryByStage(
            facts.graph, plan.parts, facts.setting, plan.config)) {
     const planner::StageTimes &times = step.stages[stages.size()];
     planner::Seconds busy = times.update;
@@ -199,7 +199,7 @@ std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
       for (const planner::SliceTimes &slice : chunk.slices)
         busy += (slice.forward + slice.backward) *
                 static_cast<double>(slice.count * step.shape.microBatches);
-    stages.push_back({std::move(memory), busy});
+    stages.push_back({memory, busy});
   }
   return stages;
 }
@@ -245,6 +245,7 @@ std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
   for (const planner::TiedGradient &one : tied)
     all += one.bytes;
   std::vector<TiedSum> sums;
+  sums.reserve(tied.size());
   for (const planner::TiedGradient &one : tied)
     sums.push_back(
         {facts.graph.parameters[at(one.parameter)].name, one.stages, one.bytes,
