@@ -16,9 +16,9 @@ namespace {
 
 using Scope = std::vector<int>;
 
-/// The limit of joined table entries, which bounds memory (0.8 GB) and time
-/// (half a second).
-constexpr double kMostEntries = 1e8;
+/// The limit of joined table entries, which bounds memory (8 GB) and time
+/// (seconds).
+constexpr double kMostEntries = 1e9;
 
 bool contains(const Scope &scope, int variable) {
   return std::find(scope.begin(), scope.end(), variable) != scope.end();

@@ -77,7 +77,7 @@ struct EliminationProgram {
 /// Returns the program of an elimination. Variables with one live value are in
 /// no table; the other variables of `keep` are the last bucket's scope, in the
 /// order of `keep`.
-/// \throws TooLarge if the tables need more than 10^8 entries
+/// \throws TooLarge if the tables need more than 10^9 entries
 EliminationProgram compileElimination(const Problem &shape, LiveValues live,
                                       const std::vector<int> &keep);
 
