@@ -21,21 +21,6 @@ namespace {
 /// The relative difference that the order of additions can make.
 constexpr double kRounding = 1e-14;
 
-std::vector<int> keptVariables(const Link &link) {
-  std::vector<int> keep;
-  auto add = [&keep](int variable) {
-    if (std::find(keep.begin(), keep.end(), variable) == keep.end())
-      keep.push_back(variable);
-  };
-  for (auto [variable, id] : link.shared)
-    add(variable);
-  for (int variable : link.in)
-    add(variable);
-  for (int variable : link.out)
-    add(variable);
-  return keep;
-}
-
 /// Groups equal repeats of [first, last), in order of first appearance.
 void gather(std::vector<Assignment> &repeats, std::size_t first,
             std::size_t last) {
@@ -53,6 +38,21 @@ void gather(std::vector<Assignment> &repeats, std::size_t first,
 }
 
 } // namespace
+
+std::vector<int> keptVariables(const Link &link) {
+  std::vector<int> keep;
+  auto add = [&keep](int variable) {
+    if (std::find(keep.begin(), keep.end(), variable) == keep.end())
+      keep.push_back(variable);
+  };
+  for (auto [variable, id] : link.shared)
+    add(variable);
+  for (int variable : link.in)
+    add(variable);
+  for (int variable : link.out)
+    add(variable);
+  return keep;
+}
 
 void distancesFromStart(const std::vector<Stage> &stages, Distances &result) {
   result.resize(stages.size() + 1);

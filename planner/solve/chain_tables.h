@@ -43,6 +43,10 @@ void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 
+/// Returns the variables that an elimination of the link keeps, each once: the
+/// shared ones and the boundary.
+std::vector<int> keptVariables(const Link &link);
+
 /// The costs of a link, for each combination of its shared values, in state and
 /// out state.
 class LinkTable {

@@ -241,18 +241,20 @@ std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
                                 const PlannedCandidate &plan) {
   const std::vector<planner::TiedGradient> tied = planner::tiedGradientsOf(
       facts.graph, plan.parts, facts.setting, plan.config.pp);
+  std::vector<TiedSum> sums;
+  if (tied.empty())
+    return sums;
   planner::Bytes all;
   for (const planner::TiedGradient &one : tied)
     all += one.bytes;
-  std::vector<TiedSum> sums;
+  const planner::Seconds time =
+      planner::stepProblemOf(facts.graph, plan.parts, facts.setting,
+                             plan.config, problem.options.overlaps)
+          .tied;
   sums.reserve(tied.size());
   for (const planner::TiedGradient &one : tied)
-    sums.push_back(
-        {facts.graph.parameters[at(one.parameter)].name, one.stages, one.bytes,
-         planner::stepProblemOf(facts.graph, plan.parts, facts.setting,
-                                plan.config, problem.options.overlaps)
-                 .tied *
-             (one.bytes / all)});
+    sums.push_back({facts.graph.parameters[at(one.parameter)].name, one.stages,
+                    one.bytes, time * (one.bytes / all)});
   return sums;
 }
 

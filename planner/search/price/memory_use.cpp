@@ -272,12 +272,11 @@ private:
 
 // Returns the bytes of recomputed values of a repeat, except the segment's
 // inputs. They are alive only during the repeat's backward.
+// `tensors` and `ops` are recomputedTensors() and recomputedOps().
 double recomputedBytesOf(const SegmentGraph &segment, const SegmentPlan &plan,
-                         const Setting &setting) {
-  const std::vector<bool> tensors =
-      recomputedTensors(segment, setting.recompute, *setting.software);
-  const std::vector<bool> ops =
-      recomputedOps(segment, setting.recompute, *setting.software);
+                         const Setting &setting,
+                         const std::vector<bool> &tensors,
+                         const std::vector<bool> &ops) {
   double bytes = 0.0;
   for (std::size_t t = 0; t < plan.saved.size(); ++t)
     if (plan.saved[t] && tensors[t] &&
@@ -335,17 +334,18 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
   Workspace workspace(model, one, setting);
   const Liveness::Peak peak = workspace.peak();
   std::vector<std::vector<Layout>> known;
-  RepeatWorkspace result{{peak.bytes +
-                          recomputedBytesOf(segment, one, setting) +
-                          workspace.inputs(known)},
-                         workspace.decisiveTensors(peak)};
   const std::vector<bool> recomputed =
       recomputedTensors(segment, setting.recompute, *setting.software);
+  const std::vector<bool> repeated =
+      recomputedOps(segment, setting.recompute, *setting.software);
+  RepeatWorkspace result{
+      {peak.bytes +
+       recomputedBytesOf(segment, one, setting, recomputed, repeated) +
+       workspace.inputs(known)},
+      workspace.decisiveTensors(peak)};
   for (std::size_t t = 0; t < segment.tensors.size(); ++t)
     if (recomputed[t] || segment.tensors[t].kind == TensorKind::input)
       result.tensors.push_back(static_cast<int>(t));
-  const std::vector<bool> repeated =
-      recomputedOps(segment, setting.recompute, *setting.software);
   for (std::size_t o = 0; o < segment.ops.size(); ++o)
     if (repeated[o])
       for (const Use &use : segment.ops[o].results)
@@ -433,7 +433,9 @@ MemoryUse memoryOf(const ModelGraph &model,
     }
     Workspace workspace(model, plan, setting);
     const Liveness::Peak peak = workspace.peak();
-    if (Bytes bytes{peak.bytes + recomputedBytesOf(segment, plan, setting)};
+    if (Bytes bytes{peak.bytes + recomputedBytesOf(segment, plan, setting,
+                                                   tensorRecomputed,
+                                                   opRecomputed)};
         bytes > use.workspace) {
       use.workspace = bytes;
       use.peakSegment = plan.segment;

@@ -33,6 +33,7 @@ struct MemoryUse {
   bool hostIsFull() const;
   bool fits() const; ///< whether device and host memory suffice
 };
+
 /// The peak of the transient values of one repeat of a segment.
 struct RepeatWorkspace {
   /// Includes the values that backward recomputes, and the inputs. A stage with

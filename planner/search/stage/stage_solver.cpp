@@ -285,23 +285,24 @@ private:
   // Divides a part whose solution needs more workspace than is reserved.
   void divide(const Part &part, const ChainSolution &solution,
               const StageSolution &found) {
-    Part larger = part, cut = part;
-    larger.bound = cut.bound = solution.lowerBound;
-    double most = 0.0;
-    for (std::size_t r = 0; r < found.runs.size(); ++r) {
-      const RepeatWorkspace workspace =
-          workspaceOf(stage.graph, found.runs[r], stage.setting);
-      if (workspace.bytes.value <= most)
-        continue;
-      most = workspace.bytes.value;
-      const Run &run = solution.runs[r];
-      const HeldSegment &one = held[at(run.link)];
-      cut.forbidden = part.forbidden;
+    Part larger = part;
+    larger.bound = solution.lowerBound;
+    RepeatWorkspace worst;
+    const Run *cause = nullptr;
+    for (std::size_t r = 0; r < found.runs.size(); ++r)
+      if (RepeatWorkspace one =
+              workspaceOf(stage.graph, found.runs[r], stage.setting);
+          one.bytes > worst.bytes) {
+        worst = std::move(one);
+        cause = &solution.runs[r];
+      }
+    if (const double most = worst.bytes.value;
+        most > part.reserve * (1 + 1e-12)) {
+      const HeldSegment &one = held[at(cause->link)];
+      Part cut = larger;
       cut.forbidden.push_back(forbiddenBy(stage.graph.segments[at(one.segment)],
-                                          *one.problem, run.link,
-                                          run.assignment, workspace.tensors));
-    }
-    if (most > part.reserve * (1 + 1e-12)) {
+                                          *one.problem, cause->link,
+                                          cause->assignment, worst.tensors));
       cut.ceiling = std::min(part.ceiling, most);
       if (isEasy(cut))
         open.push_back(std::move(cut));

@@ -6,6 +6,7 @@
 
 #include "planner/integers.h"
 #include "planner/search/space/segment_runs.h"
+#include "planner/solve/chain_tables.h"
 #include "planner/solve/elimination_plan.h"
 
 namespace mtplan::planner {
@@ -123,11 +124,8 @@ double eliminationWork(const Link &link) {
   std::vector<std::vector<int>> scopes;
   for (const CostTable &table : link.problem.tables)
     scopes.push_back(table.scope);
-  std::vector<int> keep = link.in;
-  keep.insert(keep.end(), link.out.begin(), link.out.end());
-  for (const auto &[variable, id] : link.shared)
-    keep.push_back(variable);
-  return planElimination(link.problem.domains, scopes, keep).work;
+  return planElimination(link.problem.domains, scopes, keptVariables(link))
+      .work;
 }
 
 void forbid(Problem &problem, const Forbidden &forbidden) {

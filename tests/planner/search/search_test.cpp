@@ -54,8 +54,8 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
       Solved one{dp, tp, b, {}, 0.0, 0.0};
       one.planned = solveCandidate(graph, options, machine, config, {}, solvers,
                                    rejection);
-      // As in the search, fewer points may find a plan that fits where more
-      // points give a faster sum that does not.
+      // The search tries few points as well, because more points may give a
+      // faster sum whose plan does not fit.
       for (std::int64_t points : {std::int64_t{0}, kFewPoints}) {
         Rejection ignored;
         std::optional<PlannedCandidate> other =

@@ -164,7 +164,7 @@ Case drawTiny(unsigned seed) {
   return drawn;
 }
 
-/// What a plan costs.
+/// Holds the step time and the memory of a plan.
 struct Price {
   double step = 0.0, memory = 0.0;
 };

@@ -278,8 +278,7 @@ std::string scatterFigure(const Page &page) {
       "plan: point at it to see why it lost</li></ul>\n";
   text += Scatter(page).print() +
           "<figcaption>Left and low is good. The line is the Pareto front "
-          "of the plans found. The axes do not start at "
-          "zero.";
+          "of the plans found. The axes do not start at zero.";
   if (std::isfinite(page.memoryLimit))
     text += " The dashed line is the memory of one device, " +
             bytesAsText(page.memoryLimit) + ".";
