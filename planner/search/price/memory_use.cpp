@@ -351,8 +351,9 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
       for (const Use &use : segment.ops[o].results)
         result.tensors.push_back(use.tensor);
   std::ranges::sort(result.tensors);
-  const auto again = std::ranges::unique(result.tensors);
-  result.tensors.erase(again.begin(), again.end());
+  result.tensors.erase(
+      std::unique(result.tensors.begin(), result.tensors.end()),
+      result.tensors.end());
   return result;
 }
 
