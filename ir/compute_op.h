@@ -47,8 +47,8 @@ enum class CostClass : std::uint8_t {
 };
 
 /// The role of a factor, which names its split in a plan ("row", "vocab"). The
-/// split of a `data` factor is named after the dimension: batch for samples,
-/// sequence for positions, and feature for all others.
+/// split of a `data` factor is named after the dimension (ir/dim_classes.h):
+/// batch, sequence, expert, hidden for the model dimension, or feature.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
