@@ -124,10 +124,9 @@ def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
   let summary = "Turns the planned step into the program of one rank";
   let description = [{
     Every tensor gets the shape of one rank's shard. Every `mtp.reshard` becomes
-    the shortest sequence of collectives and local steps that changes the layout
-    axis by axis. Strategies and the layouts of parameters, inputs and
-    accumulators stay: they tell a rank which part of a global tensor its shard
-    is.
+    a sequence of collectives and local steps that changes the layout axis by
+    axis. Strategies and the layouts of parameters, inputs and accumulators
+    stay: they tell a rank which part of a global tensor its shard is.
 
     Before:
 
@@ -141,7 +140,7 @@ def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
     %z = mtp.all_reduce %y over "tp" cause "h.*.mlp.fc2" : tensor<8x64x32xbf16>
     ```
 
-    Merging neighbouring collectives is not its job.
+    The pass does not group neighbouring collectives.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }

@@ -155,8 +155,8 @@ struct Report {
 };
 
 /// One action of a rank. Within a run of its program, instructions of one
-/// stream run in order; `waits` alone order those of different streams. The
-/// order of the program is one that streams and waits allow.
+/// stream run in order; only `waits` order instructions of different streams.
+/// The order of the program is consistent with streams and waits.
 struct Instruction {
   std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
