@@ -153,11 +153,11 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
 def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
   let summary = "Reads one micro-batch of training data";
   let description = [{
-    Integers are at least 0 and below `limit`. `dims` tells whether a dimension
-    counts samples (`batch`), positions (`sequence`) or something else
-    (`other`). The same is derived for the dimensions of all other tensors. The
-    input called `count` is the number of target tokens of the whole step, the
-    same number on every rank.
+    Integers are below `limit`. `dims` tells whether a dimension counts samples
+    (`batch`), positions (`sequence`) or something else (`other`). The same is
+    derived for the dimensions of all other tensors. The input called `count` is
+    the number of target tokens of the whole step, the same number on every
+    rank.
 
     Example:
 

@@ -107,7 +107,7 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
 }
 
 def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
-  let summary = "Gate: every value is read in the layout it is made in";
+  let summary = "Gate: every value is read in the layout that it has";
   let description = [{
     Every operator has a strategy that names factors of the operator. Every
     operand has the layout that the strategy requires. Parameters, inputs,

@@ -43,7 +43,7 @@ def BeginSumsPass : Pass<"mtp-begin-sums", "mlir::ModuleOp"> {
     that no accumulator has to be cleared. From the order of tasks (`mtp.tasks`)
     the pass finds the `mtp.accumulate` that adds the first term, and writes the
     micro-batch in which it does so. If all layers of a segment add to one
-    accumulator, the number of the layer follows.
+    accumulator, the number of the layer that adds the first term follows.
 
     Before and after:
 
@@ -195,15 +195,15 @@ def OrderUpdatePass : Pass<"mtp-order-update", "mlir::ModuleOp"> {
   let summary = "Orders the update so that like operations are consecutive";
   let description = [{
     Operations on gradients come before operations on weights, and operations
-    for different layers are not interleaved. First come the first reductions of
-    all gradients, and then their second reductions in reverse order: the first
-    of these waits for the last of the reductions before, and the others need
-    not wait any more (PyTorch DDP reduces its buckets in the reverse order of
-    the model for the same reason: Li et al., VLDB 2020, section 3.2.3). All
-    `mtp.adamw` of a layer come before the operations on their results, which
-    are in reverse order for the same reason. Reductions that overlap with
-    backward are in the reverse of the order in which their gradients become
-    complete.
+    for different ranges of layers are not interleaved. The first reductions of
+    all gradients come first, and the second reductions follow in reverse order.
+    The first of the second reductions then waits for the last of the first
+    reductions, and the others need not wait (PyTorch DDP reduces its buckets in
+    the reverse order of the model for the same reason: Li et al., VLDB 2020,
+    section 3.2.3). All `mtp.adamw` of a layer come before the operations on
+    their results, which are in reverse order for the same reason. First
+    reductions that overlap with backward are in the reverse of the order in
+    which their gradients become complete.
 
     Before:
 
@@ -270,7 +270,7 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     one launch of at most 64 calls, if the operands of all of them are ready
     when the operand of the first is. All-to-alls are not grouped, because they
     consist of messages between ranks. All-reduces over stages are not grouped,
-    because different stages have different ones.
+    because other stages may have other operations between them.
 
     Before and after:
 
