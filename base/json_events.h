@@ -36,7 +36,7 @@ struct JsonScalar {
 /// One open container.
 struct JsonLevel {
   bool isArray;
-  std::string key;          ///< member being read, for an object
+  std::string key;          ///< key of an object's member that is being read
   std::size_t elements = 0; ///< number of elements read completely
 };
 /// The open containers, the outermost first.

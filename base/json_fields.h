@@ -2,9 +2,9 @@
 //
 // This reader is for files that people write and reports all their faults at
 // once. It records each fault as one sentence that starts with the JSON pointer
-// of the value, and reading goes on with a value that stands in for the faulty
-// one. A key that no method asked for is a fault. The reader of json_node.h
-// stops at the first fault.
+// of the value, and continues with a valid value in place of the faulty one. A
+// key that no method asked for is a fault. The reader of json_node.h stops at
+// the first fault.
 //
 //===----------------------------------------------------------------------===//
 

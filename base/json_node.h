@@ -76,10 +76,9 @@ public:
   std::optional<JsonNode> find(std::string_view name) const;
   JsonNode need(std::string_view name) const;
 
-  /// These methods return an index, which is at least 0, a count from 1 to
-  /// `most`, or an integer from `least` to `most`. If the member is missing,
-  /// those with a parameter `otherwise` return it, and the others throw
-  /// JsonError.
+  /// An index must be at least 0, a count from 1 to `most`, and an integer from
+  /// `least` to `most`. If the member is missing, these methods return
+  /// `otherwise` or, without such a parameter, throw JsonError.
   int index(std::string_view name) const;
   int index(std::string_view name, int otherwise) const;
   int count(std::string_view name, std::int64_t most) const;

@@ -20,8 +20,8 @@ inline int syncOpen(int handle) {
   return 0;
 }
 
-/// Syncs the entries of a folder to the disk: a rename in it survives a crash
-/// only then (Pillai et al., OSDI 2014). Returns 0, or the error.
+/// Syncs the entries of a folder to the disk. A rename in the folder survives a
+/// crash only after this (Pillai et al., OSDI 2014). Returns 0, or the error.
 inline int syncFolder(const std::string &folder) {
   int handle = -1;
   do

@@ -61,8 +61,8 @@ private:
 };
 
 /// Returns a program of these instructions. Several instructions of one launch
-/// and kernel become a batch. If a launch has all instructions and there are
-/// several `copies`, it becomes a batch over all layers.
+/// and kernel become a batch. If one launch contains all instructions and there
+/// are several `copies`, the launch becomes a batch over all layers.
 /// \param copies  number of layers that a program of the update covers if it
 /// updates weights, or 1 for any other program
 runtime::Program programOf(const std::string &name,

@@ -2,7 +2,8 @@
 //
 // `mtp.reshard` requests a layout change of a value. Collectives define what
 // every rank sends and receives to change the layout. Each collective runs over
-// one mesh axis: the ranks of a group differ only in their coordinate on it.
+// one mesh axis: the ranks of a process group differ only in their coordinate
+// on that axis.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,10 +15,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mtp_dialect.td"
 
 def Mtp_ReshardOp : Mtp_Op<"reshard", [Pure, SameOperandsAndResultType]> {
-  let summary = "Turns one layout of a value into another";
+  let summary = "Changes the layout of a value";
   let description = [{
     The operator is logically the identity. `cause` names the operator or
-    parameter that makes the value and the one that needs it in another layout.
+    parameter that produces the value.
 
     Example:
 
@@ -28,8 +29,8 @@ def Mtp_ReshardOp : Mtp_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 
     Constraints:
     - both layouts have one entry per dimension of the tensor;
-    - they differ;
-    - the mesh, if the module has one, has their axes.
+    - the layouts differ;
+    - if the module has a mesh, the mesh has all axes of both layouts.
   }];
   let arguments = (ins AnyRankedTensor:$input, Mtp_LayoutAttr:$source,
                        Mtp_LayoutAttr:$target, StrAttr:$cause);
@@ -51,9 +52,9 @@ def Mtp_AllReduceOp
     : Mtp_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
   let summary = "Every rank receives the sum, or maximum, over its group";
   let description = [{
-    This is NCCL's AllReduce. In-place is allowed. With `among` only the ranks
-    at these coordinates of the axis take part. The stages of a pipeline that
-    hold a tied parameter sum its gradient in this way.
+    This is NCCL's AllReduce. The result may overwrite the operand. With
+    `among`, only the ranks with these coordinates on the axis take part. For
+    example, the pipeline stages that hold a tied parameter sum its gradient.
 
     Example:
 
@@ -81,15 +82,15 @@ def Mtp_AllReduceOp
 }
 
 def Mtp_AllGatherOp : Mtp_CollectiveOp<"all_gather"> {
-  let summary = "Every rank receives the pieces of its group, in rank order";
+  let summary = "Every rank receives the shards of its group, in rank order";
   let description = [{
     This is NCCL's AllGather along `dim`.
 
     Constraints:
     - the mesh has the axis;
     - `dim` is a dimension of the tensor;
-    - the result is the operand with `dim` as many times longer as the axis has
-      ranks.
+    - the result has the operand's type, with the size of `dim` multiplied by
+      the number of ranks of the axis.
   }];
   let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis, I64Attr:$dim,
                        StrAttr:$cause);
@@ -100,15 +101,16 @@ def Mtp_AllGatherOp : Mtp_CollectiveOp<"all_gather"> {
 }
 
 def Mtp_ReduceScatterOp : Mtp_CollectiveOp<"reduce_scatter"> {
-  let summary = "Every rank receives its piece of the sum over its group";
+  let summary = "Every rank receives its shard of the sum over its group";
   let description = [{
-    This is NCCL's ReduceScatter along `dim`.
+    This is NCCL's ReduceScatter along `dim`. With `max`, the maximum replaces
+    the sum.
 
     Constraints:
     - the mesh has the axis;
     - `dim` is a dimension of the tensor;
-    - the operand is the result with `dim` as many times longer as the axis has
-      ranks.
+    - the result has the operand's type, with the size of `dim` divided by the
+      number of ranks of the axis.
   }];
   let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis, I64Attr:$dim,
                        UnitAttr:$max, StrAttr:$cause);
@@ -119,16 +121,16 @@ def Mtp_ReduceScatterOp : Mtp_CollectiveOp<"reduce_scatter"> {
 }
 
 def Mtp_AllToAllOp : Mtp_CollectiveOp<"all_to_all"> {
-  let summary = "Every rank trades pieces: one dimension whole, another split";
+  let summary = "Shards dimension `split` instead of dimension `join`";
   let description = [{
-    Cuts the operand along `split`, sends piece i to rank i of the group and
-    joins what arrives, in rank order, along `join`.
+    Every rank cuts the operand along `split`, sends part i to rank i of the
+    group, and concatenates the received parts along `join` in rank order.
 
     Constraints:
     - the mesh has the axis;
     - `split` and `join` are different dimensions of the tensor;
-    - the result is the operand with `split` divided and `join` multiplied by
-      the number of ranks of the axis.
+    - the result has the operand's type, with the size of `split` divided, and
+      that of `join` multiplied, by the number of ranks of the axis.
   }];
   let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis, I64Attr:$split,
                        I64Attr:$join, StrAttr:$cause);
@@ -139,13 +141,13 @@ def Mtp_AllToAllOp : Mtp_CollectiveOp<"all_to_all"> {
 }
 
 def Mtp_SliceOp : Mtp_CollectiveOp<"slice"> {
-  let summary = "Every rank keeps its own piece; nothing is sent";
+  let summary = "Every rank keeps its own shard; nothing is sent";
   let description = [{
     Constraints:
     - the mesh has the axis;
     - `dim` is a dimension of the tensor;
-    - the operand is the result with `dim` as many times longer as the axis has
-      ranks.
+    - the result has the operand's type, with the size of `dim` divided by the
+      number of ranks of the axis.
   }];
   let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis, I64Attr:$dim,
                        StrAttr:$cause);
@@ -156,10 +158,11 @@ def Mtp_SliceOp : Mtp_CollectiveOp<"slice"> {
 }
 
 def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
-  let summary = "The first rank of the group keeps the value, others have zeros";
+  let summary = "The group's first rank keeps the value, others have zeros";
   let description = [{
-    Makes a replicated value partial, so that it is added once to a partial sum.
-    A bias under a split contraction is an example. Nothing is sent.
+    Makes a replicated value partial, so that a partial sum includes the value
+    once, such as the bias of a product whose contraction is sharded. Nothing is
+    sent.
 
     Constraints:
     - the mesh has the axis.
@@ -180,19 +183,19 @@ def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
 //===----------------------------------------------------------------------===//
 
 def Mtp_SendOp : Mtp_Op<"send", []> {
-  let summary = "Sends each rank's piece to its peer in another stage";
+  let summary = "Sends each rank's shard to its peer in another stage";
   let description = [{
-    A rank sends to the rank that differs from it only along "pp", where that
-    rank has coordinate `to`. `label` names the message, which the one
-    `mtp.receive` with that label takes, once per micro-batch. Messages of one
-    direction, forward or backward, from one stage to another are received in
-    the order in which they are sent.
+    A rank sends to the rank that has coordinate `to` on axis "pp" and the same
+    coordinates on all other axes. `label` names the message. Exactly one
+    `mtp.receive` has the same label and receives the message once per
+    micro-batch. Messages of one direction, forward or backward, from one stage
+    to another are received in the order in which they are sent.
 
     A send is buffered and does not wait for its receive. Schedules rely on this
     where two stages send to each other before either receives. A backend whose
-    send may block until the receive is posted, such as `ncclSend`, has to post
-    it on a stream of its own, or group it with the receives that it could keep
-    waiting. The value has to stay in memory until the send has completed.
+    send may block until the receive is posted, such as `ncclSend`, must post
+    sends on a separate stream, or group a send with the receives that it could
+    delay. The value must stay in memory until the send has completed.
 
     Example: chunk 0 of the model sends its only value and receives its
     gradient.
@@ -209,8 +212,8 @@ def Mtp_SendOp : Mtp_Op<"send", []> {
     ```
 
     Constraints:
-    - the segment around it has a chunk, and the mesh an axis "pp";
-    - `to` is a coordinate of that axis, and not the segment's own.
+    - the enclosing segment has a chunk, and the mesh an axis "pp";
+    - `to` is a coordinate of that axis other than the segment's stage.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value, I64Attr:$to);
   let assemblyFormat = "$label `,` $value `to` $to attr-dict `:` type($value)";
@@ -218,9 +221,9 @@ def Mtp_SendOp : Mtp_Op<"send", []> {
 }
 
 def Mtp_ReceiveOp : Mtp_Op<"receive", []> {
-  let summary = "Receives each rank's piece from its peer in another stage";
+  let summary = "Receives each rank's shard from its peer in another stage";
   let description = [{
-    Waits until the message of `mtp.send` is there.
+    Waits until the message of the `mtp.send` with the same label has arrived.
 
     Example:
 
@@ -229,8 +232,8 @@ def Mtp_ReceiveOp : Mtp_Op<"receive", []> {
     ```
 
     Constraints:
-    - the segment around it has a chunk, and the mesh an axis "pp";
-    - `from` is a coordinate of that axis, and not the segment's own.
+    - the enclosing segment has a chunk, and the mesh an axis "pp";
+    - `from` is a coordinate of that axis other than the segment's stage.
   }];
   let arguments = (ins StrAttr:$label, I64Attr:$from);
   let results = (outs AnyRankedTensor:$value);

@@ -1,7 +1,8 @@
 //===- compute_op.h - Factors, cost classes and gradients -------*- C++ -*-===//
 //
-// The types that the interface ComputeOp uses: FactorRule says how an operator
-// may be sharded, CostClass how it is priced; GradientBuilder builds gradients.
+// Defines the types that the interface ComputeOp uses: FactorRule states how an
+// operator may be sharded, CostClass how it is priced, and GradientBuilder
+// builds gradients.
 //
 // An operator is described once, by its factors, which correspond to the index
 // names of an einsum. A strategy assigns mesh axes to factors. The layouts of
@@ -47,8 +48,8 @@ enum class CostClass : std::uint8_t {
 };
 
 /// The role of a factor, which names its split in a plan ("row", "vocab"). The
-/// split of a `data` factor is named after the dimension: batch for samples,
-/// sequence for positions, and feature for all others.
+/// split of a `data` factor is named after the dimension (ir/dim_classes.h):
+/// batch, sequence, expert, hidden for the model dimension, or feature.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
@@ -61,9 +62,9 @@ struct Factor {
   double skew = 0.0; ///< see planner::Factor::skew
 };
 
-/// The factors of one dimension, major first; their sizes multiply to its size.
-/// Only the first factor can be sharded. An empty list means that the dimension
-/// has no factor and is never sharded.
+/// The factors of one dimension, major first. The product of their sizes is the
+/// size of the dimension. Only the first factor can be sharded. A dimension
+/// with an empty list has no factor and is never sharded.
 using DimFactors = llvm::SmallVector<int, 2>;
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 

@@ -10,19 +10,19 @@ include "mtp_dialect.td"
 def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
   let cppNamespace = "::mtplan::ir";
   let description = [{
-    An operator of the training step: it computes its results from its operands
-    and nothing else, and it answers for its own factors, work and gradient, so
-    that no pass knows operators by name.
+    An operator of the training step. The results depend on nothing but the
+    operands. The operator itself defines its factors, operation count and
+    gradient, so that a pass needs no list of operators.
   }];
   let methods = [
-    InterfaceMethod<"Name by which people and pins refer to the operator",
+    InterfaceMethod<"Name of the operator in messages and constraints",
       "::llvm::StringRef", "getLabel">,
-    InterfaceMethod<"Index names of the operator and where each one runs",
+    InterfaceMethod<"Factors (index names), and the dimensions that have them",
       "::mtplan::ir::FactorRule", "getFactorRule">,
     InterfaceMethod<
       "Floating-point operations of one execution, a multiply-add being two",
       "double", "getFlops">,
-    InterfaceMethod<"What the time of the operator depends on",
+    InterfaceMethod<"Class of the operator that determines its predicted time",
       "::mtplan::ir::CostClass", "getCostClass", (ins), "",
       [{ return ::mtplan::ir::CostClass::traffic; }]>,
     InterfaceMethod<[{
@@ -73,7 +73,7 @@ class Mtp_NoGradientOpBase<string mnemonic, string reason,
   }]);
 }
 
-// The base of operators of a backward half, which is not differentiated again.
+// The base of operators of a backward half, which have no gradient themselves.
 class Mtp_GradientOpBase<string mnemonic, list<Trait> traits = []>
     : Mtp_NoGradientOpBase<mnemonic, "kSecondOrder", traits>;
 

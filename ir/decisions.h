@@ -77,11 +77,11 @@ inline bool isOverlapped(mlir::Operation *op) {
 /// A string: the stream that the operation runs on.
 inline constexpr llvm::StringLiteral kStreamAttrName = "mtp.stream";
 
-/// All streams, in the order in which a plan numbers those that it uses. They
-/// run kernels, collectives within a replica (tensor, context and expert
-/// parallelism), collectives between data-parallel replicas, messages between
-/// stages, copies of gradients to the host, kernels of the host, and copies of
-/// weights back to the device.
+/// All streams, in the order in which a plan numbers those that it uses. In
+/// this order, the streams run kernels, collectives within a replica (tensor,
+/// context and expert parallelism), collectives between data-parallel replicas,
+/// messages between stages, copies of gradients to the host, kernels of the
+/// host, and copies of weights back to the device.
 inline constexpr std::array<std::string_view, 7> kStreams = {
     "compute", "tensor", "data", "pipeline", "down", "host", "up"};
 

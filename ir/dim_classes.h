@@ -1,10 +1,10 @@
 //===- dim_classes.h - Equivalence classes of dimensions --------*- C++ -*-===//
 //
 // Two dimensions are equivalent if a factor of some operator runs along both,
-// if they are one dimension of a value on both sides of a segment boundary, or
-// if they are one dimension of a parameter that is read at two places. The
-// inputs declare which dimensions count samples and positions, and the classes
-// extend that to all other tensors.
+// if they are the same dimension of a value on the two sides of a segment
+// boundary, or if they are the same dimension of a parameter that is read at
+// two places. The inputs declare which dimensions count samples and positions;
+// through the classes, this is known for all other tensors.
 //
 //===----------------------------------------------------------------------===//
 

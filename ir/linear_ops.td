@@ -9,10 +9,10 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
   let summary = "Multiplies two tensors over named indices, adding a bias";
   let description = [{
     `equation` names the dimensions, one letter each, as in `"bsi,io->bso"`.
-    Letters missing from the result are summed over. `bias`, if given, runs
+    Letters missing from the result are summed over. `bias`, if given, is added
     along the last dimension of the result. `row` and `column` are the letters
-    of the input and output features of the weight, `v` is the vocabulary, and
-    `e` are experts.
+    of the weight's input and output features. Letter `v` always means the
+    vocabulary, and `e` the experts.
 
     Example:
 
@@ -26,7 +26,7 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
       result, whose letters match its rank;
     - every letter occurs in at least two of the three and at most once in each;
     - dimensions with the same letter have the same size;
-    - the bias has one dimension, of the size of the result's last.
+    - the bias has one dimension, as long as the last dimension of the result.
   }];
   let arguments = (ins StrAttr:$label, StrAttr:$equation,
                        AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
@@ -40,10 +40,10 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
 def Mtp_SumOp : Mtp_NoGradientOpBase<"sum",
     "\"there is no operator that broadcasts it back\""> {
   let costClass = "biasGradient";
-  let summary = "Sums a tensor down to its trailing dimensions";
+  let summary = "Sums a tensor over its leading dimensions";
   let description = [{
-    Keeps the last dimensions, as many as the result has, and sums over the
-    others. The gradient of a bias is such a sum.
+    Keeps as many trailing dimensions as the result has. The gradient of a bias
+    is such a sum.
 
     Constraints:
     - the result's shape is a suffix of the operand's.
@@ -52,15 +52,15 @@ def Mtp_SumOp : Mtp_NoGradientOpBase<"sum",
 }
 
 def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
-  let summary = "Looks rows of a table up by integer ids";
+  let summary = "Looks up rows of a table by integer ids";
   let description = [{
-    `result[b, s, :] = table[ids[b, s], :]`. A rank that holds a slice of the
-    rows gives zeros for ids outside it, so splitting the rows makes the result
+    `result[b, s, :] = table[ids[b, s], :]`. A rank that holds some of the rows
+    returns zeros for all other ids, so splitting the rows makes the result
     partial.
 
     Constraints:
     - ids are integers; the table has two dimensions;
-    - the result's shape is that of the ids followed by the table's width.
+    - the result's shape is the shape of the ids followed by the table's width.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
                        AnyRankedTensor:$table);
@@ -68,14 +68,15 @@ def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
 }
 
 def Mtp_EmbeddingGradOp : Mtp_GradientOpBase<"embedding_grad"> {
-  let summary = "Adds rows of a gradient up by integer ids";
+  let summary = "Sums rows of a gradient that have the same integer id";
   let description = [{
     `result[v, :]` is the sum of `gradient[b, s, :]` over the positions whose id
     is v.
 
     Constraints:
     - ids are integers; the result has two dimensions;
-    - the gradient's shape is that of the ids followed by the result's width.
+    - the gradient's shape is the shape of the ids followed by the result's
+      width.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
                        AnyRankedTensor:$gradient);
@@ -89,9 +90,9 @@ def Mtp_PositionEmbeddingOp : Mtp_ComputeOpBase<"position_embedding"> {
     rows than there are positions, in which case positions cannot be split.
 
     Constraints:
-    - the input has three dimensions and the result its type;
-    - the table has two: at least as many rows as positions, and the width of
-      the input.
+    - the input has three dimensions, and the result has the input's type;
+    - the table has two dimensions: at least as many rows as positions, and the
+      width of the input.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$table);
@@ -106,8 +107,9 @@ def Mtp_PositionEmbeddingGradOp
     last position.
 
     Constraints:
-    - the gradient has three dimensions, the result two: at least as many rows
-      as positions, and the width of the gradient.
+    - the gradient has three dimensions;
+    - the result has two dimensions: at least as many rows as positions, and the
+      width of the gradient.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
   let inputs = "$gradient";

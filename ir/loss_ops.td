@@ -1,10 +1,11 @@
 //===- loss_ops.td - Cross entropy in three small reductions --------------===//
 //
-// Softmax cross entropy over a vocabulary that may be sharded. The maximum, the
-// sum of exponentials and the target's logit are one number per token each, so
-// a sharded vocabulary costs three reductions of that size and no all-gather of
-// the logits (Shoeybi et al. 2019, section 3). Classes from `classes` on are
-// padding and are ignored. Tokens with a negative target are ignored, too.
+// These operators compute the softmax cross entropy over a vocabulary that may
+// be sharded. The maximum, the sum of exponentials and the target's logit are
+// one number per token each, so a sharded vocabulary costs three reductions of
+// that size and no all-gather of the logits (Shoeybi et al. 2019, section 3).
+// Logits with an index of `classes` or more are padding and are ignored. Tokens
+// with a negative target are ignored, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +44,11 @@ def Mtp_VocabSumExpOp : Mtp_LossPartOp<"vocab_sum_exp"> {
 }
 
 def Mtp_VocabPickOp : Mtp_LossPartOp<"vocab_pick"> {
-  let summary = "Logit of each token's target; zero if it has none here";
+  let summary = "Logit of each token's target";
   let description = [{
+    The result is zero for a token without a target, and for a target whose
+    logit is on another rank.
+
     Constraints:
     - targets and result have the logits' shape without the last dimension.
   }];
@@ -54,14 +58,15 @@ def Mtp_VocabPickOp : Mtp_LossPartOp<"vocab_pick"> {
 }
 
 def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
-  let summary = "Cross entropy summed over tokens, over the step's token count";
+  let summary = "Mean cross entropy over the tokens of a step";
   let description = [{
     The loss is `sum(log(sum_exp) + maximum - picked) / count` over the tokens
-    with a target. It reads the three reduced over the vocabulary.
+    with a target, where `count` is the number of such tokens in the whole step.
+    `maximum`, `sum_exp` and `picked` are already reduced over the vocabulary.
 
     Constraints:
-    - maximum, sum_exp, picked and targets have one shape; count and the result
-      are scalars.
+    - maximum, sum_exp, picked and targets have one shape;
+    - count and the result are scalars.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$maximum,
                        AnyRankedTensor:$sum_exp, AnyRankedTensor:$picked,
@@ -78,8 +83,10 @@ def Mtp_CrossEntropyGradOp : Mtp_GradientOpBase<"cross_entropy_grad"> {
     classes.
 
     Constraints:
-    - the result has the logits' shape; maximum, sum_exp and targets that
-      without the last dimension; count is a scalar; `classes` is at least 1.
+    - the result has the logits' shape;
+    - maximum, sum_exp and targets have the logits' shape without the last
+      dimension;
+    - count is a scalar; `classes` is at least 1.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$maximum, AnyRankedTensor:$sum_exp,

@@ -2,16 +2,17 @@
 //
 // Every token goes to the `top_k` experts with the largest logits (Shazeer et
 // al. 2017). Shapes are static: an expert has a capacity of `c` tokens per
-// sample, which is filled in a fixed order, and tokens beyond it are dropped
-// (Lepikhin et al. 2020, with samples as groups). The slots of a sample do not
-// depend on the tokens of another, so samples can be sharded.
+// sample, which is filled in a fixed order, and tokens beyond the capacity are
+// dropped (Lepikhin et al. 2020, with samples as groups). The slots of a sample
+// do not depend on the tokens of other samples, so samples can be sharded.
 //
 // The tensor of slots [b, s, e] holds the position of each token in the queue
 // of each expert, or -1 for experts that the token is not routed to. A slot of
 // `c` or more is beyond the capacity. Slots and gates are sharded along e like
 // the experts, so expert parallelism needs no operator of its own: a dispatch
-// sharded over e yields a slice, a combine sharded over e yields a partial sum,
-// and an all-to-all arises if one side shards samples and the other experts.
+// sharded over e returns the slots of a rank's experts, a combine sharded over
+// e returns a partial sum, and a reshard between samples and experts becomes an
+// all-to-all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +22,12 @@
 include "compute_ops.td"
 
 def Mtp_MoeGateOp : Mtp_ComputeOpBase<"moe_gate", [SameOperandsAndResultType]> {
-  let summary = "Share of each expert in a token's result; zero if not chosen";
+  let summary = "Weight of each expert in a token's result; zero if not chosen";
   let description = [{
     Keeps the `top_k` largest values of a softmax over the experts. With
-    `normalise` they are divided by their sum (Mixtral). The first of equal
-    logits is chosen. Samples and positions can be split, experts cannot.
+    `normalise`, these values are divided by their sum (Mixtral). Among equal
+    logits, the expert with the lowest index is chosen. Samples and positions
+    can be split, experts cannot.
 
     Example:
 
@@ -34,7 +36,7 @@ def Mtp_MoeGateOp : Mtp_ComputeOpBase<"moe_gate", [SameOperandsAndResultType]> {
     ```
 
     Constraints:
-    - three dimensions: samples, positions, experts;
+    - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
@@ -47,10 +49,10 @@ def Mtp_MoeGateGradOp
     : Mtp_GradientOpBase<"moe_gate_grad", [SameOperandsAndResultType]> {
   let summary = "Gradient of the gates with respect to the logits";
   let description = [{
-    The choice is recomputed and taken as constant.
+    The choice of experts is recomputed and treated as a constant.
 
     Constraints:
-    - three dimensions: samples, positions, experts;
+    - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
@@ -61,15 +63,16 @@ def Mtp_MoeGateGradOp
 }
 
 def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
-  let summary = "Place of each token in the queue of each expert, or -1";
+  let summary = "Position of each token in the queue of each expert, or -1";
   let description = [{
-    Within a sample, all first choices come before all second ones, and equal
-    choices follow the order of positions. Therefore neither positions nor
-    experts can be split. The queue has no end here. The number of places of
-    `mtp.moe_dispatch` cuts it.
+    In the queue of an expert, the tokens of a sample that have the expert as
+    first choice come before those that have it as second choice, and so on;
+    tokens with the same choice are in the order of their positions. Therefore
+    neither positions nor experts can be split. A queue may be longer than the
+    capacity; `mtp.moe_dispatch` drops the tokens beyond the capacity.
 
     Constraints:
-    - three dimensions: samples, positions, experts;
+    - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts;
     - the result has the logits' shape and is of integers.
   }];
@@ -78,16 +81,17 @@ def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
 }
 
 def Mtp_MoeDispatchOp : Mtp_ComputeOpBase<"moe_dispatch"> {
-  let summary = "Copies tokens to the places they have at experts";
+  let summary = "Copies tokens to their slots at the experts";
   let description = [{
-    `result[e, b, slots[b, s, e], :] = input[b, s, :]`, and places without a
+    `result[e, b, slots[b, s, e], :] = input[b, s, :]`, and slots without a
     token are zero. The operator is linear in the input. Splitting positions
-    makes the result partial, because each place has one token.
+    makes the result partial: the token of a slot is on one rank, and the slot
+    is zero on all others.
 
     Constraints:
     - the input has three dimensions;
     - slots are integers [samples, positions, experts];
-    - the result is [experts, samples, places, features].
+    - the result is [experts, samples, capacity, features].
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$slots);
@@ -95,7 +99,7 @@ def Mtp_MoeDispatchOp : Mtp_ComputeOpBase<"moe_dispatch"> {
 }
 
 def Mtp_MoeDispatchGradOp : Mtp_GradientOpBase<"moe_dispatch_grad"> {
-  let summary = "Sums the places of each token";
+  let summary = "Sums the gradients of the slots of each token";
   let description = [{
     `result[b, s, :]` is the sum over the experts of
     `gradient[e, b, slots[b, s, e], :]`.
@@ -103,7 +107,7 @@ def Mtp_MoeDispatchGradOp : Mtp_GradientOpBase<"moe_dispatch_grad"> {
     Constraints:
     - the result has three dimensions;
     - slots are integers [samples, positions, experts];
-    - the gradient is [experts, samples, places, features].
+    - the gradient is [experts, samples, capacity, features].
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$slots,
                        AnyRankedTensor:$gradient);
@@ -111,7 +115,7 @@ def Mtp_MoeDispatchGradOp : Mtp_GradientOpBase<"moe_dispatch_grad"> {
 }
 
 def Mtp_MoeCombineOp : Mtp_ComputeOpBase<"moe_combine"> {
-  let summary = "Adds the experts' results up, each by its gate";
+  let summary = "Adds up the experts' results, each multiplied by its gate";
   let description = [{
     `result[b, s, :]` is the sum over the experts of `gates[b, s, e] * input[e,
     b, slots[b, s, e], :]`. Dropped tokens add nothing. Splitting experts makes
@@ -120,7 +124,7 @@ def Mtp_MoeCombineOp : Mtp_ComputeOpBase<"moe_combine"> {
     Constraints:
     - the result has three dimensions;
     - slots are integers [samples, positions, experts];
-    - the input is [experts, samples, places, features];
+    - the input is [experts, samples, capacity, features];
     - the gates have the shape of the slots.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
@@ -137,7 +141,7 @@ def Mtp_MoeCombineGradOp : Mtp_GradientOpBase<"moe_combine_grad"> {
     Constraints:
     - the gradient has three dimensions;
     - slots are integers [samples, positions, experts];
-    - the input is [experts, samples, places, features];
+    - the input is [experts, samples, capacity, features];
     - the gates have the shape of the slots;
     - the results have the types of input and gates.
   }];
@@ -150,17 +154,18 @@ def Mtp_MoeCombineGradOp : Mtp_GradientOpBase<"moe_combine_grad"> {
 }
 
 def Mtp_BalanceLossOp : Mtp_ComputeOpBase<"balance_loss"> {
-  let summary = "Auxiliary loss that is least if experts are chosen evenly";
+  let summary = "Auxiliary loss that favours an even choice of experts";
   let description = [{
     The loss of one sample is `coefficient` times the number of experts times
-    the sum over experts of (times it was chosen / positions) * (mean
-    probability), as in Fedus et al. 2021, equation 4, for one choice. Samples
-    are weighted by their share in `count`, the tokens of the step. The loss is
-    added to the step's loss, so it may only be accumulated, and its gradient is
-    1. Dropped tokens count.
+    the sum over all experts of the fraction of tokens that choose the expert
+    times the expert's mean probability. With a `top_k` of 1, this is equation 4
+    of Fedus et al. 2021. A sample's weight is its share in `count`, the number
+    of tokens of the step. The loss is added to the step's loss: only
+    `mtp.accumulate` may read it, and its own gradient is 1. Tokens that exceed
+    an expert's capacity count, too.
 
     Constraints:
-    - three dimensions: samples, positions, experts;
+    - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts;
     - count and the result are scalars.
   }];
@@ -173,11 +178,11 @@ def Mtp_BalanceLossOp : Mtp_ComputeOpBase<"balance_loss"> {
 def Mtp_BalanceLossGradOp : Mtp_GradientOpBase<"balance_loss_grad"> {
   let summary = "Gradient of the auxiliary loss with respect to the logits";
   let description = [{
-    The number of times that an expert is chosen is constant, and only its
-    probabilities have a gradient.
+    The number of times that an expert is chosen is treated as a constant, so
+    that only the probabilities have a gradient.
 
     Constraints:
-    - three dimensions: samples, positions, experts;
+    - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts;
     - count is a scalar;
     - the result has the logits' type.

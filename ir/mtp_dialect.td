@@ -27,9 +27,10 @@ def Mtp_Dialect : Dialect {
     | planned | a strategy on every operator, `mtp.reshard` where layouts differ, the mesh |
     | partitioned | local shapes and explicit collectives: the program of one rank |
 
-    The upstream `mesh` dialect was considered. Its collectives would serve, but
-    its sharding propagation does not cover partial values, and the dialect is
-    renamed after MLIR 19. A handful of own collectives is the smaller risk.
+    MLIR's `mesh` dialect is not used, although it has suitable collectives: its
+    sharding propagation does not cover partial values, and later versions of
+    MLIR rename the dialect. Defining a few collectives here is the smaller
+    risk.
   }];
   let useDefaultAttributePrinterParser = 1;
 }
@@ -79,15 +80,15 @@ def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
 def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
   let summary = "The layout of a tensor over the axes of the mesh";
   let description = [{
-    There is one entry per dimension with the axes that split it, major axis
-    first. An empty list replicates the dimension. `partial` names the axes over
-    which every rank holds only a term of the value: the value is the sum (or,
-    with `max`, the maximum) over those ranks.
+    Each dimension has one entry, the list of the axes that split it, major axis
+    first. An empty list means that no axis splits the dimension. `partial`
+    names the axes over which each rank holds only a term of the value: the
+    value is the sum (with `max`, the maximum) over these ranks.
 
     Example:
 
     ```mlir
-    // Rows split over dp; every rank of tp holds an addend.
+    // Rows are split over dp; every rank of tp holds a term of the sum.
     #mtp.layout<[["dp"], []], partial = ["tp"]>
     ```
 
@@ -96,8 +97,8 @@ def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
     - an axis appears at most once over all dimensions and `partial` together;
     - `max` appears only with a `partial` that is not empty.
 
-    That the entries fit a tensor and its mesh is checked by the op that carries
-    the layout.
+    The operator that has the layout checks that the layout fits the tensor and
+    the mesh.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::ArrayAttr">:$dims,
                         ArrayRefParameter<"::mlir::StringAttr">:$partial,
@@ -109,9 +110,10 @@ def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
 def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
   let summary = "One operator's assignment of mesh axes to factors";
   let description = [{
-    Names the factor that each axis splits. An axis that is not named replicates
-    the work. `+N` instead of a factor lets partial values of linear group N
-    pass through unreduced.
+    Names the factor that each axis splits. Over an axis that is not named, all
+    ranks do the same work. `+N` instead of a factor means that the operands of
+    linear group N (`FactorRule::linearGroups`) and the results stay partial
+    over the axis.
 
     Example: samples over dp, output features over tp (the column split).
 
@@ -122,7 +124,7 @@ def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
     Constraints:
     - no axis is named twice.
 
-    That the factors are the operator's is checked by the layout gate.
+    `mtp-verify-layouts` checks that the operator has these factors.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
                         ArrayRefParameter<"::mlir::StringAttr">:$factors);
@@ -137,11 +139,12 @@ def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
 def Mtp_PlaceAttr : Mtp_Attr<"Place", "place"> {
   let summary = "The location of a tensor in a rank's memory";
   let description = [{
-    A place is a region of an arena, an array by layer of a segment and by
-    micro-batch in flight. The bytes of layer c, counted from the segment's
-    first, and of micro-batch m start at `offset + ((entry + c * step) %
-    entries) * entry_stride + (m % slots) * slot_stride`. `type` is that of the
-    elements, which may be wider than the tensor's, as in sums of gradients.
+    A place is an array in an arena, with an entry per layer of a segment and a
+    slot per micro-batch in flight. The tensor of the segment's c-th layer
+    (counted from 0) and of micro-batch m starts at byte `offset + ((entry + c *
+    step) % entries) * entry_stride + (m % slots) * slot_stride`. `type` is the
+    type of the stored elements, which may be wider than the tensor's, as in
+    gradient accumulators.
 
     Example: 12 layers save activations of two micro-batches in flight.
 
@@ -154,7 +157,7 @@ def Mtp_PlaceAttr : Mtp_Attr<"Place", "place"> {
     Constraints:
     - `size`, `entries` and `slots` are at least 1, offset and strides at least
       0;
-    - entries do not overlap, nor do slots.
+    - neither entries nor slots overlap in memory.
   }];
   let parameters = (ins StringRefParameter<"name of the arena">:$arena,
                         "int64_t":$offset, "int64_t":$size, "int64_t":$entries,

@@ -9,10 +9,11 @@ def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
   let costClass = "layerNorm";
   let summary = "Normalises rows to mean 0 and variance 1, scales and shifts";
   let description = [{
-    Over the last dimension, which cannot be split.
+    A row runs along the last dimension, which cannot be split.
 
     Constraints:
-    - `gamma` and `beta` have one dimension, of the size of the input's last;
+    - `gamma` and `beta` have one dimension, as long as the last dimension of
+      the input;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
@@ -25,13 +26,13 @@ def Mtp_LayerNormGradOp : Mtp_GradientOpBase<"layer_norm_grad"> {
   let costClass = "layerNorm";
   let summary = "Gradients of a layer norm; mean and variance are recomputed";
   let description = [{
-    The statistics of a row are recomputed from the row, which is in registers
-    anyway, so none are saved.
+    The mean and variance of a row are not saved in forward. The kernel, which
+    reads the row anyway, computes them again.
 
     Constraints:
-    - `gamma` has one dimension, of the size of the input's last;
-    - the gradient has the input's type; results are those of input and gamma,
-      twice.
+    - `gamma` has one dimension, as long as the last dimension of the input;
+    - the gradient and the gradient of the input have the input's type;
+    - the gradients of gamma and beta have the type of gamma.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
@@ -46,11 +47,11 @@ def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
   let costClass = "rmsNorm";
   let summary = "Divides rows by their root mean square and scales";
   let description = [{
-    The norm is over the last dimension, which cannot be split (Zhang and
+    A row runs along the last dimension, which cannot be split (Zhang and
     Sennrich 2019).
 
     Constraints:
-    - `gamma` has one dimension, of the size of the input's last;
+    - `gamma` has one dimension, as long as the last dimension of the input;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
@@ -64,8 +65,9 @@ def Mtp_RmsNormGradOp : Mtp_GradientOpBase<"rms_norm_grad"> {
   let summary = "Gradients of an RMS norm";
   let description = [{
     Constraints:
-    - `gamma` has one dimension, of the size of the input's last;
-    - the gradient has the input's type; results are those of input and gamma.
+    - `gamma` has one dimension, as long as the last dimension of the input;
+    - the gradient and the gradient of the input have the input's type;
+    - the gradient of gamma has the type of gamma.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
@@ -76,9 +78,9 @@ def Mtp_RmsNormGradOp : Mtp_GradientOpBase<"rms_norm_grad"> {
 }
 
 def Mtp_SoftmaxOp : Mtp_ComputeOpBase<"softmax", [SameOperandsAndResultType]> {
-  let summary = "Exponentiates and normalises rows to sum 1";
+  let summary = "Exponentiates rows and normalises each to sum 1";
   let description = [{
-    Over the last dimension, which cannot be split.
+    A row runs along the last dimension, which cannot be split.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
   let types = "type($result)";

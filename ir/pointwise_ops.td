@@ -13,9 +13,9 @@ include "compute_ops.td"
 
 // The base of elementwise operators. All operands and results have one shape,
 // and every dimension may be sharded. `flops` counts operations per element: 1
-// for an arithmetic step and 8 for a transcendental function, about the degree
-// of a polynomial that approximates it in single precision. `linear` lists
-// groups of operands in which the operator is jointly linear
+// for an addition or multiplication and 8 for a transcendental function, which
+// is about the degree of its polynomial approximation in single precision.
+// `linear` lists groups of operands in which the operator is jointly linear
 // (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
@@ -53,9 +53,9 @@ class Mtp_BinaryOp<string mnemonic, int flops, string linear>
 def Mtp_AddOp : Mtp_BinaryOp<"add", 1, "{{0, 1}}"> {
   let summary = "Adds two tensors of one shape";
   let description = [{
-    The operator is the residual connection, and the sum of gradients of a value
-    that is used twice. It is linear in both operands together: two partial
-    values give a partial sum.
+    Residual connections use this operator, and so do sums of the gradients of a
+    value that is used twice. The operator is linear in both operands together:
+    the sum of two partial values is partial.
   }];
   let costClass = "residual";
   let gradient = [{
@@ -106,10 +106,10 @@ def Mtp_ScaleOp : Mtp_UnaryOp<"scale", 1, "{{0}}"> {
 def Mtp_DropoutOp : Mtp_UnaryOp<"dropout", 2, "{{0}}"> {
   let summary = "Zeroes elements at random and scales the rest";
   let description = [{
-    Keeps an element with probability 1 - `rate` and divides it by that. Whether
-    an element is kept is a function of the seed, the step, the copy, `mask` and
-    the element's index in the *global* tensor, so the backward operator, or any
-    rank, draws the same mask by the same name.
+    Keeps an element with probability 1 - `rate` and divides it by this
+    probability. Whether an element is kept is a function of the seed, the step,
+    the layer, the name `mask` and the element's index in the *global* tensor.
+    Therefore the backward operator and all ranks draw the same mask.
 
     Constraints:
     - `rate` is at least 0 and below 1.
@@ -165,8 +165,8 @@ def Mtp_ActivationOp : Mtp_UnaryOp<"activation", 8, "{}"> {
 def Mtp_ActivationGradOp : Mtp_UnaryOp<"activation_grad", 12, "{{1}}"> {
   let summary = "Gradient of a nonlinearity, from its input";
   let description = [{
-    The operator is linear in `gradient`, so that a partial gradient stays
-    partial if `input` is replicated.
+    The operator is linear in `gradient`: if `gradient` is partial and `input`
+    replicated, the result is partial.
   }];
   let arguments = (ins StrAttr:$label, Mtp_Activation:$kind,
                        AnyRankedTensor:$input, AnyRankedTensor:$gradient);
@@ -209,8 +209,9 @@ def Mtp_SwigluGradOp : Mtp_PointwiseOp<"swiglu_grad", 16, "{{2}}"> {
 def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
   let summary = "Bounds numbers smoothly: cap times tanh(input / cap)";
   let description = [{
-    Keeps numbers between -`cap` and `cap`, and small ones as they are (Gemma
-    Team 2024, section 2). `mtp.attention` caps its scores itself (`softcap`).
+    Results are between -`cap` and `cap`, and small numbers hardly change (Gemma
+    Team 2024, section 2). `mtp.attention` has its own option, `softcap`, for
+    scores.
 
     Constraints:
     - `cap` is above 0.
@@ -230,8 +231,7 @@ def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
 def Mtp_LogitSoftcapGradOp : Mtp_UnaryOp<"logit_softcap_grad", 4, "{{1}}"> {
   let summary = "Gradient of a soft cap, from its result";
   let description = [{
-    The slope at an element is 1 - (output / cap)^2, so that the input need not
-    be kept.
+    The derivative is 1 - (output / cap)^2, so that the input need not be saved.
 
     Constraints:
     - `cap` is above 0.

@@ -8,17 +8,16 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mtp_dialect.td"
 
 def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
-  let summary = "Holds one part of the model, run `repeat` times in sequence";
+  let summary = "Contains a part of the model, run `repeat` times in sequence";
   let description = [{
     A segment is the unit of repetition, of recomputation and of pipeline cuts.
     The block's arguments are the values that the previous segment yields, and
-    `mtp.yield` passes values on to the next. `repeat` equal layers follow each
-    other, the first of them numbered `first`; a `*` in a name inside stands for
-    that number. The backward half, once built, is the last operation but one.
-    `chunk` is the chunk of the pipeline that the segment belongs to: chunk k is
-    on the ranks whose coordinate on axis "pp" is k modulo the number of stages,
-    so that with more chunks than stages every stage has several (virtual
-    stages).
+    `mtp.yield` passes values on to the next segment. A segment has `repeat`
+    equal layers, numbered from `first`; a `*` in a name inside the segment
+    stands for the number of the layer. The backward half, once built, is the
+    last operation before the `mtp.yield`. `chunk` is the chunk (virtual stage)
+    of the pipeline that the segment belongs to: chunk k is on the ranks whose
+    coordinate on axis "pp" is k modulo the number of stages.
 
     Example:
 
@@ -32,10 +31,10 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     Constraints:
     - `repeat` is at least 1, `first` and `chunk` at least 0;
     - a segment that repeats yields the types of its arguments;
-    - the arguments are what the previous segment of the module yields;
-    - at most one `mtp.backward`, right before the `mtp.yield`;
-    - operator labels are unique within the segment, but the parts of a
-      repeated segment that is split have equal labels.
+    - the arguments have the types that the previous segment yields;
+    - there is at most one `mtp.backward`, right before the `mtp.yield`;
+    - operator labels are unique within the segment. (If a repeated segment is
+      split, its parts have equal labels.)
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedAttr<I64Attr, "1">:$repeat,
@@ -67,11 +66,12 @@ def Mtp_BackwardOp : Mtp_Op<"backward",
     saved activations.
 
     Constraints:
-    - the arguments have the types the segment yields;
-    - it yields the types of the segment's arguments.
+    - the arguments have the types that the segment yields;
+    - the `mtp.yield` has the types of the segment's arguments.
 
-    In a partitioned module a gradient may be split in another way than its
-    value. There the types are those of the neighbouring backward halves.
+    In a partitioned module, the layout of a gradient may differ from that of
+    its value. There, the types must match those of the neighbouring backward
+    halves instead.
   }];
   let arguments = (ins OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
                          "layouts of the arguments">>:$layouts);
@@ -95,15 +95,15 @@ def Mtp_YieldOp : Mtp_Op<"yield",
 }
 
 def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
-  let summary = "Holds what runs once per step, after all micro-batches";
+  let summary = "Contains what runs once per step, after all micro-batches";
   let description = [{
-    Reads accumulated gradients and updates parameters. Its chains end in
-    `mtp.adamw` in place, `mtp.store` or `mtp.result`, and it has no terminator.
-    Once a step is split over the stages of a pipeline, each stage has an update
-    of its own, `on` its number.
+    Reads accumulated gradients and updates parameters. A chain of operations
+    ends in an in-place `mtp.adamw`, an `mtp.store` or an `mtp.result`; the
+    block has no terminator. After a step is split over the stages of a
+    pipeline, each stage has its own update, with the stage's number after `on`.
 
     Constraints:
-    - a module has at most one, or one per stage;
+    - a module has at most one update, or one per stage;
     - the stage, if there is one, is a coordinate of the mesh's axis "pp".
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$stage);
@@ -118,26 +118,28 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
   let description = [{
     `label` is the parameter's global name, in which a `*` stands for the number
     of the layer. The same label in two segments is one parameter used twice
-    (tied embeddings). `layout` is the layout in which it is stored, once
-    planned. `unpadded` are the extents without padding, which exists only so
-    that a dimension can be split, such as rows of tokens that do not exist.
-    They are those of global dimensions also where the type is that of a piece.
-    Without `unpadded`, nothing is padding.
+    (tied embeddings). `layout`, once planned, is the layout of the stored
+    parameter. `unpadded` lists the sizes of the dimensions without padding.
+    Padding, such as embedding rows that belong to no token, makes a dimension
+    divisible. `unpadded` lists global sizes even where the type is that of a
+    shard. Without `unpadded`, there is no padding.
 
-    Example: the table has 47 rows more than there are tokens.
+    Example: the table has 47 more rows than there are tokens.
 
     ```mlir
     %table = mtp.parameter "wte.weight" {unpadded = array<i64: 50257, 768>} : tensor<50304x768xbf16>
     ```
 
     Constraints:
-    - `init` is one of normal, residual, ones, zeros (`residual` is normal over
-      the square root of twice the number of layers);
-    - `unpadded` has an entry for each dimension, at least 1 and no more than
-      its extent (in a partitioned module: over the axes that split it);
+    - `init` is one of normal, residual, ones, zeros (`residual` is normal with
+      the standard deviation divided by the square root of twice the number of
+      layers);
+    - `unpadded` has an entry for each dimension, at least 1 and at most the
+      global size of the dimension;
     - `unpadded` is the same wherever the label appears;
-    - the type is the same wherever the label appears (in a partitioned module:
-      unless it has a `*`, as copies may be stored differently).
+    - the type is the same wherever the label appears, except for a label with a
+      `*` in a partitioned module, because the layers of different segments may
+      have different layouts.
   }];
   let arguments = (ins StrAttr:$label,
                        DefaultValuedStrAttr<StrAttr, "normal">:$init,
@@ -151,10 +153,11 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
 def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
   let summary = "Reads one micro-batch of training data";
   let description = [{
-    Integers are drawn below `limit`. `dims` says what each dimension counts:
-    `batch`, `sequence` or `other`. The samples and positions of all other
-    tensors are derived from it. The input called `count` is the number of
-    target tokens of the whole step, the same number on every rank.
+    Integers are below `limit`. `dims` tells whether a dimension counts samples
+    (`batch`), positions (`sequence`) or something else (`other`). The same is
+    derived for the dimensions of all other tensors. The input called `count` is
+    the number of target tokens of the whole step, the same number on every
+    rank.
 
     Example:
 
@@ -163,7 +166,7 @@ def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
     ```
 
     Constraints:
-    - one entry of `dims` per dimension, each batch, sequence or other.
+    - `dims` has one entry per dimension: batch, sequence or other.
   }];
   let arguments = (ins StrAttr:$label, StrArrayAttr:$dims,
                        OptionalAttr<I64Attr>:$limit,
@@ -178,9 +181,10 @@ def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
 def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
   let summary = "Adds one micro-batch's term to an accumulator";
   let description = [{
-    `label` is a parameter, whose gradient this is, or a reported scalar such as
-    `loss`. `layout` is the layout of the accumulator, once planned. Over axes
-    in which it is partial the terms are summed once per step, not here.
+    `label` is the parameter whose gradient is accumulated, or a reported scalar
+    such as `loss`. `layout`, once planned, is the layout of the accumulator.
+    Over axes in which the layout is partial, the terms are not summed here but
+    once per step.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<Mtp_LayoutAttr>:$layout);
@@ -190,8 +194,8 @@ def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
 def Mtp_AccumulatedOp : Mtp_Op<"accumulated", [HasParent<"UpdateOp">]> {
   let summary = "Reads an accumulator after the last micro-batch";
   let description = [{
-    `copies` is the first layer and the number of layers that the `*` of the
-    label stands for. Without it, these are all layers.
+    `copies` is the first layer, and the number of layers, that the `*` of the
+    label stands for. Without `copies`, the `*` stands for all layers.
   }];
   let arguments = (ins StrAttr:$label, OptionalAttr<Mtp_LayoutAttr>:$layout,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
@@ -203,14 +207,16 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
   let summary = "Updates a parameter with its gradient";
   let description = [{
     This is AdamW with decoupled weight decay (Loshchilov and Hutter 2019).
-    Decay applies only where `decay` is set, which it is not for vectors. The
-    state (master weights, two moments) has the layout of the parameter, which
-    is updated in place. If the state is sharded further (ZeRO 1 and 2), it has
-    the layout `layout`. Then the updated piece is the result, and `mtp.store`
-    takes the parameter once it is gathered. `copies` is that of
-    `mtp.accumulated`.
+    Weight decay applies if `decay` is set, which `mtp-differentiate` does for
+    all parameters except vectors. Without `layout`, the state (master weights
+    and two moments) has the layout of the parameter, and the parameter is
+    updated in place. With `layout`, the state has this layout, in which it is
+    sharded further than the parameter (ZeRO 1 and 2). The result is the updated
+    shard, from which the parameter is gathered for `mtp.store`. `copies` has
+    the meaning that it has in `mtp.accumulated`.
 
-    Example: every rank of dp updates half of a weight, and all get both halves.
+    Example: every rank of dp updates half of a weight and then gathers both
+    halves.
 
     ```mlir
     %w = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x4xf32> -> tensor<4x4xf32>
@@ -240,9 +246,9 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
 }
 
 def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
-  let summary = "Replaces a parameter by its updated value";
+  let summary = "Replaces a parameter with its updated value";
   let description = [{
-    `copies` is that of `mtp.accumulated`.
+    `copies` has the meaning that it has in `mtp.accumulated`.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
@@ -252,8 +258,8 @@ def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
 def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {
   let summary = "Reports a scalar of the step";
   let description = [{
-    With a `*` in `label` there is one scalar per layer, and `copies` is that of
-    `mtp.accumulated`.
+    With a `*` in `label` there is one scalar per layer. `copies` has the
+    meaning that it has in `mtp.accumulated`.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);

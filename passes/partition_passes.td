@@ -12,8 +12,9 @@ include "mlir/Pass/PassBase.td"
 def DifferentiatePass : Pass<"mtp-differentiate", "mlir::ModuleOp"> {
   let summary = "Builds the backward half of every segment and the update";
   let description = [{
-    Reverse-mode differentiation in the IR, before anything is planned, so that
-    what the backward half communicates is found by the same rule as the rest.
+    This is reverse-mode differentiation. It precedes planning, so that layouts
+    and communication of the backward half are planned by the same rules as
+    those of the forward half.
 
     Before:
 
@@ -44,7 +45,7 @@ def DifferentiatePass : Pass<"mtp-differentiate", "mlir::ModuleOp"> {
     }
     ```
 
-    A module that has its backward halves is left as it is.
+    A module that is already differentiated is left unchanged.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -52,8 +53,9 @@ def DifferentiatePass : Pass<"mtp-differentiate", "mlir::ModuleOp"> {
 def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
   let summary = "Gate: every parameter has exactly one gradient of its shape";
   let description = [{
-    In each segment that reads a parameter, exactly one `mtp.accumulate` of its
-    type; in `mtp.update`, exactly one `mtp.adamw`. Changes nothing.
+    For each parameter that a segment reads, the segment's backward half has
+    exactly one `mtp.accumulate`, and `mtp.update` exactly one `mtp.adamw`, with
+    a value of the parameter's type. Changes nothing.
   }];
 }
 
@@ -61,16 +63,16 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
 // Stage: differentiated -> planned
 //===----------------------------------------------------------------------===//
 
-// Only mtplan-opt runs this pass. moduleOf() in tools/driver/pipeline.cpp calls
-// recompute() before mtp-verify-layouts, for the segments that recompute.
+// Only mtplan-opt runs this pass. moduleOf() in tools/driver/pipeline.cpp
+// instead calls recompute() for the segments that the plan recomputes.
 def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
-  let summary = "Recomputes activations in backward instead of keeping them";
+  let summary = "Recomputes activations in backward instead of saving them";
   let description = [{
-    Rewrites the segments that repeat. If `what` is `full`, all that backward
-    reads is recomputed from the segment's arguments (Chen et al. 2016); if it
-    is `selective`, the cores of attention are recomputed from queries, keys and
-    values (Korthikanti et al. 2022, section 5). Masks are drawn by name, so that
-    both runs drop the same elements.
+    Rewrites the segments that repeat. If `what` is `full`, all activations that
+    backward reads are recomputed from the segment's arguments (Chen et al.
+    2016). If `what` is `selective`, only the attention cores are recomputed,
+    from queries, keys and values (Korthikanti et al. 2022, section 5). A
+    recomputed dropout has the same mask name and so drops the same elements.
 
     Before:
 
@@ -86,7 +88,7 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
     }
     ```
 
-    After, where `%x` alone is kept:
+    After, where only `%x` is saved:
 
     ```mlir
       mtp.backward (%dy : tensor<1x4x8xf32>) {
@@ -96,8 +98,8 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
       }
     ```
 
-    Works on differentiated and on planned modules; conversions between layouts
-    run again with what they convert.
+    The module may be planned or not. In a planned module, a reshard of a
+    recomputed value is repeated, too.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
   let options = [Option<"what", "what", "std::string", "\"full\"",
@@ -105,12 +107,12 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
 }
 
 def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
-  let summary = "Gate: every value is read in the layout it is made in";
+  let summary = "Gate: every value is read in the layout that it has";
   let description = [{
-    Every compute op has a strategy whose factors are its own, every operand
-    arrives in the layout the strategy reads it in, parameters, inputs,
-    accumulators and boundaries have layouts that fit their tensors, and every
-    split divides. Changes nothing.
+    Every operator has a strategy that names factors of the operator. Every
+    operand has the layout that the strategy requires. Parameters, inputs,
+    accumulators and values at segment boundaries have layouts that fit their
+    tensors. Every split divides its dimension. Changes nothing.
   }];
 }
 
@@ -121,10 +123,10 @@ def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
 def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
   let summary = "Turns the planned step into the program of one rank";
   let description = [{
-    Every tensor becomes the piece one rank holds, and every `mtp.reshard` the
-    shortest sequence of collectives and local steps that does it, axis by axis.
-    Strategies and the layouts of parameters, inputs and accumulators stay: they
-    tell a rank where its pieces lie in the whole.
+    Every tensor gets the shape of one rank's shard. Every `mtp.reshard` becomes
+    a sequence of collectives and local steps that changes the layout axis by
+    axis. Strategies and the layouts of parameters, inputs and accumulators
+    stay: they tell a rank which part of a global tensor its shard is.
 
     Before:
 
@@ -138,17 +140,17 @@ def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
     %z = mtp.all_reduce %y over "tp" cause "h.*.mlp.fc2" : tensor<8x64x32xbf16>
     ```
 
-    Merging neighbouring collectives is not its job.
+    The pass does not group neighbouring collectives.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def VerifyPartitionedPass : Pass<"mtp-verify-partitioned", "mlir::ModuleOp"> {
-  let summary = "Gate: no layout mismatch is left, every shape is local";
+  let summary = "Gate: no reshard is left, and all shapes are local";
   let description = [{
-    No `mtp.reshard` remains, every collective's axis has more than one rank,
-    and every operand's local shape is the one its op's strategy reads. Changes
-    nothing.
+    No `mtp.reshard` remains. The axis of every collective has more than one
+    rank. The local shapes of an operator's operands and results give each
+    factor the same size. Changes nothing.
   }];
 }
 
@@ -159,14 +161,16 @@ def VerifyPartitionedPass : Pass<"mtp-verify-partitioned", "mlir::ModuleOp"> {
 def SplitStagesPass : Pass<"mtp-split-stages", "mlir::ModuleOp"> {
   let summary = "Gives every stage of a pipeline a program of its own";
   let description = [{
-    Segments name their part of the pipeline by `chunk`, and the module names by
-    `mtp.stages` the number of stages that hold the parts in turn. The ranks of
-    two neighbouring stages send and receive what a chunk carries on to the next
-    and the gradients that come back, piece by piece, in segments between the two
-    chunks; a value that is carried through a chunk is received and sent on.
-    Every stage updates the parameters it holds. The gradient of a parameter that
-    several stages hold is summed over them, so that equal copies stay equal. The
-    mesh gets its outermost axis, "pp".
+    `chunk` is the chunk (virtual stage) of a segment, and `mtp.stages` is the
+    number of stages, to which the chunks are assigned round-robin. Between two
+    consecutive chunks, the pass inserts a segment that sends the values that
+    the first chunk yields and one that receives them in the second; the
+    gradients return in the backward halves of these segments. Each rank sends
+    and receives its own shards. A stage that a value only passes through
+    receives it and sends it on. Every stage updates the parameters that it
+    holds. The gradient of a parameter that several stages hold is summed over
+    these stages, so that all of them compute the same update. The mesh gets a
+    new outermost axis, "pp".
 
     Before:
 
@@ -206,24 +210,26 @@ def SplitStagesPass : Pass<"mtp-split-stages", "mlir::ModuleOp"> {
       mtp.segment @h_2 repeat 2 first 2 chunk 1 (%x : tensor<4x8xf32>) {
     ```
 
-    A module without `mtp.stages` is left as it is. In which order a stage goes
-    through its chunks and micro-batches is not its job.
+    A module without `mtp.stages` is left unchanged. The pass does not choose
+    the order in which a stage runs its chunks and micro-batches.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
-  let summary = "Gate: stages exchange messages and sums only, which match";
+  let summary = "Gate: stages communicate only by matching messages and sums";
   let description = [{
-    All stages have the same number of chunks, which exchange nothing but
-    messages. Every message has a sender and a receiver on neighbouring chunks,
-    with one type, in the order of a run: backward goes from the last segment of
-    a chunk to the first. A gradient goes back to the argument whose value was
-    sent. Every parameter is updated once on each stage that holds it, copy by
-    copy, with its own gradient. What several stages hold is summed over exactly
-    these stages, which run the same sums of one type, made the same way, in
-    orders without a deadlock. Changes nothing: a proof judges what
-    a stage computes between messages.
+    All stages have the same number of chunks. Chunks exchange values only by
+    messages. Every message has one sender and one receiver, of the same type,
+    on consecutive chunks. Messages are received in the order in which they are
+    sent; backward runs the segments of a chunk in reverse order. The gradient
+    of a sent value returns to the argument that was sent. Each stage updates
+    every layer of every parameter that it holds exactly once, with the
+    parameter's own gradient. The gradient of a parameter that several stages
+    hold is summed over exactly these stages, after the same operations on each
+    of them, and the order of these sums cannot deadlock. Changes nothing.
+    The pass does not verify what a stage computes between messages; a proof
+    does (passes/verify/prove.h).
   }];
 }
 

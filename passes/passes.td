@@ -18,12 +18,12 @@ include "placement_passes.td"
 //===----------------------------------------------------------------------===//
 
 def ShrinkPass : Pass<"mtp-shrink", "mlir::ModuleOp"> {
-  let summary = "Makes every dimension a few elements, keeping what divides";
+  let summary = "Shrinks every dimension to a few elements, for a proof";
   let description = [{
-    The result is the smallest module of the same structure in which every split
-    of the mesh still divides, so that a proof can interpret it. Dimensions that
-    the operators' factors make equal stay equal; repetitions are cut to two
-    copies.
+    The result is a module of the same structure that is small enough to be
+    interpreted. Every product of mesh axes that divides a dimension still
+    divides it. Dimensions that operators require to be equal stay equal. A
+    segment keeps at most two layers.
   }];
 }
 

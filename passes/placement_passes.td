@@ -10,11 +10,12 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def SeparateCarriedPass : Pass<"mtp-separate-carried", "mlir::ModuleOp"> {
-  let summary = "Copies carried values that have a place elsewhere";
+  let summary = "Copies yielded values that need memory of their own";
   let description = [{
-    A program serves all copies of a segment because each copy carries its
-    values on in memory of their own. A value that is yielded twice, at another
-    position than it came, or that belongs to a parameter is copied first.
+    All layers of a segment run one program, which needs separate memory for
+    every value that a layer yields to the next. The pass therefore copies a
+    value that is yielded twice, an argument that is yielded at another
+    position, and a yielded parameter.
 
     Before:
 
@@ -29,19 +30,20 @@ def SeparateCarriedPass : Pass<"mtp-separate-carried", "mlir::ModuleOp"> {
     mtp.yield %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
     ```
 
-    Placing the values is not its job: `mtp-place-memory` rejects a value that
+    The pass does not assign memory. `mtp-place-memory` rejects a value that
     would need two places.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def BeginSumsPass : Pass<"mtp-begin-sums", "mlir::ModuleOp"> {
-  let summary = "Says with which term every sum of gradients begins";
+  let summary = "Determines the first term of every gradient sum";
   let description = [{
-    A sum over micro-batches begins with its first term, which is stored
-    whatever was there: no accumulator is cleared or read before. `mtp.tasks`
-    says which `mtp.accumulate` runs first, and in which micro-batch; where all
-    copies of a segment add to one sum, the copy's number follows.
+    The first term of a sum over micro-batches overwrites the accumulator, so
+    that no accumulator has to be cleared. From the order of tasks (`mtp.tasks`)
+    the pass finds the `mtp.accumulate` that adds the first term, and writes the
+    micro-batch in which it does so. If all layers of a segment add to one
+    accumulator, the number of the layer that adds the first term follows.
 
     Before and after:
 
@@ -50,28 +52,29 @@ def BeginSumsPass : Pass<"mtp-begin-sums", "mlir::ModuleOp"> {
     mtp.accumulate "h.*.w", %dw {mtp.first_term = array<i64: 0>} : tensor<8x8xf32>
     ```
 
-    With `sums-per-use`, a segment that does not repeat gets `mtp.own_sum` for a
-    weight that an earlier segment uses, too: then the order of micro-batches
-    does not mix the two. Fails where a sum gets no term in a step, or where who
-    adds first is not the same in all layers. Choosing the order of tasks is not
-    its job.
+    With `sums-per-use`, a segment that does not repeat gets its own accumulator
+    (`mtp.own_sum`) for a weight that an earlier segment uses, too. The result
+    then does not depend on how the schedule interleaves the terms of the two
+    segments. The pass fails if an accumulator gets no term in a step, or if the
+    operation or the micro-batch of the first term differs between layers. It
+    does not choose the order of tasks.
   }];
   let options = [
     Option<"sumsPerUse", "sums-per-use", "bool", "false",
-           "a weight that several segments of a stage use has a sum of gradients "
-           "for each of those that are not repeated">
+           "each segment that does not repeat has its own gradient accumulator "
+           "for a weight that several segments of a stage use">
   ];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def FuseEpiloguesPass : Pass<"mtp-fuse-epilogues", "mlir::ModuleOp"> {
-  let summary = "Fuses operators into the kernel that makes their operand";
+  let summary = "Fuses operators into the kernels of their producers";
   let description = [{
-    The result of an einsum goes to an activation, its gradient, an `add` or an
-    `accumulate`, that of a dropout or of a norm's gradient to an `add`, that of
-    a sum to an `accumulate`. Such a consumer moves right behind its producer,
-    or the producer in front of it, and one kernel computes both. The planner
-    prices what the same rules allow.
+    An einsum can compute an activation of its result, an activation's gradient,
+    an `add` or an `accumulate` as its epilogue; a dropout and a norm's gradient
+    can compute an `add`, and a sum an `accumulate`. The consumer moves right
+    after its producer, or the producer right before its consumer, and one
+    kernel computes both. The planner uses the same rules for its prices.
 
     Before:
 
@@ -89,19 +92,20 @@ def FuseEpiloguesPass : Pass<"mtp-fuse-epilogues", "mlir::ModuleOp"> {
     %r = mtp.scale "h.*.scale" (%x) by 2.0 : tensor<4x8xf32>
     ```
 
-    Which library computes the pair is not its job.
+    The pass does not choose the library that runs the kernel.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def FuseBiasGradientsPass
     : Pass<"mtp-fuse-bias-gradients", "mlir::ModuleOp"> {
-  let summary = "Fuses bias gradients into products of weight gradients";
+  let summary = "Fuses bias gradients into the products of weight gradients";
   let description = [{
     The gradient of a bias is the sum of a tensor that the product of the
-    weight's gradient reads, too. The sum moves behind the product, and one
-    kernel reads the tensor once. Both add to sums that begin alike, or neither
-    adds to one.
+    weight's gradient reads, too. The sum moves right after the product, so that
+    one kernel reads the tensor once. Either both results are added to
+    accumulators, with the first term in the same micro-batch and layer, or
+    neither is.
 
     Before and after:
 
@@ -113,19 +117,19 @@ def FuseBiasGradientsPass
     %db = mtp.sum "fc.db" (%dy) {mtp.fused = "bias_gradient"} ...
     ```
 
-    Runs behind `mtp-fuse-epilogues`; finding epilogues is not its job.
+    Runs after `mtp-fuse-epilogues`, which finds the epilogues.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def BatchProductsPass : Pass<"mtp-batch-products", "mlir::ModuleOp"> {
-  let summary = "Batches like products that share an operand";
+  let summary = "Batches products of equal shapes that share an operand";
   let description = [{
-    The products of attention that compute queries, keys and values from one
-    input, and those of the gradients of their weights, are too small to fill a
-    device. Einsums of a segment that read one operand in common and differ only
-    in their other tensors become one batched product, if all that they read is
-    made before the first of them.
+    The products that compute queries, keys and values from one input, and the
+    products of their weights' gradients, are too small to fill a device.
+    Einsums of a segment that share one operand and differ only in their other
+    tensors become one batched product, if all operands exist before the first
+    of these einsums.
 
     Before:
 
@@ -141,35 +145,35 @@ def BatchProductsPass : Pass<"mtp-batch-products", "mlir::ModuleOp"> {
     %k = mtp.einsum "h.*.k" "bi,io->bo" (%x, %wk) {mtp.batch = 0 : i64} : ...
     ```
 
-    Runs behind `mtp-fuse-bias-gradients`. Even distances in memory, which a
-    library asks for, are the job of `mtp-place-memory`; it takes products out
-    of a batch for which it has no room.
+    Runs after `mtp-fuse-bias-gradients`. A library needs equal distances in
+    memory between the tensors of a batch. `mtp-place-memory` chooses the
+    offsets, and removes products from a batch if that would need more memory.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def VerifyFusedPass : Pass<"mtp-verify-fused", "mlir::ModuleOp"> {
-  let summary = "Gate: what is fused can be one kernel";
+  let summary = "Gate: fused operations can run as one kernel";
   let description = [{
-    An epilogue comes right behind an operation that it can be fused with; a
-    bias gradient right behind a product, or its epilogue, that reads the same
-    tensor and is fused alike. The products of a batch compute alike, share
-    exactly one operand, and none of them needs the result of another. Changes
-    nothing.
+    An epilogue comes right after an operation that it can be fused with. A bias
+    gradient comes right after a product that reads the same tensor, or after
+    the product's epilogue, and has the same kind of epilogue. The products of a
+    batch differ only in their tensors, share exactly one operand, and do not
+    read each other's results. Changes nothing.
   }];
 }
 
 def OverlapReductionsPass
     : Pass<"mtp-overlap-reductions", "mlir::ModuleOp"> {
-  let summary = "Reduces gradients beside the backward of other layers";
+  let summary = "Overlaps gradient reductions with backward";
   let description = [{
-    A reduction over replicas of the sum of a gradient over all micro-batches
-    runs in the backward program of the segment that makes the gradient, with
-    the last micro-batch, and the layers before it do not wait. An all-reduce
-    works in place. A reduce-scatter leaves its shard where the gradient of the
-    next copy was, which needs room for one more shard. A later reduction of the
-    gradient follows if layers have no other traffic over its axis, for they
-    would have to wait.
+    The reduction of a gradient accumulator runs in the backward program of the
+    segment that adds the last term, in the last micro-batch. The backward of
+    earlier layers does not wait for the reduction. An all-reduce is in place.
+    A reduce-scatter writes its shard over the gradient of the next layer, which
+    is already reduced; the last layer needs memory for one more shard. A second
+    reduction of the shard overlaps, too, if it runs over an axis of replicas:
+    layers have no traffic of their own over such an axis that would delay it.
 
     Before and after:
 
@@ -180,25 +184,26 @@ def OverlapReductionsPass
     ```
 
     A reduction stays in the update if other stages take part in it, if several
-    segments have sums of their own for the weight, or if the gradient is not
-    finished by the last backward run of its own segment. The order of the
-    reductions is the job of `mtp-order-update`.
+    segments have accumulators of their own for the weight, or if the gradient
+    is not complete after the segment's last backward run. `mtp-order-update`
+    chooses the order of the reductions.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def OrderUpdatePass : Pass<"mtp-order-update", "mlir::ModuleOp"> {
-  let summary = "Orders the update so that equal work is consecutive";
+  let summary = "Orders the update so that like operations are consecutive";
   let description = [{
-    All work on gradients comes before all work on weights, and operations for
-    other copies of layers are not mixed. Reductions over a first axis come
-    before those over a second, and those in reverse order, so that the first of
-    them waits for all before it and the others wait for nothing (PyTorch DDP,
-    Li et al., VLDB 2020, section 3.2.3, reduces its buckets in the reverse
-    order of the model for the same reason). All updates of a layer come
-    before what follows from them, which again is in reverse order.
-    Reductions that overlap the backward are in the reverse order in which their
-    gradients are ready.
+    Operations on gradients come before operations on weights, and operations
+    for different ranges of layers are not interleaved. The first reductions of
+    all gradients come first, and the second reductions follow in reverse order.
+    The first of the second reductions then waits for the last of the first
+    reductions, and the others need not wait (PyTorch DDP reduces its buckets in
+    the reverse order of the model for the same reason: Li et al., VLDB 2020,
+    section 3.2.3). All `mtp.adamw` of a layer come before the operations on
+    their results, which are in reverse order for the same reason. First
+    reductions that overlap with backward are in the reverse of the order in
+    which their gradients become complete.
 
     Before:
 
@@ -218,10 +223,11 @@ def OrderUpdatePass : Pass<"mtp-order-update", "mlir::ModuleOp"> {
     %w = mtp.all_gather %u over "dp" dim 0 cause "h.*.w" : ...
     ```
 
-    Reductions keep their order if other stages take part in some of them,
-    because these stages order theirs. With `offload-optimizer`, what follows
-    from an update stays right behind it: the host updates one weight after the
-    other. Which operations are one launch is not its job.
+    Reductions keep their order if one of them runs over stages, because all
+    stages must have the same order. With `offload-optimizer`, the operations on
+    an updated weight stay right after its `mtp.adamw`, because the host updates
+    the weights one after another. The pass does not group operations into
+    launches.
   }];
   let options = [
     Option<"offloads", "offload-optimizer", "bool", "false",
@@ -231,12 +237,13 @@ def OrderUpdatePass : Pass<"mtp-order-update", "mlir::ModuleOp"> {
 }
 
 def AssignStreamsPass : Pass<"mtp-assign-streams", "mlir::ModuleOp"> {
-  let summary = "Gives every operation its stream";
+  let summary = "Assigns a stream to every operation";
   let description = [{
-    Collectives over replicas run on stream `data`, those over `pp` and messages
-    on `pipeline`, other collectives on `tensor`; what the host computes for an
-    offloaded optimizer runs on `host`, and all else on `compute`. Calls of one
-    group stay in order, for they are on one stream.
+    Collectives over axes of replicas run on stream `data`, collectives over
+    "pp" and messages on `pipeline`, and all other collectives on `tensor`. The
+    `mtp.adamw` of an offloaded optimizer run on `host`, and all other
+    operations on `compute`. All calls of one process group are on one stream
+    and therefore stay in order.
 
     Before and after:
 
@@ -245,7 +252,8 @@ def AssignStreamsPass : Pass<"mtp-assign-streams", "mlir::ModuleOp"> {
     %s = mtp.all_reduce %dx over "tp" cause "fc.dx" {mtp.stream = "tensor"} : tensor<4x8xf32>
     ```
 
-    Who waits for whom is not its job: it follows from streams and memory.
+    The pass does not add waits between streams; codegen derives these from the
+    streams and the memory that operations access.
   }];
   let options = [
     Option<"offloads", "offload-optimizer", "bool", "false",
@@ -255,13 +263,14 @@ def AssignStreamsPass : Pass<"mtp-assign-streams", "mlir::ModuleOp"> {
 }
 
 def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
-  let summary = "Makes one launch of consecutive collectives of a group";
+  let summary = "Groups consecutive collectives of a process group";
   let description = [{
     A layer has a dozen parameters, most of them small, whose collectives take
-    less time than their launch. Consecutive collectives over one axis become one
-    launch of at most 64 calls, if the operands of all of them are ready when
-    the first one's are. All-to-all is left alone, because ranks compose it of
-    messages, and so are sums over stages, which stages order on their own.
+    less time than their launch. Consecutive collectives over one axis become
+    one launch of at most 64 calls, if the operands of all of them are ready
+    when the operand of the first is. All-to-alls are not grouped, because they
+    consist of messages between ranks. All-reduces over stages are not grouped,
+    because other stages may have other operations between them.
 
     Before and after:
 
@@ -273,17 +282,18 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     %w = mtp.all_gather %u over "dp" dim 0 cause "h.*.w" {mtp.batch = 0 : i64} : ...
     ```
 
-    Runs behind `mtp-assign-streams`. Moving collectives next to each other is
-    the job of `mtp-order-update`.
+    Runs after `mtp-assign-streams`. `mtp-order-update` is the pass that moves
+    collectives next to each other.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def BatchUpdatesPass : Pass<"mtp-batch-updates", "mlir::ModuleOp"> {
-  let summary = "Makes one launch of the updates of a layer's parameters";
+  let summary = "Batches the updates of a layer's parameters";
   let description = [{
-    Consecutive kernels of one name that work on updated weights become one
-    launch, of all copies of the layer if a program has nothing else.
+    Consecutive operations of the same kind on updated weights, such as
+    `mtp.adamw`, become one launch. The launch covers all layers of a segment if
+    the program contains nothing else.
 
     Before and after:
 
@@ -295,20 +305,21 @@ def BatchUpdatesPass : Pass<"mtp-batch-updates", "mlir::ModuleOp"> {
     mtp.adamw "h.*.b", %gb {mtp.batch = 0 : i64} ...
     ```
 
-    Runs behind `mtp-assign-streams`. What the host updates is not batched. How
-    many parameters fit into one program is the job of `mtp-place-memory`.
+    Runs after `mtp-assign-streams`. Updates on the host are not batched.
+    `mtp-place-memory` decides how many parameters one program updates.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
 
 def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
-  let summary = "Gate: every operation has a stream";
+  let summary = "Gate: every operation has a stream, and launches are valid";
   let description = [{
-    Every operation that becomes an instruction is on a known stream. Operations
-    that are fused, and those that are one launch, are on the same. Grouped
-    collectives are of one process group and consecutive, and none of a launch
-    needs the result of another. What overlaps a backward reduces a gradient of
-    that segment. Changes nothing.
+    Every operation that becomes an instruction is on a known stream. Fused
+    operations, and the operations of one launch, are on one stream. Grouped
+    collectives are consecutive and of one process group. No operation of a
+    launch reads the result of another. A reduction that overlaps with the
+    backward of a segment reduces a gradient to which this backward adds.
+    Changes nothing.
   }];
 }
 
@@ -317,16 +328,16 @@ def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 
 def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
-  let summary = "Assigns every tensor of every stage its place in memory";
+  let summary = "Assigns memory to every tensor of every stage";
   let description = [{
-    Writes `mtp.places` and `mtp.state`. What is alive within one program shares
-    a workspace by turns, assigned best fit, the largest first; operations that
-    `mtp.fused` or `mtp.batch` makes one launch need all their tensors at one
-    time. Tensors of a batched product are at even distances; products for which
-    there is no room without a larger workspace leave their batch. What backward
-    reads of forward has a slot for every micro-batch that is in flight by
-    `mtp.tasks`. The next copy of a segment finds a carried value where the copy
-    before left it.
+    Writes `mtp.places` and `mtp.state`. Values that live within one program
+    share a workspace. Their offsets are assigned by best fit, the largest value
+    first; operations of one launch (`mtp.fused`, `mtp.batch`) need all their
+    tensors at the same time. Tensors of a batched product get equal distances;
+    products whose tensors would need a larger workspace leave their batch.
+    Forward values that backward reads have a slot for every micro-batch that is
+    in flight according to `mtp.tasks`. A layer reads a carried value where the
+    previous layer wrote it.
 
     Before and after, in part:
 
@@ -337,20 +348,20 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
         slot_stride = 0, entry = 1, step = 1, type = f32>]} : tensor<4x8xf32>
     ```
 
-    Choosing the order of a stage's tasks or what is fused is not its job.
+    The pass chooses neither the order of a stage's tasks nor what is fused.
   }];
   let options = [
     Option<"gradientBytes", "gradient-bytes", "int", "0",
-           "of an accumulator's element, where the gradient's is narrower: 4, or "
-           "0 for the gradient's own">,
+           "minimum bytes per element of a gradient accumulator: 4, or 0 for "
+           "those of the gradient">,
     Option<"offloads", "offload-optimizer", "bool", "false",
-           "moments and masters are in the host's memory, with a place for the "
-           "gradient that arrives and, if the weight is narrower than its "
-           "master, for the weight that leaves">
+           "moments and master weights are in host memory, with buffers for "
+           "the copied gradient and, if the weight is narrower than its "
+           "master, for the weight to be copied back">
   ];
   let statistics = [
     Statistic<"used", "workspace-used", "bytes of all workspaces">,
-    Statistic<"peak", "workspace-peak", "bytes that live at once in them">
+    Statistic<"peak", "workspace-peak", "peak of the live bytes in them">
   ];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }

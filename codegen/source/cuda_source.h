@@ -2,7 +2,7 @@
 //
 // Writes the training step of an executable plan as a program in CUDA, cuBLASLt
 // and NCCL that an engineer can read. The program uses the plan's names and
-// does exactly what the plan says. No decision is made here.
+// executes the plan exactly. No decision is made here.
 //
 //===----------------------------------------------------------------------===//
 

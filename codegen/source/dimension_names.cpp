@@ -25,8 +25,8 @@ std::string wordOf(const KernelCall &call, const std::string &name) {
 }
 
 /// Returns whether an operand of lower rank has the last dimensions of the
-/// other operands, like a norm's weight [C] for [B, T, C]. For all other
-/// kernels it has the first dimensions, like ids [B, T].
+/// other operands, like a norm's weight [C] for [B, T, C]. In all other
+/// kernels, such an operand has the first dimensions, like ids [B, T].
 bool sharesLastDimensions(const std::string &kernel) {
   static const std::set<std::string> kKernels = {
       "layer_norm", "layer_norm_grad", "rms_norm",      "rms_norm_grad",
@@ -75,7 +75,7 @@ DimensionNames::DimensionNames(const Plan &thePlan) : plan(thePlan) {
     relate(stage, one);
   });
   relateStages();
-  constexpr int kRounds = 3; // the most reliable kernels name dimensions first
+  constexpr int kRounds = 3; // kernels that name most reliably come first
   for (int round = 0; round < kRounds; ++round)
     forInstructions(plan, [&](std::size_t stage, const Instruction &one) {
       nameFrom(stage, one, round);

@@ -11,9 +11,9 @@
 
 namespace mtplan::codegen {
 
-/// Returns the comment. It describes the plan, the order of a step, the words
-/// of the program and the files beside it. A sentence about a word is in the
-/// comment only if the program has the word.
+/// Returns the comment. It describes the plan, the order of a step, the terms
+/// that the program uses and the files beside it. A term is explained only if
+/// the program contains it.
 /// \param step  train.cu without the comment
 std::string programHead(const runtime::Plan &plan,
                         const std::vector<ProgramHeader> &headers,

@@ -27,7 +27,7 @@ void writeSchedule(const runtime::Plan &plan,
                    int inFlight = 0);
 
 /// Returns the name of a program's function. A program that only sends or
-/// receives is named by what it does, others by their name in the plan.
+/// receives is named after this action, and any other has its name in the plan.
 std::string functionNameOf(const runtime::Program &program);
 
 /// Returns the number of micro-batches that run forward before the first

@@ -94,8 +94,8 @@ public:
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
-  /// Returns the first tensor of the stage that uses a buffer, or null. It has
-  /// the type of the buffer's constant.
+  /// Returns the first tensor of the stage that uses a buffer, or null. The
+  /// program declares the buffer with the element type of this tensor.
   const runtime::Tensor *firstUse(std::size_t buffer) const {
     return firstUses[buffer];
   }
@@ -105,7 +105,8 @@ public:
   /// Returns whether two tensors may share bytes in a run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
   /// Returns whether `a` and `b` may share bytes because they are one tensor or
-  /// one is a part of the other, and not because they use the bytes by turns.
+  /// one is a part of the other, and not because they reuse the bytes at
+  /// different times.
   bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 

@@ -20,8 +20,9 @@ struct SharedNames {
   const DimensionNames &dimensions;
   const SettingNames &settings;
   std::vector<std::string> groups, streams; ///< names of constants
-  std::map<std::pair<int, int>, int> lines; ///< number, by sender and receiver
-  std::vector<std::string> reports;         ///< labels of reported values
+  /// By sending and receiving stage: the number of the channel between them.
+  std::map<std::pair<int, int>, int> lines;
+  std::vector<std::string> reports; ///< labels of reported values
 };
 
 /// The texts of the files to which all stages are written.

@@ -340,7 +340,7 @@ private:
   }
 
   Stage &stage;
-  std::vector<bool> isShared; ///< by buffer: tensors use it by turns
+  std::vector<bool> isShared; ///< by buffer: several tensors use it
   std::vector<ProgramTensors> programs;
   /// The node of the first operand of the first instruction of each label.
   std::map<std::string, std::size_t> firstOperands;

@@ -10,9 +10,9 @@
 namespace mtplan::codegen {
 
 /// Returns the plan with one buffer per tensor in the arenas of activations and
-/// workspace, so that each such tensor has its own name. In `plan`, several of
-/// them use one buffer by turns, and the buffer is named after the first.
-/// Buffers of the same bytes are adjacent in the result.
+/// workspace, so that each such tensor has its own name. In `plan`, several
+/// tensors use one buffer at different times, and the buffer is named after the
+/// first. Buffers of the same bytes are adjacent in the result.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
 
 /// Returns whether an operator or a parameter is in a repeated layer.

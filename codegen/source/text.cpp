@@ -107,8 +107,8 @@ void Text::comment(const std::string &words, const std::string &lead) {
 
 namespace {
 
-/// Limits the nesting of the positions at which an argument may be split:
-/// inside at most `deepest` parentheses and braces, at most `braces` of them
+/// Limits the positions at which an argument may be split: a position may be
+/// inside at most `deepest` nested brackets, of which at most `braces` may be
 /// braces.
 struct Cuts {
   int deepest, braces;

@@ -14,8 +14,8 @@
 namespace mtplan::codegen {
 
 /// Writes the multi-tensor updates of a stage. For each launch, a function
-/// lists the parameters of one layer. The launch takes the place of the
-/// instructions.
+/// lists the parameters of one layer. The launch replaces the calls of the
+/// single instructions.
 class UpdateLines {
 public:
   /// \param functions  names of the functions of the stage's programs

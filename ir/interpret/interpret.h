@@ -163,9 +163,9 @@ struct Comparison {
 };
 
 /// Compares every result, gradient and updated parameter. The shard of each
-/// rank is compared with the slice of the logical tensor that its layout names,
-/// so that replicas on all ranks and stages are checked. Partial shards are
-/// reduced first.
+/// rank is compared with the slice of the logical tensor that the rank holds
+/// according to the layout, so that replicas on all ranks and stages are
+/// checked. Partial shards are reduced first.
 ///
 /// The error of a tensor is max |shard - slice| / max(max |logical|, bound),
 /// where the bound is 1e-5 of the largest element of all logical tensors of

@@ -47,7 +47,7 @@ public:
   /// if the rule does not fit the operator.
   static mlir::FailureOr<Placement> of(ComputeOp op, const MeshView &mesh);
 
-  /// Sets the shards that `rank` holds of the tensors of `call`.
+  /// Records in `call` which shard of each of its tensors `rank` holds.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
   /// The axes that shard each dimension of each tensor, major axis first. An

@@ -78,8 +78,8 @@ LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
 LogicalResult checkLossReaders(Operation *loss, Value result);
 
 /// Adds the gradient of `operand` if the only result of `op` has a gradient.
-/// `make` builds the operator that computes it, from a label (that of `op` with
-/// `suffix`) and the gradient of the result.
+/// `make` builds the operator that computes the gradient, from a label (that of
+/// `op` with `suffix`) and the gradient of the result.
 template <typename Op, typename Make>
 LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
                             StringRef suffix, Make &&make) {

@@ -131,9 +131,9 @@ private:
     graph.parameters.push_back(std::move(parameter));
   }
 
-  // Returns the split of a parameter's dimension. In each reader, a factor runs
-  // along the dimension, and has a split. `vocab` has priority over other
-  // splits, and then the first split that is not `feature`.
+  // Returns the split of a parameter's dimension. Each reader has a factor
+  // along the dimension, and the factor has a split. The result is `vocab` if a
+  // reader has this split, else the first split other than `feature`.
   planner::Split splitOfParameter(Value value, unsigned dim) {
     planner::Split split = planner::Split::feature;
     for (OpOperand &use : value.getUses()) {

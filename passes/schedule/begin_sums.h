@@ -29,12 +29,12 @@ struct FirstTerm {
   bool operator==(const FirstTerm &) const = default;
 };
 
-/// Returns the first terms by number of the adding operation, from the number
-/// of pieces of an accumulator and its accesses in a step, in order. An
-/// operation that adds no first term is absent. Returns nothing if a piece is
-/// read before it has a term or never gets one, or if the runs in which an
-/// operation adds first terms are neither one run nor all runs of a single
-/// micro-batch.
+/// Returns, by number of the adding operation, the run in which the operation
+/// adds first terms. An operation that adds none is absent. Returns nothing if
+/// a piece is read before it has a term or never gets one, or if an operation
+/// adds first terms in several runs that are not all runs of one micro-batch.
+/// \param pieces    number of pieces of the accumulator
+/// \param accesses  all accesses of a step to the accumulator, in order
 std::optional<std::map<int, FirstTerm>>
 firstTermsOf(int pieces, const std::vector<SumAccess> &accesses);
 

@@ -95,9 +95,10 @@ double alignment(const ProductShape &shape, const Device &device,
   return aligned(kLineBytes) ? 1.0 : device.products.unaligned64;
 }
 
-// The numbers of waves that a product's time multiplies: `work` by the
-// arithmetic of a full wave, `fixed` by the time to fill and drain. If a single
-// wave leaves units idle, they split contractions that are long enough.
+// The numbers of waves in the time of a product: `work` is multiplied by the
+// time of a full wave's arithmetic, and `fixed` by the time to fill and drain a
+// wave. If a single wave leaves units idle, they split contractions that are
+// long enough.
 // The fixed time depends on the tiles alone. (In docs/studies/step-time the
 // fixed time depends on the split, so it falls with the contraction's length.
 // Both models agree on long contractions.)

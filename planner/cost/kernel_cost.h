@@ -9,11 +9,12 @@
 // of the form: NVIDIA, "Matrix multiplication background user's guide" (tile
 // and wave quantisation, alignment); constants: docs/studies/step-time.
 //
-// A fused attention kernel computes the causal half and the diagonal's blocks,
-// with heads padded to a supported size, at a share of the peak that depends on
-// kernel and device. Unfused software runs batched products, with memory-bound
-// kernels on the scores between them; scores that are saved for backward use
-// memory. Source of the form: docs/studies/step-time, section 3.
+// With a causal mask, a fused attention kernel computes half of the scores, and
+// all scores of the blocks on the diagonal. It pads heads to a supported size
+// and reaches a share of the peak that depends on kernel and device. Unfused
+// software runs batched products, with memory-bound kernels on the scores
+// between them; scores that are saved for backward use memory. Source of the
+// form: docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 

@@ -34,7 +34,7 @@ struct OpRun {
   /// n, k or batch factors, which `along` selects.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
-  double slowdown = 1.0; ///< the slowest device's time over a mean device's
+  double slowdown = 1.0; ///< time of the slowest device / of a mean device
 };
 
 /// Returns the run of each operator of `segment`. fp8 applies only to products

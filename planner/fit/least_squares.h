@@ -37,9 +37,10 @@ struct LeastSquares {
   std::vector<double> errors; ///< the errors that remain
   double rms = 0.0;           ///< the root mean square of `errors`
   /// The standard deviation of each value, if measurements have independent
-  /// errors as large as `rms`; 0 at a bound and in `idle`, and everywhere if
-  /// `dependent` is not empty, or if there are no more measurements than other
-  /// values.
+  /// errors as large as `rms`. The deviation is 0 for a value at a bound or in
+  /// `idle`. All deviations are 0 if `dependent` is not empty, or if there are
+  /// no more measurements than values that are neither at a bound nor in
+  /// `idle`.
   std::vector<double> deviations;
   std::vector<bool> atBound;
   /// The indices of values on which no measurement depends.

@@ -122,8 +122,8 @@ struct Op {
   /// The operands that are added to the result. An addend is partial whenever
   /// the result is: if a contraction is split, one rank alone adds the bias.
   std::vector<int> addends;
-  /// Each group lists operands in which the operator is jointly linear: if they
-  /// are partial, the result is partial, and the other operands are not.
+  /// Each group lists operands in which the operator is jointly linear: the
+  /// result is partial if these operands are partial and no others are.
   std::vector<std::vector<int>> linearGroups;
   Flops flops; ///< operations of all ranks together
   /// For gemm only: the indices of the factors, by role. m is in the first

@@ -154,8 +154,9 @@ enum class SelectiveRule : std::uint8_t {
 /// The communication that overlaps compute.
 struct OverlapRules {
   bool pointToPoint = false, gather = false, reduce = false;
-  /// The share of an overlapped collective's time that compute loses.
-  /// taxOneRankPerNode applies to groups with one rank per node.
+  /// The time by which an overlapped collective delays compute, relative to the
+  /// time of the collective. taxOneRankPerNode applies to groups with one rank
+  /// per node.
   double tax = 0.0, taxOneRankPerNode = 0.0;
 };
 

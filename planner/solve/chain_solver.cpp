@@ -125,9 +125,9 @@ ChainSolver::least(const ChainProblem &chain,
   return all;
 }
 
-/// Replaces `solution`, the fastest without a memory limit, which exceeds the
-/// limit, by the best that is found within the limit or, if none fits, by the
-/// smallest.
+/// Replaces `solution` with the best solution that is found within the memory
+/// limit or, if none fits, with the smallest. On entry, `solution` is the
+/// fastest without a limit, and exceeds the limit.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

@@ -60,7 +60,7 @@ private:
 /// The points of each entry of a table.
 struct ParetoSets {
   std::vector<ParetoPoint> points;
-  /// Per entry: index of its first point; then the end.
+  /// The index of each entry's first point, and then the number of points.
   std::vector<std::size_t> begin;
 
   const ParetoPoint *first(std::size_t entry) const {

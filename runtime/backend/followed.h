@@ -88,8 +88,8 @@ struct FollowedProduct {
   std::size_t operands = 2;
   std::size_t result = 1;       ///< index of c among the results
   std::size_t biasGradient = 0; ///< index of the bias gradient, if any
-  /// Whether the operand after those of the einsum is an addend, or the
-  /// argument of gelu that the forward pass saved.
+  /// takesAddend: the operand after those of the einsum is an addend.
+  /// takesKept: it is the argument of gelu, which forward has saved.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 

@@ -29,7 +29,8 @@ struct Buffers {
                       static_cast<std::size_t>(std::min(kPiece, bytes - done)));
   }
 
-  /// Returns the offset of run `number` of a message of this size, in bytes.
+  /// Returns the offset, in bytes, that run `number` uses for a message of this
+  /// size.
   std::int64_t turn(std::int64_t number, std::int64_t size) const {
     const std::int64_t apart =
         (size + kAlignment - 1) / kAlignment * kAlignment;

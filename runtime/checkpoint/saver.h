@@ -107,7 +107,7 @@ private:
   std::future<void> copied; ///< future of `taken`, until awaited
   std::vector<Digest> mine; ///< checksums that this rank computes
   std::vector<std::optional<Digest>> digests; ///< by tensor, if known
-  std::string fault;                          ///< error that led to clearing
+  std::string fault;  ///< error that ended the save; "" if there is none
   std::string untidy; ///< error of publish() after completion
   double start = 0.0, stall = 0.0;
   std::optional<double> named; ///< time of completion, on rank 0

@@ -1,12 +1,13 @@
 //===- product.cpp - Einsums by oneDNN ------------------------------------===//
 //
-// The result is divided into tiles by its shape alone; one thread computes a
-// tile. If samples or tiles of rows share the columns of the weight, these are
-// packed into oneDNN's layout once per run, one panel of columns at a time. If
-// samples are summed, a tile computes one product per sample and adds them up
-// in order. If operand a is then column-major in memory, a task transposes the
-// rows of a tile once for several adjacent tiles. Tiles are dense, because
-// oneDNN's fastest kernels write only dense matrices. They are then copied into
+// The shape of the result alone determines its division into tiles, and one
+// thread computes a tile. If several samples or several tiles of rows use the
+// same columns of the weight, these columns are packed into oneDNN's layout
+// once per run, one panel of columns at a time. If samples are summed, a tile
+// computes one product per sample and adds the products in order; if operand a
+// is column-major in memory as well, a task transposes the rows of a tile once
+// for several adjacent tiles. oneDNN's fastest kernels write only dense
+// matrices. Therefore a tile is computed in dense memory and then copied into
 // the result, or added to it; a result that is a dense column of tiles may be
 // written in place.
 //

@@ -14,24 +14,25 @@ namespace mtplan::runtime {
 /// Largest file that Transformers 4 writes, in bytes.
 inline constexpr std::int64_t kShardBytes = 5'000'000'000;
 
-/// The options of an export. Files are laid out anew if there are no original
-/// ones, or if `family` or `shardBytes` is given without `like`.
+/// The options of an export. The export reproduces the structure of the
+/// original files. It writes files of a new structure if there are no original
+/// files, or if `family` or `shardBytes` is given without `like`.
 struct ExportOptions {
   /// Type of all parameters. Without it they have the types of the original
-  /// files or, in files laid out anew, of the source.
+  /// files or, in files of a new structure, of the source.
   std::optional<ElementType> type;
   /// The export takes names, order, metadata and non-parameter tensors from the
   /// original files of these weights; null: from those of the exported weights,
-  /// unless files are laid out anew.
+  /// unless the files have a new structure.
   const WeightSource *like = nullptr;
-  /// In files laid out anew, tensors have the usual names of this model family;
-  /// "": of the first family that fits.
+  /// In files of a new structure, tensors have the usual names of this model
+  /// family; "": of the first family that fits.
   std::string family;
   /// Number of attention heads; llm.c's header needs it, and only weights from
   /// llm.c have it.
   std::optional<std::int64_t> heads;
-  /// Largest file laid out anew, in bytes; without it, kShardBytes. Other files
-  /// are divided as the original's.
+  /// Largest size of a file of a new structure, in bytes; without it,
+  /// kShardBytes. Other files are divided like the original files.
   std::optional<std::int64_t> shardBytes;
 };
 

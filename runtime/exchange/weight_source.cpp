@@ -96,7 +96,7 @@ public:
       : files(ModelFiles::open(path)), names(recogniseAll(path)) {
     const std::vector<std::string> theirs = namesIn(files);
     const WeightTable table = expectedTable(path, theirs);
-    // By first parameter of a rule, the file's first tensor for that rule.
+    // Maps the first parameter of a rule to the first tensor with this rule.
     std::map<std::string, std::string> made;
     for (const auto &[name, rule] : rulesByName(table, theirs)) {
       const ModelTensor &tensor = *files.find(name);

@@ -2,14 +2,15 @@
 //
 // The constructor allocates memory and prepares all kernels. A step then queues
 // the schedule, instruction by instruction in the plan's order, on the plan's
-// streams. A backend without a queue runs kernels at once, in the same order,
-// which satisfies all streams and waits. If the queue and the transport allow
-// it, one step after the first is recorded, and later ones are replayed; timed
-// steps are neither. Devices with a transport of their own decide whether to
-// update, and compute the number that clips and unscales the gradients, so that
-// they need not wait for the host. The host waits once per step, for the
-// reports and the norm, and decides the same. An update with work for the host
-// follows the host's decision. It cannot be recorded, because the host waits
+// streams. A backend without a queue runs each kernel when it is called, in the
+// same order, which satisfies all streams and waits. If the queue and the
+// transport allow it, one step after the first is recorded, and later steps
+// replay the recording; timed steps are neither recorded nor replayed. Devices
+// with a transport of their own decide whether to update, and compute the
+// number that clips and unscales the gradients, so that they need not wait for
+// the host. The host waits once per step, for the reports and the norm, and
+// reaches the same decision. An update with work for the host follows the
+// host's decision. Such an update cannot be recorded, because the host waits
 // for each gradient.
 //
 //===----------------------------------------------------------------------===//
@@ -120,10 +121,10 @@ private:
   RankCoordinates where;
   const Stage &own;
   ArenaMemory memory;
-  /// Device kernels read the step's numbers in `numbers`. A step begins with
-  /// the upload of stepNumbers to it. If the update follows the host's
-  /// decision, updateNumbers is uploaded before the update, and host kernels
-  /// read it directly.
+  /// Device kernels read the step's numbers in `numbers`. At the beginning of a
+  /// step, stepNumbers is uploaded to `numbers`. If the update follows the
+  /// host's decision, updateNumbers is uploaded to `numbers` before the update,
+  /// and host kernels read updateNumbers itself.
   Allocation numbers, stepNumbers, updateNumbers;
   /// The rank's sum of squared gradients (a LongSum), and its host copy.
   Allocation squareSums, normOfOwn;

@@ -57,8 +57,8 @@ public:
 
   /// Begins a part.
   void start();
-  /// Ends the part and adds its seconds to `spent`. `run` goes to the trace; it
-  /// may be null.
+  /// Ends the part and adds its seconds to `spent`. Adds `run`, unless it is
+  /// null, to the trace.
   void stop(double &spent, const InstructionRun *run);
   /// Records a part that takes no time.
   void pass(double &spent, const InstructionRun *run);

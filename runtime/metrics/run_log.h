@@ -28,8 +28,8 @@ class LogFile {
 public:
   enum class Mode { replace, append };
 
-  /// \throws std::runtime_error if the file cannot be opened; before the first
-  ///         step an error costs nothing
+  /// \throws std::runtime_error if the file cannot be opened, because before
+  ///         the first step an error loses no work
   LogFile(const std::string &path, Mode mode);
   ~LogFile();
   LogFile(const LogFile &) = delete;

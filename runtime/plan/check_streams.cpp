@@ -15,9 +15,10 @@ namespace mtplan::runtime {
 // Streams
 //
 // If two instructions on different streams of a program touch the same bytes
-// and one of them writes, the later one has to follow the earlier one. The same
-// holds for the calls of a group and the messages of a channel, because all
-// ranks must issue them in one order.
+// and at least one of the two writes, the later instruction must wait, directly
+// or indirectly, for the earlier one. The same holds for the calls of a group
+// and the messages of a channel, because all ranks must issue them in one
+// order.
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -31,7 +31,7 @@ public:
   /// `entry` must be at least 0.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
-  /// Returns the pieces of other buffers that share bytes with this one.
+  /// Returns the pieces of other buffers that share bytes with `piece`.
   const std::vector<std::size_t> &overlaps(std::size_t piece) const {
     return others[piece];
   }

@@ -1,9 +1,9 @@
 //===- plan.h - The executable plan, as plain values ------------*- C++ -*-===//
 //
-// The contract between the compiler and the runtime, which do not include each
-// other: codegen/ fills a Plan and the executor runs it. A change here bumps
-// kPlanVersion and touches plan_read_json.cpp, plan_write_json.cpp, codegen/
-// and runtime/executor/ in the same commit.
+// The plan is the interface between the compiler and the runtime, which do not
+// include each other: codegen/ fills a Plan and the executor runs it. A commit
+// that changes this file increments kPlanVersion and adapts plan_read_json.cpp,
+// plan_write_json.cpp, codegen/ and runtime/executor/.
 //
 // All ranks of a pipeline stage run the same programs on local shapes; ranks
 // differ only in their coordinates on the mesh. Each `int` that refers to
@@ -155,8 +155,8 @@ struct Report {
 };
 
 /// One action of a rank. Within a run of its program, instructions of one
-/// stream run in order; `waits` alone order those of different streams. The
-/// order of the program is one that streams and waits allow.
+/// stream run in order; only `waits` order instructions of different streams.
+/// The order of the program is consistent with streams and waits.
 struct Instruction {
   std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;

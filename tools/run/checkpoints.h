@@ -36,8 +36,8 @@ public:
 private:
   std::optional<runtime::TrainState> resume(runtime::RankExecutor &executor);
   std::optional<runtime::RunState> find(runtime::RankExecutor &executor);
-  /// Returns lines that say where the run goes on, and in which points it
-  /// differs from the checkpoint's run.
+  /// Returns lines that state at which step the run continues, and in which
+  /// settings it differs from the checkpoint's run.
   /// \throws BadInput for a difference that prevents resuming
   std::vector<std::string> compare(const runtime::RunState &found) const;
   bool after(const runtime::TrainState &state);

@@ -186,7 +186,8 @@ std::string missing(const std::vector<PricedRow> &rows) {
 
 constexpr double kSide = 560, kLeft = 70, kTop = 24, kLegend = 400;
 
-// The ten hues differ in lightness; further sources use them as rings.
+// The colours of the first ten sources, which differ in lightness. Further
+// sources have rings in the same colours.
 constexpr std::array<const char *, 10> kColours = {
     "#1f5fa8", "#d95f02", "#2f8f4e", "#a6278f", "#8c6d1f",
     "#c23b3b", "#17878f", "#6a51a3", "#555555", "#e0a100"};

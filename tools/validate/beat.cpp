@@ -23,7 +23,7 @@ std::string keyOf(const RunRow &row, const PricedRow &priced) {
                      row.globalBatch, row.sequence);
 }
 
-// Searches with everything open except machine, software and batch.
+// Searches all configurations for the given machine, software and batch.
 void searchOpen(const RowCase &one, PlanComparison &comparison) {
   planner::SearchOptions options = one.options;
   options.pp = options.cp = options.virtualStages = options.zeroStage = {};

@@ -47,13 +47,13 @@ enum class CostScale : std::uint8_t {
   accumulation,    ///< time is that of accumulationTime()
 };
 
-/// How a table's costs grow from one repeat and micro-batch to a step.
+/// The scaling of a table's costs from one repeat and micro-batch to a step.
 struct TableScale {
   CostScale scale = CostScale::perMicroBatch;
   /// Whether the costs are those of a recomputed value: in the share of repeats
   /// that recompute, its time counts twice and its memory does not count.
   bool recomputed = false;
-  int parameter = -1; ///< of CostScale::accumulation
+  int parameter = -1; ///< the accumulated one, for CostScale::accumulation
 };
 
 /// A Link, and the meaning of each of its variables, which readAssignment
@@ -75,8 +75,9 @@ struct SegmentProblem {
 };
 
 /// Returns the problem of a step with a single micro-batch and without
-/// recomputation: StageSolver scales it for Setting::recomputeShare, which is
-/// ignored. The shared id of a tied parameter is its index in the model.
+/// recomputation. Setting::recomputeShare is ignored here; StageSolver scales
+/// the problem by it. The shared id of a tied parameter is its index in the
+/// model.
 /// \param owner  by parameter, whether this segment has the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,

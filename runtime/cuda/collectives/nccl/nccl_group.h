@@ -72,8 +72,8 @@ private:
   Scratch before, after;
   Event scratchIsFree;
   /// The capture in which `scratchIsFree` was recorded; none outside captures.
-  /// Work waits for the event only if it is in the same capture, or also in
-  /// none; other work runs later anyway.
+  /// Work waits for the event only if it is in the same capture, or if neither
+  /// is in a capture; all other work runs later anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 
