@@ -96,6 +96,21 @@ std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
   return local;
 }
 
+double localElements(const std::vector<std::int64_t> &shape,
+                     const Layout &layout, const Mesh &mesh) {
+  assert(shape.size() == layout.dims.size());
+  double elements = 1.0;
+  for (std::size_t d = 0; d < layout.dims.size(); ++d) {
+    std::int64_t local = shape[d];
+    for (int axis : layout.dims[d]) {
+      const std::int64_t ranks = mesh.axes[at(axis)].size;
+      local = (local + ranks - 1) / ranks;
+    }
+    elements *= static_cast<double>(local);
+  }
+  return elements;
+}
+
 bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
              const Mesh &mesh) {
   assert(shape.size() == layout.dims.size());
@@ -196,21 +211,16 @@ bool canMerge(const Layout &now, const Layout &to, int axis, int dim) {
 
 struct Choice {
   Class rank = impossible;
-  ReshardStep step{};
-  int place = kReplicated;
+  StepKind kind{};
+  int axis = 0, from = kReplicated, place = kReplicated;
 };
 
 // Returns the best step for `axis` from the layout `now`.
 Choice choiceFor(const Layout &now, const Layout &to, int axis) {
   Choice choice;
-  choice.step.axis = axis;
-  int from = placementOf(now, axis), target = placementOf(to, axis);
+  const int from = placementOf(now, axis), target = placementOf(to, axis);
   auto take = [&](StepKind kind, int place) {
-    choice.rank = classOf(kind);
-    choice.step.kind = kind;
-    choice.step.fromDim = from >= 0 ? from : -1;
-    choice.step.toDim = place >= 0 ? place : -1;
-    choice.place = place;
+    choice = {classOf(kind), kind, axis, from, place};
   };
   bool merges = target >= 0 && canMerge(now, to, axis, target);
   if (from == kReplicated) {
@@ -238,6 +248,55 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
 
 } // namespace
 
+// If one of the lists is the other one with a single axis behind it, returns
+// that axis; if they are equal, returns `known`; otherwise -2.
+static int axisBehind(const std::vector<int> &a, const std::vector<int> &b,
+                      int known) {
+  const std::size_t shared = std::min(a.size(), b.size());
+  const std::size_t longer = std::max(a.size(), b.size());
+  if (longer > shared + 1 ||
+      !std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(shared),
+                  b.begin()))
+    return -2;
+  if (longer == shared)
+    return known;
+  const int axis = a.size() > b.size() ? a.back() : b.back();
+  return known == -1 || known == axis ? axis : -2;
+}
+
+std::optional<MovesOfOneAxis> movesOfOneAxis(const Layout &from,
+                                             const Layout &to) {
+  int axis = axisBehind(from.partial, to.partial, -1);
+  int source = kReplicated, target = kReplicated;
+  if (axis >= 0)
+    (from.partial.size() > to.partial.size() ? source : target) = kPartial;
+  for (std::size_t d = 0; axis != -2 && d < from.dims.size(); ++d) {
+    axis = axisBehind(from.dims[d], to.dims[d], axis);
+    if (from.dims[d].size() != to.dims[d].size())
+      (from.dims[d].size() > to.dims[d].size() ? source : target) =
+          static_cast<int>(d);
+  }
+  const bool sumsDiffer = !from.partial.empty() && !to.partial.empty() &&
+                          from.reduction != to.reduction;
+  if (axis == -2 || sumsDiffer)
+    return std::nullopt;
+  auto steps = [&](StepKind kind) {
+    return MovesOfOneAxis{1, {{{kind, axis}, {}}}};
+  };
+  if (source == target)
+    return MovesOfOneAxis{};
+  if (source == kReplicated)
+    return steps(target == kPartial ? StepKind::maskToRoot : StepKind::slice);
+  if (source == kPartial)
+    return steps(target == kReplicated ? StepKind::allReduce
+                                       : StepKind::reduceScatter);
+  if (target == kPartial)
+    return MovesOfOneAxis{
+        2, {{{StepKind::allGather, axis}, {StepKind::maskToRoot, axis}}}};
+  return steps(target == kReplicated ? StepKind::allGather
+                                     : StepKind::allToAll);
+}
+
 // The loop terminates: a settled axis never moves, and each step settles its
 // axis or makes it replicated. A step is always possible: if an unsettled axis
 // splits a dimension, the minor-most axis of that dimension is unsettled and
@@ -256,25 +315,26 @@ std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
     for (int axis : layout->partial)
       axes = std::max(axes, axis + 1);
   }
-  Layout now = from;
   while (true) {
+    const Layout &now = steps.empty() ? from : steps.back().result;
     Choice best;
     for (int axis = axes - 1; axis >= 0; --axis) {
       if (isSettled(now, to, axis))
         continue;
-      Choice choice = choiceFor(now, to, axis);
+      const Choice choice = choiceFor(now, to, axis);
       if (choice.rank < best.rank)
-        best = std::move(choice);
+        best = choice;
     }
     if (best.rank == impossible)
-      break;
-    best.step.reduction = best.place == kPartial ? to.reduction : now.reduction;
-    now = withPlacement(std::move(now), best.step.axis, best.place,
-                        best.step.reduction);
-    best.step.result = now;
-    steps.push_back(std::move(best.step));
+      return steps;
+    const Reduction reduction =
+        best.place == kPartial ? to.reduction : now.reduction;
+    steps.push_back({{best.kind, best.axis},
+                     std::max(best.from, -1),
+                     std::max(best.place, -1),
+                     reduction,
+                     withPlacement(now, best.axis, best.place, reduction)});
   }
-  return steps;
 }
 
 } // namespace mtplan::planner

@@ -8,8 +8,10 @@
 #ifndef MTPLAN_PLANNER_GRAPH_LAYOUT_H
 #define MTPLAN_PLANNER_GRAPH_LAYOUT_H
 
+#include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,6 +77,9 @@ Layout withPlacement(Layout layout, int axis, int placement,
 /// are padded.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
+/// Returns the number of elements of localShape(), which may exceed 64 bits.
+double localElements(const std::vector<std::int64_t> &shape,
+                     const Layout &layout, const Mesh &mesh);
 
 /// Returns whether every dimension is a multiple of its number of shards.
 bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
@@ -96,9 +101,13 @@ enum class StepKind : std::uint8_t {
 bool isCollective(StepKind kind);  ///< whether the step communicates
 const char *nameOf(StepKind kind); ///< "all_reduce", ..., "slice", "mask"
 
-struct ReshardStep {
+/// The kind and the axis of one step of a layout change.
+struct StepMove {
   StepKind kind;
   int axis = 0;
+};
+
+struct ReshardStep : StepMove {
   int fromDim = -1; ///< set for allGather, allToAll; else -1
   int toDim = -1;   ///< set for reduceScatter, allToAll, slice; else -1
   Reduction reduction = Reduction::sum;
@@ -113,16 +122,47 @@ struct ReshardStep {
 /// split -> replicated -> partial.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
-/// Calls `visit(step, local)` for each step of a layout change, where `local`
-/// is the shard's shape before the step.
+/// The steps of a layout change that moves only one axis, which is the
+/// minor-most axis of the dimensions that it splits.
+struct MovesOfOneAxis {
+  int count = 0;
+  std::array<StepMove, 2> moves{};
+};
+
+/// Returns the kinds of reshardSteps(from, to), without their layouts, if the
+/// layouts differ in one axis only. Search prices millions of such changes.
+std::optional<MovesOfOneAxis> movesOfOneAxis(const Layout &from,
+                                             const Layout &to);
+
+/// Calls `visit(move)` for each step of a layout change.
+template <typename Visit>
+void forEachMove(const Layout &from, const Layout &to, Visit visit) {
+  if (const std::optional<MovesOfOneAxis> known = movesOfOneAxis(from, to)) {
+    for (int i = 0; i < known->count; ++i)
+      visit(known->moves[static_cast<std::size_t>(i)]);
+    return;
+  }
+  for (const ReshardStep &step : reshardSteps(from, to))
+    visit(step);
+}
+
+/// Calls `visit(move, elements)` for each step of a layout change, where
+/// `elements` is the size of the shard before the step.
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
                  const std::vector<std::int64_t> &shape, const Mesh &mesh,
                  Visit visit) {
-  std::vector<std::int64_t> local = localShape(shape, from, mesh);
+  if (const std::optional<MovesOfOneAxis> known = movesOfOneAxis(from, to)) {
+    if (known->count > 0)
+      visit(known->moves[0], localElements(shape, from, mesh));
+    if (known->count > 1) // the value is replicated between the two steps
+      visit(known->moves[1], localElements(shape, to, mesh));
+    return;
+  }
+  double elements = localElements(shape, from, mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
-    visit(step, local);
-    local = localShape(shape, step.result, mesh);
+    visit(step, elements);
+    elements = localElements(shape, step.result, mesh);
   }
 }
 

@@ -8,6 +8,7 @@ namespace mtplan::planner {
 
 PlanPool::PlanPool(const SearchOptions &options)
     : top(at(options.top)), atMost(options.atMost),
+      tolerance(options.tolerance),
       smallGap(options.tolerance > 0.0 ? 1e-3 : 1e-9) {}
 
 double PlanPool::best() const {
@@ -25,7 +26,9 @@ double PlanPool::cutoff() const {
     times.push_back(plan.time.step.value);
   auto last = times.begin() + static_cast<std::ptrdiff_t>(top) - 1;
   std::ranges::nth_element(times, last);
-  return *last;
+  // A simpler plan within the tolerance may take the place of the fastest.
+  return std::min(std::max(*last, best() * (1.0 + tolerance)),
+                  slowestAllowed());
 }
 
 std::int64_t PlanPool::mostPoints(const PlannedCandidate &plan,

@@ -30,8 +30,9 @@ public:
   /// Returns the time of the fastest plan; +infinity if there is none.
   double best() const;
 
-  /// Returns the time of the worst plan that is still listed, or the slowest
-  /// allowed time while the list is not full. Slower plans are useless.
+  /// Returns the time of the worst plan that is still listed or, if longer, the
+  /// longest time within the tolerance of the fastest plan; the slowest allowed
+  /// time while the list is not full. Slower plans are useless.
   double cutoff() const;
   double slowestAllowed() const { return atMost.value * (1 + 1e-9); }
 
@@ -63,6 +64,7 @@ private:
 
   std::size_t top;
   Seconds atMost;
+  double tolerance;
   double smallGap; ///< the share of the step up to which a gap is small
   std::vector<PlannedCandidate> found; ///< in the order of add()
   std::vector<std::int64_t> spent; ///< by plan: the points of its last attempt

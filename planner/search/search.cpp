@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "planner/integers.h"
@@ -61,7 +62,10 @@ public:
         addCuts(config);
     }
     while (!open.empty() && open.begin()->first < cutoff() && !isStopped())
-      expandNext();
+      if (pool.plans().empty() && timeIsUp())
+        solveOne();
+      else
+        expandNext();
     double limit = cutoff();
     for (auto [bound, i] : open)
       exclude(candidates[i], bound < limit ? Reason::budget : Reason::bound);
@@ -131,9 +135,8 @@ private:
     push(withCount(config, counted ? 0 : *fits), {}, OrderedCuts{});
   }
 
-  bool isStopped() const {
-    return !pool.plans().empty() && options.stop && options.stop();
-  }
+  bool timeIsUp() const { return options.stop && options.stop(); }
+  bool isStopped() const { return !pool.plans().empty() && timeIsUp(); }
 
   double cutoff() const { return pool.cutoff(); }
 
@@ -154,6 +157,7 @@ private:
       const Parallelism &config = answers[i].rejection.config;
       relaxation.prepare({config});
       boundsOf[i].stages = relaxation.stepOf(config).stages;
+      boundsOf[i].memory = bounds.memory(config);
     }
     onThreads(kThreads, answers.size(), [&](std::size_t i, std::size_t) {
       auto &[planned, rejection] = answers[i];
@@ -206,6 +210,33 @@ private:
     for (std::size_t i : next)
       if (candidates[i].bound.value < kInfinity)
         open.emplace(candidates[i].bound.value, i);
+  }
+
+  // Solves the candidate that has the lowest bound among those that probably
+  // fit and whose tensor and context ranks share a node, so that a search
+  // without time left returns a plan, and rarely a bad one.
+  void solveOne() {
+    auto find = [&](auto suits) {
+      return std::ranges::find_if(open, [&](const auto &entry) {
+        const Candidate &one = candidates[entry.second];
+        return !one.cuts && suits(one.config);
+      });
+    };
+    auto fits = [&](const Parallelism &config) {
+      return bounds.memory(config) <= 0.75 * machine.device.memory;
+    };
+    auto found = find([&](const Parallelism &config) {
+      return config.tp * config.cp <= machine.devicesPerNode && fits(config);
+    });
+    if (found == open.end())
+      found = find(fits);
+    if (found == open.end())
+      found = find([](const Parallelism &) { return true; });
+    if (found == open.end())
+      return expandNext();
+    const std::size_t index = found->second;
+    open.erase(found);
+    solveAll({index}, cutoff());
   }
 
   void expandCuts() {
@@ -292,25 +323,32 @@ private:
   // configuration.
   void excludeCuts(const Parallelism &config, const OrderedCuts &ordered,
                    Rejection rejection) {
-    std::vector<std::vector<int>> left(
-        ordered.layers.begin() + static_cast<std::ptrdiff_t>(ordered.next),
-        ordered.layers.end());
-    if (ordered.layers.empty())
-      left = unevenCuts(layersOf(model), config.pp);
-    if (left.empty())
+    const bool isWhole = ordered.layers.empty();
+    if (isWhole && !cutsOf.contains(config.pp))
+      cutsOf[config.pp] = unevenCuts(layersOf(model), config.pp);
+    const std::vector<std::vector<int>> &cuts =
+        isWhole ? cutsOf[config.pp] : ordered.layers;
+    if (ordered.next == cuts.size())
       return;
     rejection.count = 0;
     rejection.config = config;
-    for (auto cut = left.rbegin(); cut != left.rend(); ++cut) {
-      rejection.config.layers = std::move(*cut);
-      std::vector<int> counts = recomputeCounts(rejection.config, options);
-      rejection.count += std::ssize(counts);
-      // The configuration that recomputes most layers needs least memory; the
-      // configuration that recomputes fewest is the fastest.
-      rejection.config =
-          withCount(rejection.config,
-                    rejection.isLowerBound ? counts.back() : counts.front());
+    std::map<int, std::int64_t> countsOf; // by the layers of the largest stage
+    for (std::size_t cut = ordered.next; cut < cuts.size(); ++cut) {
+      auto [entry, isNew] =
+          countsOf.try_emplace(*std::ranges::max_element(cuts[cut]));
+      if (isNew) {
+        rejection.config.layers = cuts[cut];
+        entry->second = std::ssize(recomputeCounts(rejection.config, options));
+      }
+      rejection.count += entry->second;
     }
+    // The configuration that recomputes most layers needs least memory; the
+    // configuration that recomputes fewest is the fastest.
+    rejection.config.layers = cuts[ordered.next];
+    const std::vector<int> counts = recomputeCounts(rejection.config, options);
+    rejection.config =
+        withCount(rejection.config,
+                  rejection.isLowerBound ? counts.back() : counts.front());
     result.candidates += rejection.count;
     openBound = std::min(openBound, rejection.bound.value);
     result.rejections.push_back(std::move(rejection));
@@ -443,6 +481,8 @@ private:
   /// The bounds and indices of the open candidates, by ascending bound.
   std::set<std::pair<double, std::size_t>> open;
   std::array<StageCache, kThreads> caches; ///< one per thread
+  /// The uneven cuts of all layers, by the number of stages.
+  std::map<int, std::vector<std::vector<int>>> cutsOf;
   std::vector<Answer> unresolved; ///< answers without a plan that fits so far
   bool closing = false;           ///< whether branch and bound is over
   PlanPool pool;                  ///< plans that fit

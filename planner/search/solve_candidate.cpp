@@ -51,6 +51,8 @@ public:
       limits.stopAbove = kInfinity;
       limits.points = std::min(limits.points, kFewPoints);
     }
+    if (isTooLarge(bounds.memory, rejection))
+      return std::nullopt;
     rejection.reason = Rejection::Reason::pins;
     for (const BoundaryBound &boundary : bounds.boundaries) {
       // Skips a layout whose bound exceeds the incumbent or the cutoff.
@@ -73,6 +75,34 @@ public:
   }
 
 private:
+  // Returns whether the values of the first or of the last stage exceed the
+  // memory in every layout, and sets `rejection` if so. The first stage has
+  // most micro-batches in flight, and the last has the logits. `lowerBound`,
+  // which counts sizes alone, is rarely more than a quarter too low, so that
+  // the test is left out if it is lower than that.
+  bool isTooLarge(Bytes lowerBound, Rejection &rejection) {
+    constexpr double kNear = 0.75;
+    const Bytes room = setting.machine->device.memory;
+    if (lowerBound < kNear * room)
+      return false;
+    for (int stage : {0, config.pp - 1}) {
+      Setting here = setting;
+      here.recomputeShare = recomputeShareOf(config, stage);
+      const Bytes needed = StageSolver(graph, here, config, cache)
+                               .leastMemory(repeatsOf(graph, held[at(stage)]),
+                                            inFlightOf(config, stage));
+      if (needed.value == kInfinity || needed <= room)
+        continue;
+      rejection.reason = Rejection::Reason::memory;
+      rejection.needed = needed;
+      rejection.isLowerBound = true;
+      rejection.bound = {kInfinity};
+      rejection.limited = true;
+      return true;
+    }
+    return false;
+  }
+
   // Solves one layout between stages; returns a lower bound of the step with
   // that layout. The strategies minimise a sum of times, which is the step only
   // if nothing overlaps. Otherwise overlappable work has a weight: 0 (free)

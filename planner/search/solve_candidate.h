@@ -58,6 +58,7 @@ struct BoundaryBound {
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
   std::vector<StageBound> stages;        ///< by stage; empty: no bounds
+  Bytes memory; ///< no plan of the configuration needs less on its device
 };
 
 /// Returns the layouts to try for the values between segments; without a

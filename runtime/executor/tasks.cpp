@@ -308,7 +308,8 @@ std::unique_ptr<Task> prepareTask(const TaskContext &all,
     return std::make_unique<CollectiveTask>(
         all.memory, instruction, *group, backend,
         all.counted[{phase, std::string(wordOf(call->kind)),
-                     all.plan.groups[sized(call->group)].name}]);
+                     all.plan.groups[sized(call->group)].name,
+                     bytesIn(instruction.inputs.front())}]);
   }
   if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
     return std::make_unique<TransferTask>(

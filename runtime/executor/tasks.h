@@ -71,10 +71,11 @@ struct StepOutput {
 /// "update". `kind` and `group` are those of the collective or message.
 struct CollectiveCount {
   std::string phase, kind, group;
+  std::int64_t bytes = 0; ///< one rank's input of a collective
   bool operator==(const CollectiveCount &) const = default;
   bool operator<(const CollectiveCount &other) const {
-    return std::tie(phase, kind, group) <
-           std::tie(other.phase, other.kind, other.group);
+    return std::tie(phase, kind, group, bytes) <
+           std::tie(other.phase, other.kind, other.group, other.bytes);
   }
 };
 

@@ -158,19 +158,20 @@ TEST_P(Planned, CommunicationMatchesThePrediction) {
   for (const planner::LedgerEntry &entry : facts.collectives) {
     const std::string &axis =
         facts.setting.mesh.axes[static_cast<std::size_t>(entry.axis)].name;
-    announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind),
-               axis}] += entry.perStep;
+    announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind), axis,
+               static_cast<std::int64_t>(entry.bytes.value)}] += entry.perStep;
   }
   for (const TiedSum &sum :
        tiedSumsOf(*outcome.problem, facts, *outcome.best()))
-    announced[{"update", "all_reduce", "pp"}] += sum.stages;
+    announced[{"update", "all_reduce", "pp",
+               static_cast<std::int64_t>(sum.bytes.value)}] += sum.stages;
   ir::RunOptions options;
   Gathered ran = runPlan(plan, options, runtime::makeReferenceBackend, 1e-6);
   std::map<CollectiveCount, std::int64_t> counted;
   for (const auto &[key, count] : ran.collectives)
     if (key.kind != "send" && key.kind != "receive")
-      counted[{key.phase, key.kind,
-               key.group.substr(0, key.group.find(' '))}] += count;
+      counted[{key.phase, key.kind, key.group.substr(0, key.group.find(' ')),
+               key.bytes}] += count;
   for (auto &[key, count] : counted)
     count /= plan.ranks / static_cast<int>(plan.stages.size());
   EXPECT_EQ(announced, counted);

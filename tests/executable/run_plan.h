@@ -17,7 +17,8 @@ namespace mtplan {
 
 namespace runtime {
 inline void PrintTo(const CollectiveCount &count, std::ostream *out) {
-  *out << count.phase << " " << count.kind << " over " << count.group;
+  *out << count.phase << " " << count.kind << " over " << count.group << ", "
+       << count.bytes << " B";
 }
 } // namespace runtime
 

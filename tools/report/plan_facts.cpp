@@ -3,10 +3,12 @@
 #include "tools/report/plan_facts.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "planner/integers.h"
+#include "planner/search/segment/parameter_state.h"
 #include "planner/search/segment/reshard_prices.h"
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/segment_runs.h"
@@ -256,6 +258,22 @@ std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
     sums.push_back({facts.graph.parameters[at(one.parameter)].name, one.stages,
                     one.bytes, time * (one.bytes / all)});
   return sums;
+}
+
+std::optional<Agreement> agreementOf(const PlanFacts &facts,
+                                     const planner::PlannedCandidate &plan) {
+  if (plan.config.devices() == 1)
+    return std::nullopt;
+  std::set<std::string> reported;
+  for (const planner::SegmentGraph &segment : facts.graph.segments)
+    for (int tensor : segment.reported)
+      reported.insert(segment.tensors[at(tensor)].name);
+  Agreement found{
+      {planner::kReportedBytes * static_cast<double>(2 + reported.size())},
+      "gradient norm, overflow"};
+  for (const std::string &name : reported)
+    found.values += ", " + name;
+  return found;
 }
 
 std::map<std::string, Traffic> trafficByAxis(const Problem &problem,

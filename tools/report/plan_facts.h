@@ -9,6 +9,7 @@
 #define MTPLAN_TOOLS_REPORT_PLAN_FACTS_H
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -158,6 +159,19 @@ struct TiedSum {
 /// Returns the sums over stages; none without a pipeline.
 std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
                                 const planner::PlannedCandidate &plan);
+
+/// What all ranks all-gather once a step in order to decide about the update:
+/// each rank's sum of squared gradients, in two numbers, which also shows an
+/// overflow, and the reported values for the log, all in double precision. GPUs
+/// gather the sums among themselves, too. No time is predicted for it.
+struct Agreement {
+  planner::Bytes bytes; ///< of one rank
+  std::string values;   ///< "gradient norm, overflow, loss"
+};
+
+/// Returns nothing for a single rank.
+std::optional<Agreement> agreementOf(const PlanFacts &facts,
+                                     const planner::PlannedCandidate &plan);
 
 /// Sums collectives or messages of one rank of every stage per step.
 struct Traffic {

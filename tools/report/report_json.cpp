@@ -215,6 +215,16 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
                     {"segment", nullptr},
                     {"count_per_micro_batch", 0},
                     {"time_s", sum.time.value}});
+  if (const std::optional<Agreement> all = agreementOf(facts, plan))
+    list.push_back({{"kind", "all_gather"},
+                    {"axis", "all"},
+                    {"bytes", all->bytes.value},
+                    {"count_per_step", 1},
+                    {"phase", "update"},
+                    {"cause", all->values},
+                    {"segment", nullptr},
+                    {"count_per_micro_batch", 0},
+                    {"time_s", 0.0}});
   return list;
 }
 

@@ -162,6 +162,10 @@ std::string collectivesText(const Problem &problem, const PlanFacts &facts,
                  fmt::format("{} over {}, {} in all", count,
                              mesh.axes[axis].name, bytesText(bytes))});
   }
+  if (const std::optional<Agreement> all = agreementOf(facts, plan))
+    table.add({"once a step", "update", "",
+               fmt::format("all_gather over all ranks {}: {}",
+                           bytesText(all->bytes), all->values)});
   std::string rows = table.print("    ");
   return rows.empty() ? "" : text + rows;
 }
@@ -290,6 +294,21 @@ std::string marginsText(const planner::Device &device) {
               device.reservedBuffers));
 }
 
+// Returns a line on ZeRO 2 and 3, which are tried with a pipeline only if they
+// are the only choice; else nothing.
+std::string zeroText(const Problem &problem,
+                     const planner::Parallelism &config) {
+  const auto &asked = problem.options.zeroStage;
+  if (config.pp == 1 || config.dp * config.cp == 1 ||
+      (!asked.allows(2) && !asked.allows(3)))
+    return "";
+  return fmt::format(
+      "  ZeRO 2 and 3 are tried with a pipeline only if asked for (--zero 2): "
+      "they reduce-scatter gradients in each of {} micro-batches, ZeRO 1 once "
+      "a step, and {} stages divide the gradients already\n",
+      config.microBatches(), config.pp);
+}
+
 // Returns whether time rules out every mesh: the plan found is slower than
 // requested, or the lower bounds of all meshes are, apart from meshes with
 // degrees that do not divide.
@@ -373,7 +392,9 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                           ? fmt::format(", of stage {}", plan.fullestStage)
                           : "") +
           memoryText(plan.memory) +
-          (outcome.asked.explain ? marginsText(problem.machine.device) : "");
+          (outcome.asked.explain ? marginsText(problem.machine.device) +
+                                       zeroText(problem, plan.config)
+                                 : "");
   text += communicationSection(problem, facts, plan, style);
   if (outcome.asked.explain)
     text += collectivesText(problem, facts, plan, blocks);

@@ -69,9 +69,10 @@ Seconds exposedGather(const StageTimes &stage, const StepProblem &problem) {
 // Returns the time of the reductions and the update that must follow all
 // compute of a stage. With one chunk, all of the host's work counts; with
 // several, only work of the host that does not overlap.
-// \param send  a send that follows on the compute stream
-Seconds afterCompute(const StageTimes &stage, const StepProblem &problem,
+// \param send  a send that follows on the compute stream; 0 for stage 0
+Seconds afterCompute(const StepProblem &problem, std::size_t index,
                      Seconds send) {
+  const StageTimes &stage = problem.stages[index];
   const Overlaps &overlaps = problem.overlap;
   Seconds onHost, sequential = stage.update;
   for (const ChunkTimes &chunk : stage.chunks) {
@@ -81,18 +82,30 @@ Seconds afterCompute(const StageTimes &stage, const StepProblem &problem,
     sequential += overlaps.up ? Seconds{} : chunk.up;
   }
   const bool isOnceAStep = problem.reduce == ReduceRule::onceAStep;
-  const Seconds reduce =
+  Seconds reduce =
       exposedTraffic(stage, &SliceTimes::reduce, overlaps.reduce, isOnceAStep);
+  // The tied gradient of stage 0 is complete at the end of its compute.
+  const Seconds tied =
+      index == 0 && problem.stages.size() > 1 ? problem.tied : Seconds{};
+  const bool isOneChunk = stage.chunks.size() == 1;
+  if (isOneChunk)
+    reduce += tied;
   // A reduction once a step follows the send if both run on compute.
   const bool afterSend = !overlaps.reduce && isOnceAStep && reduce > Seconds{};
   const Seconds reduced = reduce + (afterSend ? send : Seconds{});
   const Seconds end =
       (overlaps.reduce ? std::max(reduce, send) : reduce + send) + sequential;
-  if (stage.chunks.size() == 1)
+  if (isOneChunk)
     return std::max(end, reduced + onHost);
+  // If the tied chunk is reduced, its gradient is the last of all.
+  const bool isReduced = std::ranges::any_of(
+      stage.chunks.front().slices,
+      [](const SliceTimes &one) { return one.count * one.reduce > Seconds{}; });
+  const Seconds byTied = (isReduced ? reduce : Seconds{}) + tied + stage.update;
   // The host may work for one chunk while another is reduced.
-  return overlaps.reduce ? std::max(reduced + stage.update, send + sequential)
-                         : end;
+  return std::max(byTied, overlaps.reduce ? std::max(reduced + stage.update,
+                                                     send + sequential)
+                                          : end);
 }
 
 // Returns the time of all sends of a stage, if they run on its compute stream.
@@ -160,8 +173,8 @@ OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times) {
   return ordered;
 }
 
-// The step takes at least c C + F, by the stage's fill and drain or by its
-// first backward. It takes at least T, and at least sequential * (C + T): both
+// The step takes at least c C + F, by the stage's fill and drain or by a part
+// of `zeroBubble`. It takes at least T, and at least sequential * (C + T): both
 // have the form s C + t T. So it takes at least every weighted mean of the
 // first and of one of the others. If `share` is the weight of the other one,
 // the mean is a C + b T + (1 - share) F, with b = weight * a.
@@ -176,10 +189,10 @@ Seconds StageBound::ofSum(Seconds sum, double weight, double sequential) const {
                ? std::max(byTraffic, mean(c, f, sequential, sequential))
                : byTraffic;
   };
-  const Seconds byFill = best(1.0, fillDrain);
-  return afterFirstBackward > 0.0
-             ? std::max(byFill, best(afterFirstBackward, firstBackward))
-             : byFill;
+  Seconds bound = best(1.0, fillDrain);
+  for (const Part &part : zeroBubble)
+    bound = std::max(bound, best(part.share, part.fixed));
+  return bound;
 }
 
 // All-gathers once a step overlap at most the first forward of each chunk, and
@@ -206,16 +219,17 @@ std::vector<StageBound> stageBounds(const StepProblem &problem) {
   for (const StageTimes &stage : problem.stages) {
     const ChunkTimes &first = stage.chunks.front();
     const Seconds start = std::max(fill, exposedGather(stage, problem));
-    const Seconds sends = exposedSends(problem, bounds.size());
+    const std::size_t index = bounds.size();
+    const Seconds sends = exposedSends(problem, index);
     // A zero-bubble schedule ends a stage's compute with gradients of weights,
     // so that neither a send nor the previous stage's last backward follows.
     Seconds send, end;
     if (!postponesBackward && !bounds.empty())
       send = first.sendBackward;
     if (problem.overlap.pointToPoint)
-      end = std::max(afterCompute(stage, problem, {}), send + drain);
+      end = std::max(afterCompute(problem, index, {}), send + drain);
     else
-      end = std::max(afterCompute(stage, problem, send), send + drain) - send;
+      end = std::max(afterCompute(problem, index, send), send + drain) - send;
     bounds.emplace_back().fillDrain = start + sends + end;
     fill = start + forwardOf(stage) + first.sendForward;
     if (!postponesBackward)
@@ -225,12 +239,17 @@ std::vector<StageBound> stageBounds(const StepProblem &problem) {
   return bounds;
 }
 
-void addFirstBackward(const StepProblem &problem,
-                      std::vector<StageBound> &bounds) {
+void addZeroBubbleBounds(const StepProblem &problem,
+                         std::vector<StageBound> &bounds) {
   const std::vector<StageTimes> &stages = problem.stages;
+  const double microBatches = problem.shape.microBatches;
+  Seconds fill, drain; // as in stageBounds()
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double ahead = std::min(warmUp(problem.shape, static_cast<int>(s)),
-                                  problem.shape.microBatches - 1);
+    const ChunkTimes &own = stages[s].chunks.front();
+    const Seconds forward = forwardOf(stages[s]);
+    const Seconds inputGradient = backwardOf(stages[s], false);
+    const double ahead = std::min<double>(
+        warmUp(problem.shape, static_cast<int>(s)), microBatches - 1);
     Seconds begin;
     for (std::size_t other = 0; other < stages.size(); ++other) {
       const ChunkTimes &chunk = stages[other].chunks.front();
@@ -241,9 +260,25 @@ void addFirstBackward(const StepProblem &problem,
       if (other + 1 < stages.size())
         begin += chunk.sendForward;
     }
-    bounds[s].afterFirstBackward = 1.0 - ahead / problem.shape.microBatches;
-    bounds[s].firstBackward = begin + ahead * backwardOf(stages[s], true) +
-                              afterCompute(stages[s], problem, {});
+    bounds[s].zeroBubble.push_back(
+        {1.0 - ahead / microBatches, begin +
+                                         ahead * backwardOf(stages[s], true) +
+                                         afterCompute(problem, s, {})});
+
+    const Seconds start = std::max(fill, exposedGather(stages[s], problem));
+    const double left = static_cast<double>(s) + 1.0;
+    const Seconds send = problem.overlap.pointToPoint
+                             ? own.sendBackward
+                             : exposedSends(problem, s);
+    if (s > 0 && left < microBatches)
+      bounds[s].zeroBubble.push_back(
+          {1.0 - left / microBatches,
+           start + left * (forward + inputGradient) + send + drain});
+    fill = start + forward + own.sendForward;
+    if (s == 0)
+      drain = backwardOf(stages[s], true) + afterCompute(problem, s, {});
+    else
+      drain += inputGradient + own.sendBackward;
   }
 }
 
@@ -368,22 +403,29 @@ double Bounds::stageBytes(const Parallelism &config, int stage,
   return bytes + heldBytes(sharedBy(config, stage, parts), config);
 }
 
-Bytes Bounds::memory(const Parallelism &config) const {
-  std::vector<PipelinePart> parts = pipelineParts(model, config.layers);
+const std::vector<PipelinePart> &
+Bounds::partsOf(const std::vector<int> &layers) {
+  if (lastParts.first != layers)
+    lastParts = {layers, pipelineParts(model, layers)};
+  return lastParts.second;
+}
+
+Bytes Bounds::memory(const Parallelism &config) {
+  const std::vector<PipelinePart> &parts = partsOf(config.layers);
   double bytes = stageBytes(config, 0, parts);
   if (config.pp > 1)
     bytes = std::max(bytes, stageBytes(config, config.pp - 1, parts));
   return Bytes{bytes} + machine.device.reserved;
 }
 
-Bytes Bounds::hostMemory(const Parallelism &config) const {
+Bytes Bounds::hostMemory(const Parallelism &config) {
   if (config.offload == Offload::none)
     return {};
   double host = stateBytesOf(settingOf(options, machine, config)).host;
   double sharing =
       config.zeroStage > 0 ? double(config.zeroRanks) * config.cp : 1.0;
   double most = 0.0;
-  std::vector<PipelinePart> parts = pipelineParts(model, config.layers);
+  const std::vector<PipelinePart> &parts = partsOf(config.layers);
   for (int stage = 0; stage < config.pp; ++stage) {
     ParameterSize held = sharedBy(config, stage, parts);
     for (std::size_t part = at(stage); part < parts.size();

@@ -31,15 +31,21 @@ Seconds pipelineBound(Seconds through, const Parallelism &config);
 
 /// Lower bounds of a step by the compute C of one stage: the step takes at
 /// least C plus the time `fillDrain` to fill and drain the pipeline and, in a
-/// zero-bubble schedule, at least firstBackward + afterFirstBackward * C.
+/// zero-bubble schedule, at least fixed + share * C for each of `zeroBubble`.
 struct StageBound {
-  Seconds fillDrain, firstBackward;
-  double afterFirstBackward = 0.0;
+  Seconds fillDrain;
+  struct Part {
+    double share = 0.0;
+    Seconds fixed;
+  };
+  std::vector<Part> zeroBubble;
 
   /// Returns the bound for a stage with this compute.
   Seconds ofWork(Seconds compute) const {
-    return std::max(fillDrain + compute,
-                    firstBackward + afterFirstBackward * compute);
+    Seconds bound = fillDrain + compute;
+    for (const Part &part : zeroBubble)
+      bound = std::max(bound, part.fixed + part.share * compute);
+    return bound;
   }
 
   /// Returns the bound for a stage that has at least `sum` of C + weight * T,
@@ -62,15 +68,24 @@ double shareWithoutTraffic(const SearchOptions &options,
 /// \param problem  times of which no plan has shorter ones
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
-/// Adds the bounds by the first backward of a zero-bubble schedule. The first
-/// backward of a stage begins after micro-batch 0 has passed all stages forward
-/// and the later stages backward. Until then the stage runs its own forward of
-/// micro-batch 0, which counts in the stage's compute, and at most the forwards
-/// of its warm-up; all its other compute follows. A forward takes at most the
-/// stage's compute of one micro-batch less the least backward.
+/// Adds the bounds by the first and by the last backward of a zero-bubble
+/// schedule.
+///
+/// The first backward of a stage begins after micro-batch 0 has passed all
+/// stages forward and the later stages backward. Until then the stage runs its
+/// own forward of micro-batch 0, which counts in the stage's compute, and at
+/// most the forwards of its warm-up; all its other compute follows. A forward
+/// takes at most the stage's compute of one micro-batch less the least
+/// backward.
+///
+/// Stage s runs all its compute but the gradients of weights of s + 1
+/// micro-batches until its last backward ends. Then follow the last backwards
+/// of the stages before, and the gradients of weights, the reductions and the
+/// update of stage 0. The gradients of weights of one micro-batch take at most
+/// the stage's compute of one micro-batch less the least rest.
 /// \param problem  least times, with backward as the sum of its two parts
-void addFirstBackward(const StepProblem &problem,
-                      std::vector<StageBound> &bounds);
+void addZeroBubbleBounds(const StepProblem &problem,
+                         std::vector<StageBound> &bounds);
 
 /// Lower bounds of one micro-batch's forward, and of forward plus backward, by
 /// layer. A layer includes the segments that are always in its stage.
@@ -126,10 +141,10 @@ public:
   /// of the first and the last stage. A bound counts parameters and their
   /// state, sharded as far as the configuration allows, saved activations in
   /// flight, and inputs.
-  Bytes memory(const Parallelism &config) const;
+  Bytes memory(const Parallelism &config);
 
   /// Returns a lower bound of one rank's offloaded bytes in the host's memory.
-  Bytes hostMemory(const Parallelism &config) const;
+  Bytes hostMemory(const Parallelism &config);
   /// Returns a lower bound of the memory of one rank over all cuts into stages
   /// of one chunk each.
   Bytes memoryOfAnyCut(const Parallelism &config) const;
@@ -174,11 +189,17 @@ private:
                          const std::vector<PipelinePart> &parts) const;
   double stageBytes(const Parallelism &config, int stage,
                     const std::vector<PipelinePart> &parts) const;
+  /// Returns pipelineParts() of `layers`; the reference is valid until the next
+  /// call.
+  const std::vector<PipelinePart> &partsOf(const std::vector<int> &layers);
 
   const ModelGraph &model;
   const Machine &machine;
   const SearchOptions &options;
   std::vector<SegmentSize> sizes;
+  /// The last argument and result of partsOf(). Neighbouring configurations
+  /// have equal layers.
+  std::pair<std::vector<int>, std::vector<PipelinePart>> lastParts;
   /// The time without recomputation, and the extra time if all layers
   /// recompute, by ranks of a stage, samples and kind of recomputation.
   std::map<std::tuple<int, std::int64_t, Recompute>, std::array<Seconds, 2>>

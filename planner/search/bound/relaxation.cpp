@@ -3,7 +3,6 @@
 #include "planner/search/bound/relaxation.h"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 
 #include "planner/integers.h"
@@ -12,34 +11,6 @@
 namespace mtplan::planner {
 
 namespace {
-
-/// The least of several times; +infinity without any.
-struct Least {
-  Seconds value{kInfinity};
-  void add(Seconds other) { value = std::min(value, other); }
-  Seconds orZero() const {
-    return value.value == kInfinity ? Seconds{} : value;
-  }
-};
-
-bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
-  auto index = static_cast<int>(&tensor - segment.tensors.data());
-  return std::ranges::any_of(segment.ops, [&](const Op &op) {
-    return op.phase == phase &&
-           std::ranges::any_of(op.operands, [&](const Use &use) {
-             return use.tensor == index;
-           });
-  });
-}
-
-// Returns whether some dimension may be split over samples, positions or
-// experts.
-bool splitsWithData(const Parameter &parameter) {
-  return std::ranges::any_of(parameter.splits, [](Split split) {
-    return split == Split::batch || split == Split::sequence ||
-           split == Split::expert;
-  });
-}
 
 // Returns the compute of one stage in a step.
 Seconds computeOf(const StageTimes &stage, int microBatches) {
@@ -54,7 +25,8 @@ Seconds computeOf(const StageTimes &stage, int microBatches) {
 
 Relaxation::Relaxation(const ModelGraph &theModel, const Machine &theMachine,
                        const SearchOptions &theOptions)
-    : model(theModel), machine(theMachine), options(theOptions) {}
+    : model(theModel), machine(theMachine), options(theOptions),
+      replicas(theModel) {}
 
 MicroBatchBound Relaxation::solve(const Parallelism &config,
                                   Recompute recompute,
@@ -129,107 +101,26 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
       if (auto [entry, isNew] = microBatches.try_emplace(keyOf(config, kind));
           isNew)
         missing.push_back({&config, kind, &entry->second});
-  onThreads(
-      solversOf.size(), missing.size(), [&](std::size_t i, std::size_t thread) {
-        try {
-          *missing[i].place = solve(*missing[i].config, missing[i].recompute,
-                                    solversOf[thread]);
-        } catch (const TooLarge &) {
-          const std::vector<Seconds> none(model.segments.size());
-          *missing[i].place = {true, none, none, none, none, none, {}};
-        }
-      });
-}
-
-// Returns the times of a segment's parameters: each time is, per parameter, the
-// least over all of the parameter's states.
-PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
-                                    const Setting &setting,
-                                    std::vector<bool> &paid) const {
-  PhaseTimes times;
-  StateBytes perElement = stateBytesOf(setting);
-  const Mesh &mesh = setting.mesh;
-  std::vector<bool> seen(model.parameters.size(), false);
-  for (const Tensor &tensor : segment.tensors) {
-    if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
-      continue;
-    seen[at(tensor.parameter)] = true;
-    const Parameter &parameter = model.parameters[at(tensor.parameter)];
-    Least gather, reduce, gatherStep, reduceStep, update, accumulation;
-    Least down, hostUpdate, up;
-    bool splitsOverTensor = false;
-    for (const ParameterState &state :
-         parameterStates(model, tensor.parameter, setting)) {
-      Layout accumulator = accumulatorLayout(state, mesh);
-      Layout gatheredLayout = gathered(state.stored, mesh);
-      splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
-      Layout made = gatheredLayout; // layout of each micro-batch's gradient
-      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
-        if (mesh.axes[at(axis)].size > 1)
-          made = withPlacement(made, axis, kPartial);
-      if (state.reduceOncePerStep)
-        made = withPlacement(made, tensorAxisOf(mesh), kPartial);
-      auto between = [&](const Layout &from, const Layout &to, double bytes,
-                         double ofSegment = 1.0) {
-        return stateReshardTime(from, to, parameter.shape, bytes, setting,
-                                ofSegment);
-      };
-      gather.add(between(state.stored, gatheredLayout, parameter.elementBytes));
-      reduce.add(between(made, accumulator, parameter.elementBytes));
-      reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
-                             parameter.ofSegment));
-      gatherStep.add(between(state.owned(), state.stored,
-                             parameter.elementBytes, parameter.ofSegment));
-      update.add(updateTime(parameter, state, setting));
-      HostTimes host = hostTimes(parameter, state, setting);
-      down.add(host.down);
-      hostUpdate.add(host.update);
-      up.add(host.up);
-      accumulation.add(accumulationTime(parameter, state, setting) /
-                       static_cast<double>(setting.microBatches));
+  const std::vector<Seconds> none(model.segments.size());
+  auto find = [&](const Missing &one, std::size_t thread) {
+    try {
+      *one.place = solve(*one.config, one.recompute, solversOf[thread]);
+    } catch (const TooLarge &) {
+      *one.place = {true, none, none, none, none, none, {}};
     }
-    // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first, so only the share that every plan moves counts.
-    double moved = splitsWithData(parameter) ? 0.0
-                   : splitsOverTensor        ? 1.0
-                                             : 1.0 / mesh.axes.back().size;
-    if (isRead(segment, tensor, Phase::forward))
-      times.gatherForward += moved * gather.orZero();
-    if (isRead(segment, tensor, Phase::backward))
-      times.gatherBackward += moved * gather.orZero();
-    for (const Accumulation &sum : segment.accumulations)
-      if (sum.parameter == tensor.parameter) {
-        times.reduce += moved * reduce.orZero();
-        times.backward.compute += accumulation.orZero();
-      }
-    if (parameter.shared && paid[at(tensor.parameter)])
-      continue;
-    paid[at(tensor.parameter)] = true;
-    // The cost of a shared parameter is divided among the repeats.
-    const double share = parameter.shared ? 1.0 / segment.repeat : 1.0;
-    times.reduceStep += reduceStep.orZero() * share;
-    times.gatherStep += gatherStep.orZero() * share;
-    times.update += update.orZero() * share;
-    times.host.down += down.orZero() * share;
-    times.host.update += hostUpdate.orZero() * share;
-    times.host.up += up.orZero() * share;
+  };
+  constexpr std::size_t kAtOnce = 32;
+  for (std::size_t first = 0; first < missing.size(); first += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, missing.size() - first);
+    if (first > 0 && options.stop && options.stop())
+      for (std::size_t i = first; i < first + count; ++i)
+        *missing[i].place = {true, none, none, none, none, none, {}};
+    else
+      onThreads(solversOf.size(), count,
+                [&](std::size_t i, std::size_t thread) {
+                  find(missing[first + i], thread);
+                });
   }
-  return times;
-}
-
-// Returns replicaTimes() of each segment, as if one stage had all segments.
-const std::vector<PhaseTimes> &
-Relaxation::replicaBounds(const Parallelism &config, const Setting &setting) {
-  auto [entry, isNew] = replicas.try_emplace(
-      {config.tp, config.cp, config.ep, config.dp, config.zeroStage,
-       config.zeroRanks, config.microBatches(),
-       static_cast<std::int64_t>(config.offload)});
-  if (isNew) {
-    std::vector<bool> paid(model.parameters.size(), false);
-    for (const SegmentGraph &segment : model.segments)
-      entry->second.push_back(replicaTimes(segment, setting, paid));
-  }
-  return entry->second;
 }
 
 Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
@@ -332,36 +223,39 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
 // `isDivided`, as the sum of its two parts.
 StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
   Setting setting = settingOf(options, machine, config);
-  const std::vector<PhaseTimes> &replica = replicaBounds(config, setting);
-  std::deque<std::vector<PhaseTimes>> made;
-  std::vector<const std::vector<PhaseTimes> *> timesOf; // [stage][segment]
+  const ReplicaBounds::Times &replica = replicas.of(config, setting);
+  std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
+  std::vector<std::vector<PipelinePart>> heldBy(at(config.pp));
+  for (std::size_t part = 0; part < allHeld.size(); ++part)
+    heldBy[part % heldBy.size()].push_back(allHeld[part]);
+  std::vector<std::vector<PhaseTimes>> timesOf; // [stage][segment]
   double before = -1.0;
+  MicroBatchBound micro;
   for (int stage = 0; stage < config.pp; ++stage) {
-    double share = recomputeShareOf(config, stage);
-    if (share != before) {
-      MicroBatchBound micro = boundOf(config, share);
-      std::vector<PhaseTimes> &times = made.emplace_back(replica);
-      for (std::size_t s = 0; s < times.size(); ++s) {
-        times[s].forward.compute += micro.forward[s];
-        if (isDivided) {
-          times[s].weightGradient =
-              times[s].backward.compute + micro.weightGradient[s];
-          times[s].backward.compute +=
-              micro.inputGradient[s] + micro.weightGradient[s];
-        } else {
-          times[s].backward.compute += micro.backward[s];
-        }
+    const double share = recomputeShareOf(config, stage);
+    if (share != before)
+      micro = boundOf(config, share);
+    before = share;
+    std::vector<PhaseTimes> times =
+        replicas.inStage(replica, heldBy[at(stage)]);
+    for (std::size_t s = 0; s < times.size(); ++s) {
+      times[s].forward.compute += micro.forward[s];
+      if (isDivided) {
+        times[s].weightGradient =
+            times[s].backward.compute + micro.weightGradient[s];
+        times[s].backward.compute +=
+            micro.inputGradient[s] + micro.weightGradient[s];
+      } else {
+        times[s].backward.compute += micro.backward[s];
       }
     }
-    before = share;
-    timesOf.push_back(&made.back());
+    timesOf.push_back(std::move(times));
   }
-  std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
   std::vector<StepPart> parts;
   for (const PipelinePart &held : allHeld) {
     StepPart part;
     const std::vector<PhaseTimes> &times =
-        *timesOf[parts.size() % at(config.pp)];
+        timesOf[parts.size() % at(config.pp)];
     for (const RepeatRange &range : held)
       part.runs.push_back({times[at(range.segment)], range.count});
     const SegmentGraph &last = model.segments[at(held.back().segment)];
@@ -377,7 +271,7 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
 // Returns the least compute of each stage in a step.
 std::vector<Seconds> Relaxation::leastWork(const Parallelism &config) {
   const std::vector<PhaseTimes> &replica =
-      replicaBounds(config, settingOf(options, machine, config));
+      replicas.of(config, settingOf(options, machine, config)).together;
   std::vector<Seconds> work(at(config.pp));
   std::map<double, MicroBatchBound> microBatch; // by share of recomputation
   std::size_t part = 0;
@@ -403,7 +297,7 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
   bound.stages = stageBounds(problem);
   if (config.pp == 1) {
     Setting setting = settingOf(options, machine, config);
-    bound.quick = sequentialWork(replicaBounds(config, setting),
+    bound.quick = sequentialWork(replicas.of(config, setting).together,
                                  microBatchOf(config), config);
   }
   // A zero-bubble schedule runs the two parts of backward apart. The simulation
@@ -413,7 +307,7 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
       config.schedule == ScheduleKind::zeroBubble && config.pp > 1;
   if (isDivided) {
     bound.problem = relaxedStep(config, true);
-    addFirstBackward(bound.problem, bound.stages);
+    addZeroBubbleBounds(bound.problem, bound.stages);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));
   }

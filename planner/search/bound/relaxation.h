@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "planner/search/bound/bounds.h"
+#include "planner/search/bound/replica_bounds.h"
 #include "planner/search/price/price.h"
 #include "planner/solve/chain_solver.h"
 
@@ -45,7 +46,8 @@ public:
              const SearchOptions &theOptions);
 
   /// Solves the micro-batches of these configurations on two threads. The
-  /// bounds of one that is too large to be solved are 0.
+  /// bounds of one that is too large to be solved, or that is not solved
+  /// because SearchOptions::stop returns true, are 0.
   void prepare(const std::vector<Parallelism> &candidates);
 
   /// Returns a lower bound of a micro-batch through all stages, forward and
@@ -79,12 +81,8 @@ private:
   MicroBatchBound boundOf(const Parallelism &config, double share) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
                         SolverCache &solvers) const;
-  PhaseTimes replicaTimes(const SegmentGraph &segment, const Setting &setting,
-                          std::vector<bool> &paid) const;
   StepProblem relaxedStep(const Parallelism &config, bool isDivided);
   std::vector<Seconds> leastWork(const Parallelism &config);
-  const std::vector<PhaseTimes> &replicaBounds(const Parallelism &config,
-                                               const Setting &setting);
   Bytes carriedBytes(const std::vector<int> &tensors,
                      const SegmentGraph &segment,
                      const Parallelism &config) const;
@@ -97,7 +95,7 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   std::map<MicroBatchKey, MicroBatchBound> microBatches;
-  std::map<std::array<std::int64_t, 8>, std::vector<PhaseTimes>> replicas;
+  ReplicaBounds replicas;
   std::array<SolverCache, 2> solversOf; ///< one per thread
 };
 

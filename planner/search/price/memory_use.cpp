@@ -76,10 +76,10 @@ public:
     // A collective over the tensor axis moves the full tensor in one message,
     // for any number of tiles.
     for (const PlannedConversion &conversion : plan.conversions)
-      for (const ReshardStep &step :
-           reshardSteps(conversion.from, conversion.to))
+      forEachMove(conversion.from, conversion.to, [&](const StepMove &step) {
         if (isCollective(step.kind) && isTensorAxis(step.axis))
           tiles[at(conversion.tensor)] = 1;
+      });
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
       if (segment.tensors[t].kind == TensorKind::activation && plan.made[t])
         addVersion(t, *plan.made[t], segment.tensors[t].phase);
@@ -193,11 +193,10 @@ private:
       std::size_t t = at(conversion.tensor);
       bool ofState = weights ? segment.tensors[t].kind == TensorKind::parameter
                              : isAccumulated(segment, conversion.tensor);
-      bool sent = std::ranges::any_of(
-          reshardSteps(conversion.from, conversion.to),
-          [&](const ReshardStep &step) {
-            return isCollective(step.kind) && !isTensorAxis(step.axis);
-          });
+      bool sent = false;
+      forEachMove(conversion.from, conversion.to, [&](const StepMove &step) {
+        sent |= isCollective(step.kind) && !isTensorAxis(step.axis);
+      });
       const Layout &held = weights ? conversion.to : conversion.from;
       Span life = lifeOf(t, held, phase);
       if (conversion.phase == phase && ofState && sent && !life.empty())

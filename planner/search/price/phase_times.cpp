@@ -42,7 +42,7 @@ public:
       const Tensor &tensor = segment.tensors[at(t)];
       times.reduceStep += reshardTime(
           *plan.made[at(t)], Layout::replicated(tensor.shape.size()),
-          tensor.shape, tensor.elementBytes, setting.mesh, *setting.machine);
+          tensor.shape, kReportedBytes, setting.mesh, *setting.machine);
     }
     for (std::size_t p = 0; p < plan.parameters.size(); ++p)
       if (plan.parameters[p] && !(model.parameters[p].shared && paid[p])) {
@@ -70,32 +70,32 @@ private:
     bool forward = conversion.phase == Phase::forward;
     bool gradient = isGradient[at(conversion.tensor)];
     bool passed = tensor.kind == TensorKind::activation && !gradient;
-    forEachStep(
-        conversion.from, conversion.to, tensor.shape, setting.mesh,
-        [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-          Seconds time = passed
-                             ? exposedTime(step, local, tensor.elementBytes,
+    forEachStep(conversion.from, conversion.to, tensor.shape, setting.mesh,
+                [&](const StepMove &step, double elements) {
+                  Seconds time =
+                      passed ? exposedTime(step, elements, tensor.elementBytes,
                                            conversion.phase, setting)
-                             : stateTime(step, local, tensor.elementBytes,
+                             : stateTime(step, elements, tensor.elementBytes,
                                          setting, tiles[at(conversion.tensor)]);
-          AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
-          Seconds PhaseParts::*part =
-              !isCollective(step.kind)    ? &PhaseParts::local
-              : role == AxisRole::tensor  ? &PhaseParts::tensor
-              : role == AxisRole::context ? &PhaseParts::context
-                                          : &PhaseParts::exchange;
-          bool ofReplicas =
-              part == &PhaseParts::context || part == &PhaseParts::exchange;
-          if (ofReplicas && tensor.kind == TensorKind::parameter) {
-            (forward ? times.gatherForward : times.gatherBackward) += time;
-          } else if (ofReplicas && gradient) {
-            times.reduce += time;
-          } else {
-            partsOf(conversion.phase).*part += time;
-            if (forward && tensorRecomputed[at(conversion.tensor)])
-              times.backward.*part += time * setting.recomputeShare;
-          }
-        });
+                  AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
+                  Seconds PhaseParts::*part =
+                      !isCollective(step.kind)    ? &PhaseParts::local
+                      : role == AxisRole::tensor  ? &PhaseParts::tensor
+                      : role == AxisRole::context ? &PhaseParts::context
+                                                  : &PhaseParts::exchange;
+                  bool ofReplicas = part == &PhaseParts::context ||
+                                    part == &PhaseParts::exchange;
+                  if (ofReplicas && tensor.kind == TensorKind::parameter) {
+                    (forward ? times.gatherForward : times.gatherBackward) +=
+                        time;
+                  } else if (ofReplicas && gradient) {
+                    times.reduce += time;
+                  } else {
+                    partsOf(conversion.phase).*part += time;
+                    if (forward && tensorRecomputed[at(conversion.tensor)])
+                      times.backward.*part += time * setting.recomputeShare;
+                  }
+                });
   }
 
   void addParameter(const Parameter &parameter, const ParameterState &state,
@@ -229,30 +229,29 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     bool ofState, LedgerPhase phase, const std::string &cause,
                     std::int64_t times, int tiles = 1, double ofSegment = 1.0) {
-      forEachStep(
-          from, to, shape, setting.mesh,
-          [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-            if (!isCollective(step.kind))
-              return;
-            Bytes bytes{tensorBytes(local, elementBytes)};
-            Seconds seconds = ofState
-                                  ? stateTime(step, local, elementBytes,
-                                              setting, tiles, ofSegment)
-                                  : stepTime(step, local, elementBytes,
-                                             setting.mesh, *setting.machine);
-            // Replicas exchange each tile in a separate message.
-            bool untiled =
-                roleOf(setting.mesh.axes[at(step.axis)]) == AxisRole::tensor;
-            int parts = untiled ? 1 : tiles;
-            std::int64_t perMicroBatch =
-                phase == LedgerPhase::update
-                    ? 0
-                    : times * parts / setting.microBatches;
-            record({step.kind, step.axis, bytes / parts, phase, cause,
-                    segment.name, perMicroBatch, times * parts,
-                    seconds / parts},
-                   phases[static_cast<int>(phase)]);
-          });
+      forEachStep(from, to, shape, setting.mesh,
+                  [&](const StepMove &step, double elements) {
+                    if (!isCollective(step.kind))
+                      return;
+                    Bytes bytes{elements * elementBytes};
+                    Seconds seconds =
+                        ofState ? stateTime(step, elements, elementBytes,
+                                            setting, tiles, ofSegment)
+                                : stepTime(step, elements, elementBytes,
+                                           setting.mesh, *setting.machine);
+                    // Replicas exchange each tile in a separate message.
+                    bool untiled = roleOf(setting.mesh.axes[at(step.axis)]) ==
+                                   AxisRole::tensor;
+                    int parts = untiled ? 1 : tiles;
+                    std::int64_t perMicroBatch =
+                        phase == LedgerPhase::update
+                            ? 0
+                            : times * parts / setting.microBatches;
+                    record({step.kind, step.axis, bytes / parts, phase, cause,
+                            segment.name, perMicroBatch, times * parts,
+                            seconds / parts},
+                           phases[static_cast<int>(phase)]);
+                  });
     };
     std::vector<int> tiles = tilesOfTensors(model, segment, setting);
     std::vector<bool> recomputed =
@@ -275,7 +274,7 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];
       emit(*plan.made[at(t)], Layout::replicated(tensor.shape.size()),
-           tensor.shape, tensor.elementBytes, false, LedgerPhase::update,
+           tensor.shape, kReportedBytes, false, LedgerPhase::update,
            tensor.name, plan.count);
     }
     for (std::size_t p = 0; p < plan.parameters.size(); ++p) {

@@ -47,30 +47,6 @@ bool hasLargeTable(const Conversions &conversions) {
   return entries > most;
 }
 
-CostTable directTable(const Conversions &conversions,
-                      const LayoutDomain &domain) {
-  const std::vector<const Port *> ports = portsByVariable(conversions);
-  CostTable table;
-  std::vector<LayoutSet> sets{0}; // by the values of the readers' variables
-  for (const Port *port : ports) {
-    table.scope.push_back(port->variable);
-    if (port == ports.front())
-      continue;
-    std::vector<LayoutSet> all;
-    for (LayoutSet set : sets)
-      for (LayoutSet more : setsOf(conversions, *port))
-        all.push_back(set | more);
-    sets = std::move(all);
-  }
-  ConversionTrees trees(domain, conversions.phase);
-  const std::vector<LayoutSet> own = setsOf(conversions, conversions.maker);
-  for (std::size_t v = 0; v < own.size(); ++v)
-    for (LayoutSet set : sets)
-      table.time.push_back(
-          trees.prices(set | own[v])[at(conversions.maker.layouts[v])]);
-  return table;
-}
-
 void chooseSets(Conversions &conversions) {
   std::set<LayoutSet> sets = {0};
   for (const Port &reader : conversions.readers) {
@@ -83,21 +59,66 @@ void chooseSets(Conversions &conversions) {
   conversions.sets.assign(sets.begin(), sets.end());
 }
 
-CostTable setTable(const Conversions &conversions, const LayoutDomain &domain) {
-  ConversionTrees trees(domain, conversions.phase);
-  CostTable table{
-      {conversions.maker.variable, conversions.setVariable}, {}, {}};
-  for (int made : conversions.maker.layouts)
-    for (LayoutSet set : conversions.sets)
-      table.time.push_back(trees.prices(set)[at(made)]);
-  return table;
-}
-
 CostTable membershipTable(const Conversions &conversions, const Port &reader) {
   CostTable table{{conversions.setVariable, reader.variable}, {}, {}};
   for (LayoutSet set : conversions.sets)
     for (int layout : reader.layouts)
       table.time.push_back((set & setOf(layout)) != 0 ? 0.0 : kInfinity);
+  return table;
+}
+
+ConversionTrees &ConversionTables::treesOf(const LayoutDomain &domain,
+                                           Phase phase, int number) {
+  return trees.try_emplace({number, phase}, domain, phase).first->second;
+}
+
+CostTable ConversionTables::directTable(const Conversions &conversions,
+                                        const LayoutDomain &domain,
+                                        int number) {
+  const std::vector<const Port *> ports = portsByVariable(conversions);
+  const std::vector<int> &made = conversions.maker.layouts;
+  CostTable table;
+  std::vector<LayoutSet> key = {static_cast<LayoutSet>(number),
+                                static_cast<LayoutSet>(conversions.phase)};
+  for (int layout : made)
+    key.push_back(setOf(layout));
+  std::vector<std::vector<LayoutSet>> required; // by variable
+  for (const Port *port : ports) {
+    table.scope.push_back(port->variable);
+    required.push_back(setsOf(conversions, *port));
+    key.push_back(required.back().size());
+    key.insert(key.end(), required.back().begin(), required.back().end());
+  }
+  auto [entry, isNew] = known.try_emplace(std::move(key));
+  if (isNew) {
+    std::vector<LayoutSet> sets{0}; // by the values of the readers' variables
+    for (std::size_t reader = 1; reader < required.size(); ++reader) {
+      std::vector<LayoutSet> all;
+      all.reserve(sets.size() * required[reader].size());
+      for (LayoutSet set : sets)
+        for (LayoutSet more : required[reader])
+          all.push_back(set | more);
+      sets = std::move(all);
+    }
+    ConversionTrees &found = treesOf(domain, conversions.phase, number);
+    entry->second.reserve(made.size() * sets.size());
+    for (std::size_t v = 0; v < made.size(); ++v)
+      for (LayoutSet set : sets)
+        entry->second.push_back(
+            found.prices(set | required[0][v])[at(made[v])]);
+  }
+  table.time = entry->second;
+  return table;
+}
+
+CostTable ConversionTables::setTable(const Conversions &conversions,
+                                     const LayoutDomain &domain, int number) {
+  ConversionTrees &found = treesOf(domain, conversions.phase, number);
+  CostTable table{
+      {conversions.maker.variable, conversions.setVariable}, {}, {}};
+  for (int made : conversions.maker.layouts)
+    for (LayoutSet set : conversions.sets)
+      table.time.push_back(found.prices(set)[at(made)]);
   return table;
 }
 

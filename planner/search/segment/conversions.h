@@ -12,6 +12,8 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_CONVERSIONS_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_CONVERSIONS_H
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "planner/search/segment/reshard_prices.h"
@@ -45,19 +47,35 @@ struct Conversions {
 /// solved faster. The limits were measured.
 bool hasLargeTable(const Conversions &conversions);
 
-/// Returns the prices over the producer's and all readers' variables.
-CostTable directTable(const Conversions &conversions,
-                      const LayoutDomain &domain);
-
 /// Sets Conversions::sets to the sets that the readers can require together.
 void chooseSets(Conversions &conversions);
-
-/// Returns the prices over the producer's variable and the variable over sets.
-CostTable setTable(const Conversions &conversions, const LayoutDomain &domain);
 
 /// Returns the table that forbids sets without the layout that the reader
 /// requires.
 CostTable membershipTable(const Conversions &conversions, const Port &reader);
+
+/// Makes the tables of one segment's conversions. Most tensors of a layer have
+/// the same domain and the same kinds of readers, so that each table is
+/// computed once.
+class ConversionTables {
+public:
+  /// Returns the prices over the producer's and all readers' variables.
+  /// \param number  tensors with equal domains may have the same number
+  CostTable directTable(const Conversions &conversions,
+                        const LayoutDomain &domain, int number);
+  /// Returns the prices over the producer's variable and the variable over
+  /// sets.
+  CostTable setTable(const Conversions &conversions, const LayoutDomain &domain,
+                     int number);
+
+private:
+  ConversionTrees &treesOf(const LayoutDomain &domain, Phase phase, int number);
+
+  std::map<std::pair<int, Phase>, ConversionTrees> trees;
+  /// The key has the number, the phase and, for each variable, the layouts that
+  /// its values require.
+  std::map<std::vector<LayoutSet>, std::vector<double>> known;
+};
 
 } // namespace mtplan::planner
 

@@ -35,6 +35,10 @@ struct ParameterState {
   auto operator<=>(const ParameterState &) const = default;
 };
 
+/// The bytes of a reported value, such as the loss: ranks add it up over the
+/// micro-batches, and reduce it once a step, in double precision.
+inline constexpr double kReportedBytes = 8;
+
 /// Returns the layout of the gradient accumulator: the stored or the
 /// optimizer's layout, partial over every other axis whose ranks have other
 /// samples or positions, and partial over the tensor axis if

@@ -13,12 +13,10 @@
 
 namespace mtplan::planner {
 
-Seconds stepTime(const ReshardStep &step,
-                 const std::vector<std::int64_t> &localBefore,
-                 double elementBytes, const Mesh &mesh,
-                 const Machine &machine) {
+Seconds stepTime(const StepMove &step, double elements, double elementBytes,
+                 const Mesh &mesh, const Machine &machine) {
   const MeshAxis &axis = mesh.axes[at(step.axis)];
-  Bytes payload{elementsOf(localBefore) * elementBytes};
+  Bytes payload{elements * elementBytes};
   if (isCollective(step.kind))
     return collectiveTime(step.kind, payload,
                           {axis.size, mesh.stride(step.axis), mesh.ranks()},
@@ -30,17 +28,17 @@ Seconds stepTime(const ReshardStep &step,
 
 namespace {
 
-// Sums `timeOf(step, local shape before it)` over the steps of a layout change.
+// Sums `timeOf(step, shard's elements before it)` over the steps of a layout
+// change.
 template <typename TimeOf>
 Seconds sumOfSteps(const Layout &from, const Layout &to,
                    const std::vector<std::int64_t> &shape, const Mesh &mesh,
                    TimeOf timeOf) {
   Seconds total;
-  forEachStep(
-      from, to, shape, mesh,
-      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-        total += timeOf(step, local);
-      });
+  forEachStep(from, to, shape, mesh,
+              [&](const StepMove &step, double elements) {
+                total += timeOf(step, elements);
+              });
   return total;
 }
 
@@ -54,23 +52,20 @@ Seconds reshardTime(const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     const Mesh &mesh, const Machine &machine) {
   return sumOfSteps(
-      from, to, shape, mesh,
-      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-        return stepTime(step, local, elementBytes, mesh, machine);
+      from, to, shape, mesh, [&](const StepMove &step, double elements) {
+        return stepTime(step, elements, elementBytes, mesh, machine);
       });
 }
 
-Seconds stateTime(const ReshardStep &step,
-                  const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting, int tiles,
-                  double ofSegment) {
+Seconds stateTime(const StepMove &step, double elements, double elementBytes,
+                  const Setting &setting, int tiles, double ofSegment) {
   const Mesh &mesh = setting.mesh;
   const MeshAxis &axis = mesh.axes[at(step.axis)];
   const ParameterTraffic &software = setting.software->parameters;
   if (!isCollective(step.kind) || roleOf(axis) == AxisRole::tensor)
-    return stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+    return stepTime(step, elements, elementBytes, mesh, *setting.machine);
   bool gathers = step.kind == StepKind::allGather;
-  Bytes payload{elementsOf(localBefore) * elementBytes};
+  Bytes payload{elements * elementBytes};
   if (gathers && setting.precision == Precision::fp8)
     payload = payload * software.gatheredFp8;
   if (ofSegment < 1.0 &&
@@ -98,25 +93,23 @@ Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
                          double elementBytes, const Setting &setting,
                          double ofSegment) {
-  return sumOfSteps(
-      from, to, shape, setting.mesh,
-      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-        return stateTime(step, local, elementBytes, setting, 1, ofSegment);
-      });
+  return sumOfSteps(from, to, shape, setting.mesh,
+                    [&](const StepMove &step, double elements) {
+                      return stateTime(step, elements, elementBytes, setting, 1,
+                                       ofSegment);
+                    });
 }
 
-Seconds exposedTime(const ReshardStep &step,
-                    const std::vector<std::int64_t> &localBefore,
-                    double elementBytes, Phase phase, const Setting &setting) {
+Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
+                    Phase phase, const Setting &setting) {
   const Mesh &mesh = setting.mesh;
   const MeshAxis &axis = mesh.axes[at(step.axis)];
-  Seconds time =
-      stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+  Seconds time = stepTime(step, elements, elementBytes, mesh, *setting.machine);
   if (!isCollective(step.kind) || roleOf(axis) != AxisRole::tensor)
     return time;
   const TensorTraffic &tensor = setting.software->tensor;
   double gathered = step.kind == StepKind::allGather ? axis.size : 1.0;
-  Bytes gatheredBytes{elementsOf(localBefore) * gathered * elementBytes};
+  Bytes gatheredBytes{elements * gathered * elementBytes};
   time +=
       2.0 * tensor.copies * gatheredBytes / setting.machine->device.passRate();
   if (setting.precision == Precision::fp8)
@@ -166,28 +159,26 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
     return prices;
   };
   auto exposed = [&](Phase phase) {
-    return table([&, phase](const ReshardStep &step,
-                            const std::vector<std::int64_t> &local) {
+    return table([&, phase](const StepMove &step, double elements) {
       // Partial sums of 16-bit values are rounded in every step of a reduction,
       // which loses too much precision.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
         return Seconds{kInfinity};
       if (isCollective(step.kind) && !setting.collectives.allows(step.kind))
         return Seconds{kInfinity};
-      return exposedTime(step, local, elementBytes, phase, setting);
+      return exposedTime(step, elements, elementBytes, phase, setting);
     });
   };
   const TensorTraffic &tensor = setting.software->tensor;
   backwardSeconds.clear();
   if (!passed) {
-    seconds = table(
-        [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-          const MeshAxis &axis = setting.mesh.axes[at(step.axis)];
-          bool ofReplicas =
-              !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
-          return stateTime(step, local, elementBytes, setting, tiles) *
-                 (ofReplicas ? setting.overlapWeight : 1.0);
-        });
+    seconds = table([&](const StepMove &step, double elements) {
+      const MeshAxis &axis = setting.mesh.axes[at(step.axis)];
+      bool ofReplicas =
+          !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
+      return stateTime(step, elements, elementBytes, setting, tiles) *
+             (ofReplicas ? setting.overlapWeight : 1.0);
+    });
     return;
   }
   seconds = exposed(Phase::forward);

@@ -19,10 +19,9 @@
 namespace mtplan::planner {
 
 /// Returns the time of one step on a shard.
-/// \param localBefore  the shard's shape before the step
-Seconds stepTime(const ReshardStep &step,
-                 const std::vector<std::int64_t> &localBefore,
-                 double elementBytes, const Mesh &mesh, const Machine &machine);
+/// \param elements  the size of the shard before the step
+Seconds stepTime(const StepMove &step, double elements, double elementBytes,
+                 const Mesh &mesh, const Machine &machine);
 
 /// Returns the time of a step on a weight or its gradient. Replicas exchange
 /// weights and gradients in the software's buckets. A bucket holds several
@@ -31,9 +30,8 @@ Seconds stepTime(const ReshardStep &step,
 /// \param ofSegment  the parameter's share (Parameter::ofSegment) of a message
 /// that its segment exchanges once a step, if the software groups messages;
 /// else 1
-Seconds stateTime(const ReshardStep &step,
-                  const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting, int tiles = 1,
+Seconds stateTime(const StepMove &step, double elements, double elementBytes,
+                  const Setting &setting, int tiles = 1,
                   double ofSegment = 1.0);
 /// Returns the sum of stateTime over all steps between two layouts.
 Seconds stateReshardTime(const Layout &from, const Layout &to,
@@ -49,9 +47,8 @@ Seconds reshardTime(const Layout &from, const Layout &to,
 /// Returns the exposed time of a step on a value between two operators:
 /// collectives of the tensor axis count only the share that the software does
 /// not hide, copies included.
-Seconds exposedTime(const ReshardStep &step,
-                    const std::vector<std::int64_t> &localBefore,
-                    double elementBytes, Phase phase, const Setting &setting);
+Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
+                    Phase phase, const Setting &setting);
 
 /// Returns the bytes of one rank's shard.
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,

@@ -24,7 +24,8 @@ public:
         opRecomputed(recomputedOps(segment, s.recompute, *s.software)),
         tensorRecomputed(recomputedTensors(segment, s.recompute, *s.software)),
         runs(opRunsOf(graph, segment, s)),
-        tiles(tilesOfTensors(graph, segment, s)) {}
+        tiles(tilesOfTensors(graph, segment, s)),
+        likeOf(segment.tensors.size(), -1) {}
 
   SegmentProblem build() {
     addOperators();
@@ -226,7 +227,7 @@ private:
         table.time.push_back(
             reshardTime(result.domains[at(t)].layouts[at(layout)],
                         Layout::replicated(tensor.shape.size()), tensor.shape,
-                        tensor.elementBytes, setting.mesh, *setting.machine)
+                        kReportedBytes, setting.mesh, *setting.machine)
                 .value *
             setting.overlapWeight);
       add(std::move(table), {CostScale::perStep});
@@ -311,11 +312,7 @@ private:
     bool passed = tensor.kind == TensorKind::activation && !accumulated;
     if (passed && !setting.collectives.only.empty())
       addReplicated(domain);
-    domain.price(tensor.shape, tensor.elementBytes, passed, setting,
-                 tiles[at(t)]);
-    if ((tensor.kind == TensorKind::parameter || accumulated) &&
-        !parametersMove())
-      domain.keepInPlace(tensorAxis);
+    price(t, passed);
     if (saved) {
       // A recomputed value is saved only if it is the segment's input.
       bool recomputed =
@@ -332,6 +329,32 @@ private:
       addConversions({t, Phase::forward, maker, forward, -1, {}});
     if (!backward.empty())
       addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
+  }
+
+  // Prices the layout changes of a tensor. The equal tensors of a layer are
+  // priced once.
+  void price(int t, bool passed) {
+    const Tensor &tensor = segment.tensors[at(t)];
+    LayoutDomain &domain = result.domains[at(t)];
+    auto isLike = [&](const auto &other) {
+      const Tensor &known = segment.tensors[at(other.first)];
+      return other.second == passed && known.shape == tensor.shape &&
+             known.elementBytes == tensor.elementBytes &&
+             tiles[at(other.first)] == tiles[at(t)] &&
+             result.domains[at(other.first)].layouts == domain.layouts;
+    };
+    if (auto like = std::ranges::find_if(priced, isLike);
+        like != priced.end()) {
+      likeOf[at(t)] = like->first;
+      domain = result.domains[at(like->first)];
+      return;
+    }
+    likeOf[at(t)] = t;
+    priced.emplace_back(t, passed);
+    domain.price(tensor.shape, tensor.elementBytes, passed, setting,
+                 tiles[at(t)]);
+    if (!passed && !parametersMove())
+      domain.keepInPlace(tensorAxis);
   }
 
   // A carried value that is saved in the layout in which it is passed through
@@ -378,14 +401,17 @@ private:
 
   void addConversions(Conversions conversions) {
     const LayoutDomain &domain = result.domains[at(conversions.tensor)];
+    const int number = likeOf[at(conversions.tensor)];
     if (domain.size() > 1) {
       const bool again = isRecomputed(conversions);
       if (!hasLargeTable(conversions)) {
-        addTimed(directTable(conversions, domain), conversions.phase, again);
+        addTimed(tables.directTable(conversions, domain, number),
+                 conversions.phase, again);
       } else {
         chooseSets(conversions);
         conversions.setVariable = addVariable(conversions.sets.size());
-        addTimed(setTable(conversions, domain), conversions.phase, again);
+        addTimed(tables.setTable(conversions, domain, number),
+                 conversions.phase, again);
         for (const Port &reader : conversions.readers)
           add(membershipTable(conversions, reader), {CostScale::perStep});
       }
@@ -423,6 +449,10 @@ private:
   std::vector<bool> opRecomputed, tensorRecomputed;
   std::vector<OpRun> runs; ///< by operator
   std::vector<int> tiles;  ///< by tensor
+  std::vector<int> likeOf; ///< by tensor: the first one with the same prices
+  /// The tensors whose prices were computed, and whether they are passed.
+  std::vector<std::pair<int, bool>> priced;
+  ConversionTables tables;
   SegmentProblem result;
   std::vector<Port> makers;
   std::vector<std::vector<Port>> forwardReaders, backwardReaders;

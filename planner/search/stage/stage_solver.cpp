@@ -208,11 +208,11 @@ class StageSolver::WorkspaceSearch {
 public:
   WorkspaceSearch(const StageSolver &theStage,
                   const std::vector<HeldSegment> &theHeld,
-                  const ChainProblem &theChain, SolveLimits theLimits)
-      : stage(theStage), held(theHeld), chain(theChain), limits(theLimits),
-        room((theStage.setting.machine->device.memory -
-              theStage.setting.machine->device.reserved)
-                 .value) {}
+                  ChainProblem theChain, SolveLimits theLimits)
+      : stage(theStage), held(theHeld), chain(std::move(theChain)),
+        limits(theLimits), room((theStage.setting.machine->device.memory -
+                                 theStage.setting.machine->device.reserved)
+                                    .value) {}
 
   StageSolution run(Bytes reserve) {
     result.reserve = reserve;
@@ -361,7 +361,7 @@ private:
   static constexpr double kMostWork = 1e5;
   const StageSolver &stage;
   const std::vector<HeldSegment> &held;
-  const ChainProblem &chain;
+  const ChainProblem chain;
   const SolveLimits limits;
   const double room;
   std::vector<Part> open; ///< the last is solved next
@@ -374,19 +374,43 @@ private:
   StageSolution result;
 };
 
+ChainProblem StageSolver::chainOf(const std::vector<HeldSegment> &held,
+                                  const std::vector<int> &repeats) const {
+  ChainProblem chain;
+  for (const HeldSegment &one : held)
+    chain.links.push_back(
+        scaledLink(*one.problem, graph, setting, repeats[at(one.segment)]));
+  return chain;
+}
+
+Bytes StageSolver::reserveOf(const std::vector<HeldSegment> &held,
+                             const std::vector<int> &repeats) const {
+  return setting.pins ? workspaceReserveOf(graph, setting, repeats)
+                      : Bytes{workspaceReserve(graph, held, setting)};
+}
+
 StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
                                       SolveLimits limits) {
   std::vector<HeldSegment> held = problemsOf(repeats);
   if (someDomainIsEmpty(held))
     return {};
-  ChainProblem chain;
-  for (const HeldSegment &one : held)
-    chain.links.push_back(
-        scaledLink(*one.problem, graph, setting, repeats[at(one.segment)]));
-  const Bytes reserve = setting.pins
-                            ? workspaceReserveOf(graph, setting, repeats)
-                            : Bytes{workspaceReserve(graph, held, setting)};
-  return WorkspaceSearch(*this, held, chain, limits).run(reserve);
+  return WorkspaceSearch(*this, held, chainOf(held, repeats), limits)
+      .run(reserveOf(held, repeats));
+}
+
+Bytes StageSolver::leastMemory(const std::vector<int> &repeats,
+                               double inFlight) {
+  setting.inFlight = inFlight;
+  setting.boundary = std::nullopt;
+  setting.sharedState = std::nullopt;
+  const std::vector<HeldSegment> held = problemsOf(repeats);
+  if (someDomainIsEmpty(held))
+    return {kInfinity};
+  const ChainProblem chain = chainOf(held, repeats);
+  const std::vector<LeastCost> least =
+      cache.solvers.solverOf(chain).least(chain, {{0.0, 1.0}});
+  return Bytes{least.front().total} + reserveOf(held, repeats) +
+         setting.machine->device.reserved;
 }
 
 // The reserve ignores pins, so that a plan that fits still fits if pins require

@@ -96,9 +96,18 @@ public:
   const StageSolution &solve(const std::vector<int> &repeats, double inFlight,
                              SolveLimits limits);
 
+  /// Returns a lower bound of the memory of every plan of the stage, with any
+  /// layout between stages and any state of shared parameters; infinity if some
+  /// operator has no legal strategy.
+  Bytes leastMemory(const std::vector<int> &repeats, double inFlight);
+
 private:
   StageCache::Key unitKey() const;
   std::vector<HeldSegment> problemsOf(const std::vector<int> &repeats);
+  ChainProblem chainOf(const std::vector<HeldSegment> &held,
+                       const std::vector<int> &repeats) const;
+  Bytes reserveOf(const std::vector<HeldSegment> &held,
+                  const std::vector<int> &repeats) const;
   StageSolution solveStage(const std::vector<int> &repeats, SolveLimits limits);
   MemoryUse measure(const StageSolution &solution) const;
   class WorkspaceSearch;

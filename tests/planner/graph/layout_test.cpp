@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -296,6 +297,7 @@ Layout randomLayout(std::mt19937_64 &rng) {
 }
 
 TEST(ReshardSteps, TurnsAnyLayoutIntoAnyOtherOnRealArrays) {
+  int movesOfOne = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 rng(seed);
     Layout from = randomLayout(rng), to = randomLayout(rng);
@@ -308,7 +310,16 @@ TEST(ReshardSteps, TurnsAnyLayoutIntoAnyOtherOnRealArrays) {
     Ranks ranks = distribute(global, from, rng);
     std::map<int, int> stepsOf;
     Layout now = from;
-    for (const ReshardStep &step : reshardSteps(from, to)) {
+    const std::vector<ReshardStep> steps = reshardSteps(from, to);
+    if (const std::optional<MovesOfOneAxis> moves = movesOfOneAxis(from, to)) {
+      ASSERT_EQ(moves->count, std::ssize(steps));
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        ASSERT_EQ(moves->moves[i].kind, steps[i].kind);
+        ASSERT_EQ(moves->moves[i].axis, steps[i].axis);
+      }
+      movesOfOne += static_cast<int>(!steps.empty());
+    }
+    for (const ReshardStep &step : steps) {
       // A step is a valid data movement only if its axis is the minor-most of
       // the source and of the target dimension.
       if (step.fromDim >= 0) {
@@ -336,6 +347,7 @@ TEST(ReshardSteps, TurnsAnyLayoutIntoAnyOtherOnRealArrays) {
           << "rank " << rank;
     }
   }
+  EXPECT_GT(movesOfOne, 100);
 }
 
 } // namespace

@@ -143,6 +143,25 @@ TEST(DecisionFlow, OneNodeThatFitsIsDataParallel) {
   }
 }
 
+// Rule K4: if ZeRO 1 gains less than the tolerance, and memory is ample, the
+// plan is plain data parallelism.
+TEST(DecisionFlow, ZeroMustGainMoreThanTheTolerance) {
+  PlanRequest request = openRequest("bert-336m", 8, "dgx-a100-80g");
+  request.zeroStage = {{0, 1}};
+  request.tolerance = 0.0;
+  request.microBatch = 16;
+  const double fastest = stepOf(request);
+  EXPECT_EQ(planned(request).best()->config.zeroStage, 1);
+  request.zeroStage = {{0}};
+  const double gain = stepOf(request) / fastest - 1;
+  EXPECT_GT(gain, 0);
+  request.zeroStage = {{0, 1}};
+  request.tolerance = 0.9 * gain;
+  EXPECT_EQ(planned(request).best()->config.zeroStage, 1);
+  request.tolerance = 1.1 * gain;
+  EXPECT_EQ(planned(request).best()->config.zeroStage, 0);
+}
+
 // Rule K5: on one node where a replica does not fit, pipeline, ZeRO and tensor
 // ranks are within 25 % of each other with NVLink. Over PCIe, the pipeline is
 // faster than tensor ranks.

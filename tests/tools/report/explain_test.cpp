@@ -319,5 +319,22 @@ TEST(Unvalidated, TermsAreListedWithTheTimeWithout) {
                    usual["step_time_s"]);
 }
 
+// Feature G10: a pipeline stops at ZeRO 1, and the report says why.
+TEST(Explain, SaysWhyPipelinesStopAtZeroOne) {
+  const char *why = "ZeRO 2 and 3 are tried with a pipeline only if asked for";
+  auto explained = [](const char *pp, const char *zero) {
+    const Ran ran =
+        runExample("gpt2-1.2b", {"--gpus", "16", "--hardware", "dgx-a100-80g",
+                                 "--pp", pp, "--tp", "2", "--global-batch",
+                                 "64", "--zero", zero, "--explain"});
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    return ran.out;
+  };
+  EXPECT_THAT(explained("2", "any"), HasSubstr(why));
+  EXPECT_THAT(explained("1", "any"), testing::Not(HasSubstr(why)));
+  EXPECT_THAT(explained("2", "1"), testing::Not(HasSubstr(why)));
+  EXPECT_THAT(explained("2", "2"), HasSubstr(why));
+}
+
 } // namespace
 } // namespace mtplan::tools

@@ -145,6 +145,23 @@ TEST(Json, PartsSumToTotals) {
               1e-9 * step);
 }
 
+// All ranks exchange the norm of the gradients, which also shows an overflow,
+// and the loss, once a step: two numbers and one, in double precision.
+TEST(Json, ListsWhatAllRanksExchange) {
+  for (const char *gpus : {"1", "4"}) {
+    const Json report = jsonOfExample("tiny-gpt2", {"--gpus", gpus});
+    Json found = Json::array();
+    for (const Json &entry : report["collectives"])
+      if (entry["axis"] == "all")
+        found.push_back({entry["kind"], entry["bytes"], entry["count_per_step"],
+                         entry["cause"]});
+    EXPECT_EQ(found, std::string(gpus) == "1"
+                         ? Json::array()
+                         : Json({{"all_gather", 24.0, 1,
+                                  "gradient norm, overflow, loss"}}));
+  }
+}
+
 TEST(Json, SizesOfParametersAddUp) {
   Json report = jsonOfExample("tiny-gpt2", {"--gpus", "4", "--tp", "2"});
   std::set<std::string> seen; // a tied weight is listed in each of its segments
@@ -277,6 +294,8 @@ TEST(Screen, SumsTheTrafficOfEachAxis) {
   const Json report = Json::parse(runExample("gpt2-1.2b", asked).out);
   std::map<std::string, double> seconds, bytes;
   for (const Json &entry : report["collectives"]) {
+    if (entry["axis"] == "all") // listed with --explain
+      continue;
     const double count = entry["count_per_step"];
     seconds[entry["axis"]] += count * entry["time_s"].get<double>() / 2;
     bytes[entry["axis"]] += count * entry["bytes"].get<double>() / 2;

@@ -60,8 +60,12 @@ TEST(Counts, AddUpToTheSpace) {
         EXPECT_NE(std::ranges::find(space, rejection.config), space.end());
         if (rejection.isLowerBound &&
             rejection.reason == Rejection::Reason::memory) {
-          EXPECT_LE(rejection.needed.value,
-                    bounds.memory(rejection.config).value * (1 + 1e-9));
+          EXPECT_GT(rejection.needed, drawn.machine.device.memory);
+          // The strategies of a single configuration give a higher bound.
+          if (rejection.count > 1) {
+            EXPECT_LE(rejection.needed.value,
+                      bounds.memory(rejection.config).value * (1 + 1e-9));
+          }
         }
       }
       EXPECT_EQ(listed, result.candidates);

@@ -10,10 +10,34 @@
 #include "planner/search/search.h"
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/enumerate.h"
+#include "planner/search/stage/stage_solver.h"
 #include "tests/planner/search/space/space_case.h"
 
 namespace mtplan::planner {
 namespace {
+
+// Compares the least memory of every stage with that of the plan.
+void compareMemory(const Case &drawn, const ModelGraph &graph,
+                   const PlannedCandidate &plan, StageCache &cache) {
+  const Parallelism &config = plan.config;
+  Setting setting = settingOf(drawn.options, drawn.machine, config);
+  const std::vector<MemoryUse> stages =
+      memoryByStage(graph, plan.parts, setting, config);
+  const std::vector<PipelinePart> parts = pipelineParts(graph, config.layers);
+  for (int stage = 0; stage < config.pp; ++stage) {
+    std::vector<PipelinePart> held;
+    for (std::size_t part = at(stage); part < parts.size();
+         part += at(config.pp))
+      held.push_back(parts[part]);
+    setting.recomputeShare = recomputeShareOf(config, stage);
+    const Bytes least =
+        StageSolver(graph, setting, config, cache)
+            .leastMemory(repeatsOf(graph, held), inFlightOf(config, stage));
+    EXPECT_LE(least.value, stages[at(stage)].total().value * (1 + 1e-9))
+        << "stage " << stage;
+    EXPECT_GE(least.value, stages[at(stage)].reserved.value);
+  }
+}
 
 // Compares every lower bound of every configuration with the step time of the
 // plan found for the configuration. Returns the number of comparisons.
@@ -31,7 +55,7 @@ int compare(const Case &drawn) {
     if (relaxation.microBatchOf(config).value == kInfinity)
       continue;
     const Relaxation::StepBound bound = relaxation.stepOf(config);
-    CandidateBounds known{{}, bound.stages};
+    CandidateBounds known{{}, bound.stages, {}};
     for (std::optional<int> boundary : boundariesOf(graph, config))
       known.boundaries.push_back({boundary, {}});
     Rejection rejection;
@@ -52,6 +76,7 @@ int compare(const Case &drawn) {
     const double most = one->time.step.value * (1 + 1e-9);
     EXPECT_LE(bounds.memory(config).value,
               one->memory.total().value * (1 + 1e-9));
+    compareMemory(drawn, graph, *one, cache);
     if (allowsUnevenCut(config, drawn.options)) {
       EXPECT_LE(bounds.memoryOfAnyCut(config).value,
                 one->memory.total().value * (1 + 1e-9));

@@ -51,7 +51,7 @@ TEST(StageBound, NeverExceedsTheStep) {
         stepSeconds(problem, scheduleOf(problem.shape)).value * (1 + 1e-12);
     std::vector<StageBound> bounds = stageBounds(problem);
     if (problem.shape.kind == ScheduleKind::zeroBubble)
-      addFirstBackward(problem, bounds);
+      addZeroBubbleBounds(problem, bounds);
     for (std::size_t s = 0; s < bounds.size(); ++s) {
       const StageWork work = workOf(problem, problem.stages[s]);
       EXPECT_LE(bounds[s].ofWork(work.compute).value, step)

@@ -148,8 +148,8 @@ TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
   auto exposed = [&](const Layout &from, const Layout &to, Phase phase) {
     std::vector<ReshardStep> steps = reshardSteps(from, to);
     EXPECT_EQ(steps.size(), 1U);
-    return exposedTime(steps[0], localShape({1, 8, 16}, from, setting.mesh), 2,
-                       phase, setting)
+    return exposedTime(steps[0], localElements({1, 8, 16}, from, setting.mesh),
+                       2, phase, setting)
                .value /
            kNano;
   };

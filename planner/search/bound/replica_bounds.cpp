@@ -1,0 +1,199 @@
+//===- replica_bounds.cpp - Lower bounds of parameters' traffic -----------===//
+
+#include "planner/search/bound/replica_bounds.h"
+
+#include <algorithm>
+
+#include "planner/integers.h"
+#include "planner/search/segment/parameter_state.h"
+#include "planner/search/segment/reshard_prices.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+/// The least of several times; +infinity without any.
+struct Least {
+  Seconds value{kInfinity};
+  void add(Seconds other) { value = std::min(value, other); }
+  Seconds orZero() const {
+    return value.value == kInfinity ? Seconds{} : value;
+  }
+};
+
+bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
+  auto index = static_cast<int>(&tensor - segment.tensors.data());
+  return std::ranges::any_of(segment.ops, [&](const Op &op) {
+    return op.phase == phase &&
+           std::ranges::any_of(op.operands, [&](const Use &use) {
+             return use.tensor == index;
+           });
+  });
+}
+
+// Returns whether some dimension may be split over samples, positions or
+// experts.
+bool splitsWithData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.splits, [](Split split) {
+    return split == Split::batch || split == Split::sequence ||
+           split == Split::expert;
+  });
+}
+
+// Returns a lower bound of the time in which the reported scalars of a segment,
+// which add up samples and positions, are reduced once a step.
+Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
+  Seconds time;
+  for (int t : segment.reported)
+    for (const Op &op : segment.ops) {
+      if (std::ranges::none_of(op.results,
+                               [&](const Use &use) { return use.tensor == t; }))
+        continue;
+      Layout made = Layout::replicated(segment.tensors[at(t)].shape.size());
+      for (int axis = 0; axis < tensorAxisOf(setting.mesh); ++axis)
+        for (const Factor &factor : op.factors)
+          if (setting.mesh.axes[at(axis)].size > 1 &&
+              contains(setting.rules[at(axis)].splits, factor.split))
+            made = withPlacement(made, axis, kPartial);
+      time += reshardTime(made, Layout::replicated(made.dims.size()),
+                          segment.tensors[at(t)].shape, kReportedBytes,
+                          setting.mesh, *setting.machine);
+    }
+  return time;
+}
+
+} // namespace
+
+ReplicaBounds::ReplicaBounds(const ModelGraph &theModel)
+    : model(theModel), sharing(model.segments.size()) {
+  auto reads = [&](const SegmentGraph &segment, int parameter) {
+    return std::ranges::any_of(segment.tensors, [&](const Tensor &tensor) {
+      return tensor.kind == TensorKind::parameter &&
+             tensor.parameter == parameter;
+    });
+  };
+  for (std::size_t p = 0; p < model.parameters.size(); ++p)
+    for (std::size_t s = 0; s < model.segments.size(); ++s)
+      for (std::size_t other = 0; other < s; ++other)
+        if (const auto parameter = static_cast<int>(p);
+            model.parameters[p].shared && reads(model.segments[s], parameter) &&
+            reads(model.segments[other], parameter))
+          sharing[s].push_back(other);
+}
+
+// Returns the times of a segment's parameters: each time is, per parameter, the
+// least over all of the parameter's states.
+PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
+                                  const Setting &setting,
+                                  std::vector<bool> &paid) const {
+  PhaseTimes times;
+  times.reduceStep = reportedTime(segment, setting);
+  StateBytes perElement = stateBytesOf(setting);
+  const Mesh &mesh = setting.mesh;
+  std::vector<bool> seen(model.parameters.size(), false);
+  for (const Tensor &tensor : segment.tensors) {
+    if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
+      continue;
+    seen[at(tensor.parameter)] = true;
+    const Parameter &parameter = model.parameters[at(tensor.parameter)];
+    Least gather, reduce, gatherStep, reduceStep, update, accumulation;
+    Least down, hostUpdate, up;
+    bool splitsOverTensor = false;
+    for (const ParameterState &state :
+         parameterStates(model, tensor.parameter, setting)) {
+      Layout accumulator = accumulatorLayout(state, mesh);
+      Layout gatheredLayout = gathered(state.stored, mesh);
+      splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
+      Layout made = gatheredLayout; // layout of each micro-batch's gradient
+      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+        if (mesh.axes[at(axis)].size > 1)
+          made = withPlacement(made, axis, kPartial);
+      if (state.reduceOncePerStep)
+        made = withPlacement(made, tensorAxisOf(mesh), kPartial);
+      auto between = [&](const Layout &from, const Layout &to, double bytes,
+                         double ofSegment = 1.0) {
+        return stateReshardTime(from, to, parameter.shape, bytes, setting,
+                                ofSegment);
+      };
+      gather.add(between(state.stored, gatheredLayout, parameter.elementBytes));
+      reduce.add(between(made, accumulator, parameter.elementBytes));
+      reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
+                             parameter.ofSegment));
+      gatherStep.add(between(state.owned(), state.stored,
+                             parameter.elementBytes, parameter.ofSegment));
+      update.add(updateTime(parameter, state, setting));
+      HostTimes host = hostTimes(parameter, state, setting);
+      down.add(host.down);
+      hostUpdate.add(host.update);
+      up.add(host.up);
+      accumulation.add(accumulationTime(parameter, state, setting) /
+                       static_cast<double>(setting.microBatches));
+    }
+    // A reader may use the weight split over positions, or slice it over the
+    // tensor axis first, so only the share that every plan moves counts.
+    double moved = splitsWithData(parameter) ? 0.0
+                   : splitsOverTensor        ? 1.0
+                                             : 1.0 / mesh.axes.back().size;
+    if (isRead(segment, tensor, Phase::forward))
+      times.gatherForward += moved * gather.orZero();
+    if (isRead(segment, tensor, Phase::backward))
+      times.gatherBackward += moved * gather.orZero();
+    for (const Accumulation &sum : segment.accumulations)
+      if (sum.parameter == tensor.parameter) {
+        times.reduce += moved * reduce.orZero();
+        times.backward.compute += accumulation.orZero();
+      }
+    if (parameter.shared && paid[at(tensor.parameter)])
+      continue;
+    paid[at(tensor.parameter)] = true;
+    // The cost of a shared parameter is divided among the repeats.
+    const double share = parameter.shared ? 1.0 / segment.repeat : 1.0;
+    times.reduceStep += reduceStep.orZero() * share;
+    times.gatherStep += gatherStep.orZero() * share;
+    times.update += update.orZero() * share;
+    times.host.down += down.orZero() * share;
+    times.host.update += hostUpdate.orZero() * share;
+    times.host.up += up.orZero() * share;
+  }
+  return times;
+}
+
+const ReplicaBounds::Times &ReplicaBounds::of(const Parallelism &config,
+                                              const Setting &setting) {
+  auto [entry, isNew] = known.try_emplace(
+      {config.tp, config.cp, config.ep, config.dp, config.zeroStage,
+       config.zeroRanks, config.microBatches(),
+       static_cast<std::int64_t>(config.offload)});
+  if (isNew) {
+    Times &times = entry->second;
+    const std::vector<bool> none(model.parameters.size(), false);
+    std::vector<bool> paid = none;
+    for (std::size_t s = 0; s < model.segments.size(); ++s) {
+      times.together.push_back(timesOf(model.segments[s], setting, paid));
+      std::vector<bool> unpaid = none;
+      times.apart.push_back(sharing[s].empty()
+                                ? times.together.back()
+                                : timesOf(model.segments[s], setting, unpaid));
+    }
+  }
+  return entry->second;
+}
+
+// Returns the times of each segment's parameters in a stage that holds `parts`.
+// The first segment of a stage that reads a shared parameter has its cost.
+std::vector<PhaseTimes>
+ReplicaBounds::inStage(const Times &all,
+                       const std::vector<PipelinePart> &parts) const {
+  std::vector<bool> held(model.segments.size(), false);
+  for (const PipelinePart &part : parts)
+    for (const RepeatRange &range : part)
+      held[at(range.segment)] = true;
+  std::vector<PhaseTimes> times = all.together;
+  for (std::size_t s = 0; s < times.size(); ++s)
+    if (std::ranges::none_of(sharing[s],
+                             [&](std::size_t other) { return held[other]; }))
+      times[s] = all.apart[s];
+  return times;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,54 @@
+//===- replica_bounds.h - Lower bounds of parameters' traffic ---*- C++ -*-===//
+//
+// Computes lower bounds of the times that a segment's parameters take in every
+// plan of a configuration: all-gathers, reductions, updates and accumulation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_BOUND_REPLICA_BOUNDS_H
+#define MTPLAN_PLANNER_SEARCH_BOUND_REPLICA_BOUNDS_H
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "planner/search/price/phase_times.h"
+#include "planner/search/space/pipeline_parts.h"
+
+namespace mtplan::planner {
+
+/// Computes the bounds of one model. Values that many configurations share are
+/// computed once.
+class ReplicaBounds {
+public:
+  /// The model must outlive the object.
+  explicit ReplicaBounds(const ModelGraph &theModel);
+
+  /// Least times of each segment's parameters, if one stage holds all segments
+  /// and if each segment is on a stage of its own. They differ if segments
+  /// share a parameter, because the first segment of a stage that reads it has
+  /// its cost.
+  struct Times {
+    std::vector<PhaseTimes> together, apart;
+  };
+  /// Returns the times of a configuration, whose setting is `setting`. The
+  /// reference is valid as long as the object.
+  const Times &of(const Parallelism &config, const Setting &setting);
+  /// Returns the times of each segment's parameters in a stage that holds
+  /// `parts`.
+  std::vector<PhaseTimes> inStage(const Times &all,
+                                  const std::vector<PipelinePart> &parts) const;
+
+private:
+  PhaseTimes timesOf(const SegmentGraph &segment, const Setting &setting,
+                     std::vector<bool> &paid) const;
+
+  const ModelGraph &model;
+  std::map<std::array<std::int64_t, 8>, Times> known;
+  /// By segment: the earlier segments that read one of its shared parameters.
+  std::vector<std::vector<std::size_t>> sharing;
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_BOUND_REPLICA_BOUNDS_H
