@@ -32,21 +32,47 @@ bool preparesUpdate(const runtime::Stage &stage,
 
 } // namespace
 
-LogicalResult StageWriter::writeBlock(Block &block,
-                                      std::vector<Written> &program) {
+LogicalResult StageWriter::writeBlock(Block &block, Direction &program) {
   for (Operation &op : block)
-    if (failed(instructions.write(&op, program)))
+    if (failed(instructions.write(&op, ir::isAhead(&op) ? program.ahead
+                                                        : program.own)))
       return failure();
   return success();
 }
 
-int StageWriter::addProgram(const std::string &name,
-                            std::vector<Written> written, int64_t firstCopy) {
-  if (written.empty())
-    return -1;
-  stage.programs.push_back(programOf(name, std::move(written)));
-  stage.programs.back().firstCopy = static_cast<int>(firstCopy);
-  return static_cast<int>(stage.programs.size()) - 1;
+// Adds the programs of all segments, and the entries that run them.
+void StageWriter::addPrograms(const std::vector<ir::SegmentOp> &segments) {
+  struct Both {
+    SegmentRuns forward, backward;
+  };
+  std::vector<Both> all(segments.size());
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    ir::SegmentOp segment = segments[i];
+    const std::string name = segment.getSymName().str();
+    const Directions &both = directions[name];
+    const auto first = static_cast<int>(segment.getFirst());
+    const auto count = static_cast<int>(segment.getRepeat());
+    all[i].forward = {name, ".forward", first, count, &both.forward};
+    all[i].backward = {name, ".backward", first, count, &both.backward};
+    const bool follows =
+        i > 0 && segment.getChunk().value_or(0) ==
+                     ir::SegmentOp(segments[i - 1]).getChunk().value_or(0);
+    all[i].forward.isFirst = !follows;
+    all[i].backward.isFirst = true;
+    if (!follows)
+      continue;
+    all[i - 1].forward.next = &all[i].forward;
+    all[i - 1].backward.isFirst = false;
+    all[i].backward.next = &all[i - 1].backward;
+  }
+  for (const Both &both : all)
+    for (const SegmentRuns *runs : {&both.forward, &both.backward})
+      for (ScheduledProgram &one : programsOf(*runs)) {
+        auto &[forward, backward] = scheduled[runs->name];
+        one.entry.program = static_cast<int>(stage.programs.size());
+        (runs->ascends() ? forward : backward).push_back(one.entry);
+        stage.programs.push_back(std::move(one.program));
+      }
 }
 
 void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
@@ -55,13 +81,11 @@ void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
     auto visit = [&](ir::SegmentOp segment) {
       if (static_cast<int64_t>(segment.getChunk().value_or(0)) != tasks[1])
         return;
-      auto count = static_cast<int>(segment.getRepeat());
-      auto [forward, backward] = programs.at(segment.getSymName().str());
-      auto microBatch = static_cast<int>(tasks[2]);
-      if (tasks[0] == 0 && forward >= 0)
-        stage.schedule.push_back({forward, microBatch, 0, 1, count});
-      if (tasks[0] != 0 && backward >= 0)
-        stage.schedule.push_back({backward, microBatch, count - 1, -1, count});
+      const auto &[forward, backward] = scheduled[segment.getSymName().str()];
+      for (runtime::ScheduleEntry entry : tasks[0] == 0 ? forward : backward) {
+        entry.microBatch = static_cast<int>(tasks[2]);
+        stage.schedule.push_back(entry);
+      }
     };
     if (tasks[0] == 0)
       llvm::for_each(segments, visit);
@@ -159,7 +183,7 @@ StageWriter::partsOf(ir::UpdateOp update, bool applies) {
       if (found == directions.end())
         return op.emitOpError("overlaps the backward of ")
                << beside << ", which is no segment of its stage";
-      llvm::move(written, std::back_inserter(found->second.backward));
+      llvm::move(written, std::back_inserter(found->second.backward.own));
       continue;
     }
     if (written.empty())
@@ -226,15 +250,7 @@ StageWriter::write(ArrayRef<int64_t> tasks,
     if (failed(applies))
       return failure();
   }
-  for (ir::SegmentOp segment : segments) {
-    const std::string name = segment.getSymName().str();
-    Directions &both = directions[name];
-    const auto first = static_cast<int64_t>(segment.getFirst());
-    const int forward =
-        addProgram(name + ".forward", std::move(both.forward), first);
-    programs[name] = {forward, addProgram(name + ".backward",
-                                          std::move(both.backward), first)};
-  }
+  addPrograms(segments);
   addSchedule(tasks, segments);
   addUpdate(std::move(*reduces), false);
   addUpdate(std::move(*applies), true);

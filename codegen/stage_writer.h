@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/instruction_writer.h"
+#include "codegen/segment_runs.h"
 
 namespace mtplan::codegen {
 
@@ -30,7 +30,7 @@ public:
 private:
   /// The forward and backward instructions of a segment.
   struct Directions {
-    std::vector<Written> forward, backward;
+    Direction forward, backward;
   };
   /// A program of the update.
   struct UpdatePart {
@@ -38,10 +38,8 @@ private:
     int firstCopy = 0, copies = 1;
   };
 
-  mlir::LogicalResult writeBlock(mlir::Block &block,
-                                 std::vector<Written> &program);
-  int addProgram(const std::string &name, std::vector<Written> written,
-                 std::int64_t firstCopy);
+  mlir::LogicalResult writeBlock(mlir::Block &block, Direction &program);
+  void addPrograms(const std::vector<ir::SegmentOp> &segments);
   void addSchedule(llvm::ArrayRef<std::int64_t> tasks,
                    const std::vector<ir::SegmentOp> &segments);
   mlir::FailureOr<std::vector<UpdatePart>> partsOf(ir::UpdateOp update,
@@ -59,9 +57,10 @@ private:
   InstructionWriter instructions;
   /// Instructions, by segment name.
   std::map<std::string, Directions> directions;
-  /// By segment name, the indices in Stage::programs of the forward and the
-  /// backward program; -1 for a program without instructions.
-  std::map<std::string, std::pair<int, int>> programs;
+  /// By segment name, the entries that run its programs forward and backward.
+  /// They have no micro-batch yet.
+  using Entries = std::vector<runtime::ScheduleEntry>;
+  std::map<std::string, std::pair<Entries, Entries>> scheduled;
 };
 
 } // namespace mtplan::codegen

@@ -65,6 +65,22 @@ inline std::int64_t batchOf(mlir::Operation *op) {
   return batch ? batch.getInt() : -1;
 }
 
+/// A unit attribute on a collective of a segment: it moves a weight of the
+/// segment or its gradient (ZeRO 3), in one launch with those of the segment's
+/// other weights.
+inline constexpr llvm::StringLiteral kOfBlockAttrName = "mtp.of_block";
+
+inline bool isOfBlock(mlir::Operation *op) {
+  return op->hasAttr(kOfBlockAttrName);
+}
+
+/// A unit attribute on an all-gather of a block: the run before, of another
+/// layer or segment, runs it. What the first run of a task reads is gathered
+/// before it.
+inline constexpr llvm::StringLiteral kAheadAttrName = "mtp.ahead";
+
+inline bool isAhead(mlir::Operation *op) { return op->hasAttr(kAheadAttrName); }
+
 /// A string on a reduction of mtp.update: the segment whose backward program
 /// runs the reduction, in the last micro-batch only. Later programs do not wait
 /// for the reduction.

@@ -16,6 +16,9 @@ void buildPlacement(mlir::OpPassManager &manager,
   manager.addPass(createFuseBiasGradientsPass());
   manager.addPass(createBatchProductsPass());
   manager.addPass(createVerifyFusedPass());
+  manager.addPass(createGatherBlocksPass());
+  if (options.gathersAhead)
+    manager.addPass(createGatherAheadPass());
   if (options.overlapsReductions)
     manager.addPass(createOverlapReductionsPass());
   OrderUpdatePassOptions order;

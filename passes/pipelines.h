@@ -16,6 +16,8 @@ struct PlacementOptions {
   bool sumsPerUse = false;
   /// Whether gradient reductions overlap with the backward pass.
   bool overlapsReductions = false;
+  /// Whether weights are gathered while the segment before computes (ZeRO 3).
+  bool gathersAhead = false;
   /// Whether the host holds and updates the optimizer state.
   bool offloads = false;
 };

@@ -163,6 +163,63 @@ def VerifyFusedPass : Pass<"mtp-verify-fused", "mlir::ModuleOp"> {
   }];
 }
 
+def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
+  let summary = "Gathers the weights of a segment at once";
+  let description = [{
+    With ZeRO 3, replicas share out the weights of a segment. Its programs begin
+    with the all-gathers of all weights that they read, and backward ends with
+    the reduce-scatters of their gradients, which are then accumulated. What
+    moves over one axis is one launch, as in FSDP (Zhao et al., VLDB 2023,
+    section 3.2.1), whose unit is a block, too. The gradient that is made last
+    is reduced first, so that the launch waits for all.
+
+    Before:
+
+    ```mlir
+    %a = mtp.all_gather %pa over "dp" dim 0 cause "h.*.a" : ...
+    %y = mtp.einsum "h.*.fc1" "bi,io->bo" (%x, %a) : ...
+    %b = mtp.all_gather %pb over "dp" dim 0 cause "h.*.b" : ...
+    %z = mtp.einsum "h.*.fc2" "bi,io->bo" (%y, %b) : ...
+    ```
+
+    After:
+
+    ```mlir
+    %a = mtp.all_gather %pa over "dp" dim 0 cause "h.*.a" {mtp.of_block} : ...
+    %b = mtp.all_gather %pb over "dp" dim 0 cause "h.*.b" {mtp.of_block} : ...
+    %y = mtp.einsum "h.*.fc1" "bi,io->bo" (%x, %a) : ...
+    %z = mtp.einsum "h.*.fc2" "bi,io->bo" (%y, %b) : ...
+    ```
+
+    Gradients of weights that no program gathers (ZeRO 2) stay where they are.
+    Numbering the launches is the job of `mtp-group-collectives`.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
+def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
+  let summary = "Gathers the weights of a segment beside the one before";
+  let description = [{
+    The weights of a layer arrive while the layer before computes (prefetching;
+    FSDP, Zhao et al., VLDB 2023, section 3.3.2), forward and backward, and so
+    do those of a segment that follows another. Each run waits for what it has
+    gathered, so that two blocks are in memory at a time. What a task's first
+    run reads is gathered before it.
+
+    Before and after:
+
+    ```mlir
+    %a = mtp.all_gather %p over "dp" dim 0 cause "h.*.a" {mtp.of_block} : ...
+    %a = mtp.all_gather %p over "dp" dim 0 cause "h.*.a" {mtp.ahead, mtp.of_block} : ...
+    ```
+
+    Runs behind `mtp-gather-blocks`. A weight that both directions read stays in
+    the segment's own run. Places for two blocks are the job of
+    `mtp-place-memory`.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
 def OverlapReductionsPass
     : Pass<"mtp-overlap-reductions", "mlir::ModuleOp"> {
   let summary = "Overlaps gradient reductions with backward";
@@ -268,9 +325,10 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     A layer has a dozen parameters, most of them small, whose collectives take
     less time than their launch. Consecutive collectives over one axis become
     one launch of at most 64 calls, if the operands of all of them are ready
-    when the operand of the first is. All-to-alls are not grouped, because they
-    consist of messages between ranks. All-reduces over stages are not grouped,
-    because other stages may have other operations between them.
+    when the operand of the first is. Those of a block (`mtp-gather-blocks`)
+    wait for each other. All-to-alls are not grouped, because they consist of
+    messages between ranks. All-reduces over stages are not grouped, because
+    other stages may have other operations between them.
 
     Before and after:
 
@@ -282,8 +340,8 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     %w = mtp.all_gather %u over "dp" dim 0 cause "h.*.w" {mtp.batch = 0 : i64} : ...
     ```
 
-    Runs after `mtp-assign-streams`. `mtp-order-update` is the pass that moves
-    collectives next to each other.
+    Runs after `mtp-assign-streams`. `mtp-gather-blocks` and `mtp-order-update`
+    are the passes that move collectives next to each other.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -318,7 +376,8 @@ def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
     operations, and the operations of one launch, are on one stream. Grouped
     collectives are consecutive and of one process group. No operation of a
     launch reads the result of another. A reduction that overlaps with the
-    backward of a segment reduces a gradient to which this backward adds.
+    backward of a segment reduces a gradient to which this backward adds. What
+    the run before gathers is a parameter that only its own program reads.
     Changes nothing.
   }];
 }

@@ -77,6 +77,11 @@ std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   return without(instruction.label, ".sum");
 }
 
+bool isGather(const Instruction &instruction) {
+  const auto *call = std::get_if<runtime::Collective>(&instruction.what);
+  return call && call->kind == runtime::CollectiveKind::allGather;
+}
+
 /// If the result is a part of the operand, returns the suffix that turns the
 /// operand's name into the result's; otherwise "".
 std::string suffixOfPart(const Instruction &instruction) {
@@ -188,6 +193,7 @@ private:
     bool isFromOutside = false;       ///< a definition is in no repeated layer
     bool entersLayer = false;         ///< read by a layer's first instruction
     bool leavesLayer = false;         ///< read outside of repeated layers
+    bool isWeight = false;            ///< gathered from a parameter
     /// If there is a suffix, it is appended to the name of tensor `from` or, if
     /// that is kNone, to `origin`.
     std::size_t from = kNone;
@@ -232,6 +238,7 @@ private:
     to.isFromOutside = to.isFromOutside || from.isFromOutside;
     to.entersLayer = to.entersLayer || from.entersLayer;
     to.leavesLayer = to.leavesLayer || from.leavesLayer;
+    to.isWeight = to.isWeight || from.isWeight;
   }
 
   void collect(const Program &program) {
@@ -276,6 +283,8 @@ private:
           nodes[node].isExact = isExact;
           nodes[node].isOfBackward = program.name.ends_with(".backward");
           nodes[node].isFromOutside = !isLayer;
+          nodes[node].isWeight = isGather(instruction) &&
+                                 (operand == kNone || nodes[operand].isWeight);
           derive(node, instruction, o, operand);
         }
         all.nodes.push_back(node);
@@ -326,9 +335,11 @@ private:
   std::string nameOf(std::size_t root) const {
     const Node &tensor = nodes[root];
     const std::string &planned = stage.buffers[indexed(tensor.buffer)].name;
-    if (tensor.names.size() > 1 || (tensor.entersLayer && tensor.isFromOutside))
+    if (!tensor.isWeight && (tensor.names.size() > 1 ||
+                             (tensor.entersLayer && tensor.isFromOutside)))
       return tensor.isOfBackward ? "layer_output_grad" : "layer_input";
-    if (tensor.leavesLayer && !tensor.isFromOutside && !tensor.names.empty())
+    if (!tensor.isWeight && tensor.leavesLayer && !tensor.isFromOutside &&
+        !tensor.names.empty())
       return tensor.isOfBackward ? "layer_input_grad" : "layer_output";
     if (!tensor.suffix.empty())
       return (tensor.from == kNone ? tensor.origin
@@ -357,8 +368,9 @@ bool isInLayer(std::string_view label) {
 }
 
 bool isOfLayer(const Program &program) {
-  return std::ranges::any_of(program.instructions, isInLayer,
-                             &Instruction::label);
+  return std::ranges::any_of(program.instructions, [](const Instruction &one) {
+    return isInLayer(one.label) && !isGather(one);
+  });
 }
 
 bool areSameBytes(const Buffer &one, const Buffer &other) {

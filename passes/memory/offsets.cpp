@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace mtplan::passes {
 
-Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
-                      std::int64_t alignment) {
+// Assigns offsets by best fit, the largest value first and ties by index, which
+// descends if `lastFirst`.
+static Offsets bestFit(const std::vector<Lifetime> &lifetimes,
+                       std::int64_t alignment, bool lastFirst) {
   Offsets result;
   result.at.assign(lifetimes.size(), 0);
   std::vector<std::size_t> order, placed;
@@ -22,6 +25,8 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
     result.total =
         std::max(result.total, life.fixedAt + roundedUp(life.bytes, alignment));
   }
+  if (lastFirst)
+    std::ranges::reverse(order);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return lifetimes[a].bytes > lifetimes[b].bytes;
   });
@@ -50,6 +55,13 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
     placed.push_back(one);
   }
   return result;
+}
+
+Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
+                      std::int64_t alignment) {
+  Offsets first = bestFit(lifetimes, alignment, false),
+          last = bestFit(lifetimes, alignment, true);
+  return last.total < first.total ? std::move(last) : std::move(first);
 }
 
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,

@@ -20,9 +20,10 @@ struct Offsets {
   std::int64_t total = 0;
 };
 
-/// Assigns offsets by best fit, the largest value first and ties by index: each
-/// value gets the smallest sufficient gap between values whose live ranges
-/// overlap its own. O(n^2 log n).
+/// Assigns offsets by best fit, the largest value first: each value gets the
+/// smallest sufficient gap between values whose live ranges overlap its own.
+/// Values of equal size are in ascending or in descending order of their index,
+/// whichever takes fewer bytes. O(n^2 log n).
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 

@@ -4,6 +4,7 @@
 
 #include "ir/decisions.h"
 #include "passes/memory/batch_places.h"
+#include "passes/memory/block_places.h"
 #include "passes/memory/update_places.h"
 #include "passes/schedule/stages.h"
 
@@ -80,6 +81,7 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
                       : arenas.allocate("workspace", size,
                                         std::min<int64_t>(chain.entries, 2)));
     }
+    placeBlocks(segments, forward, start);
     arenas.end("workspace") = start;
     for (auto &[value, link] : carried.links)
       places[value] = placeIn(arrays[link.chain], link.entry, link.step,
@@ -92,6 +94,38 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
     }
   }
   return success();
+}
+
+// Assigns memory to the weights that are gathered ahead in a chunk, behind its
+// carried values.
+// \param start  the beginning of the memory that programs reuse
+void StagePlaces::placeBlocks(ArrayRef<ir::SegmentOp> segments, bool forward,
+                              int64_t start) {
+  std::vector<BlockProgram> programs;
+  const auto add = [&](ir::SegmentOp segment) {
+    ir::BackwardOp backward = segment.getBackward();
+    if (forward || backward)
+      programs.push_back({forward ? &segment.getBlock() : &backward.getBlock(),
+                          static_cast<int64_t>(segment.getRepeat())});
+  };
+  if (forward)
+    llvm::for_each(segments, add);
+  else
+    llvm::for_each(llvm::reverse(segments), add);
+  const BlockRegion region = blockRegionOf(programs, forward, [&](Value value) {
+    return bytesOf(value.getType(), labels.keptAs(value));
+  });
+  const int64_t base = arenas.end("workspace");
+  for (BlockPlace place : region.places) {
+    place.array.arena = "workspace";
+    place.array.offset += base;
+    places[place.value] = placeIn(place.array, place.entry, place.step,
+                                  labels.keptAs(place.value));
+  }
+  for (auto [program, inUse] : llvm::zip_equal(programs, region.inUse))
+    for (const BlockRange &range : inUse)
+      carriedIn[program.block].push_back(
+          {range.value, base - start + range.offset, range.bytes});
 }
 
 // Assigns memory to forward values that backward reads, except for carried
@@ -174,7 +208,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     Lifetime life{0, end, carried.bytes, carried.offset};
     if (carried.value) {
       Operation *maker = carried.value.getDefiningOp();
-      life.first = maker ? position.at(maker) : 0;
+      life.first = maker && !ir::isAhead(maker) ? position.at(maker) : 0;
       life.last = life.first;
       for (Operation *user : carried.value.getUsers())
         if (auto known = position.find(user); known != position.end())
@@ -266,12 +300,13 @@ void StagePlaces::placeWithin() {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
   // `limit` is the size of the workspace, in bytes, without groups of
-  // collectives. The groups of a program that would exceed it are dissolved.
+  // collectives, except for those of blocks, which the planner has announced.
+  // The other groups of a program that would exceed it are dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t limit = 0;
   for (Block *block : blocks) {
     for (Operation &op : *block)
-      if (isGrouped(&op))
+      if (isGrouped(&op) && !ir::isOfBlock(&op))
         groups[block][&op] = op.removeAttr(ir::kBatchAttrName);
     limit = std::max(limit, needOf(*block));
   }

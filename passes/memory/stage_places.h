@@ -11,8 +11,8 @@
 //   activations  forward values that backward reads, for the micro-batches in
 //                flight; after backward, intermediate values of the update
 //   workspace    accumulators of reports; then, in memory that programs reuse,
-//                values carried from layer to layer and values that live
-//                within one program
+//                values carried from layer to layer, weights gathered ahead
+//                and values that live within one program
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +76,8 @@ private:
   mlir::LogicalResult placeChains(std::int64_t chunk);
   void keepCarried(mlir::Block &block, const CarriedChains &carried,
                    const std::vector<Array> &arrays, std::int64_t start);
+  void placeBlocks(llvm::ArrayRef<ir::SegmentOp> segments, bool forward,
+                   std::int64_t start);
   void placeSaved(ir::SegmentOp segment);
   Within livesWithin(mlir::Block &block);
   static Offsets withRows(Within &within, std::int64_t room);

@@ -60,7 +60,10 @@ FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
   if (axisOf(op) != axisOf(first) || streamOf(op) != streamOf(first) ||
       op->getAttr(ir::kOverlappedAttrName) !=
           first->getAttr(ir::kOverlappedAttrName) ||
-      !isReadyWith(first, op))
+      ir::isOfBlock(op) != ir::isOfBlock(first) ||
+      ir::isAhead(op) != ir::isAhead(first) ||
+      (!ir::isOfBlock(op) && !isReadyWith(first, op)) ||
+      llvm::is_contained(group, op->getOperand(0).getDefiningOp()))
     return false;
   if (!llvm::isa<ir::UpdateOp>(op->getParentOp()))
     return true;

@@ -50,8 +50,9 @@ LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
       error.attachNote(first->getLoc()) << "the launch begins here";
       return error;
     };
-    for (StringRef name : {StringRef(ir::kStreamAttrName), StringRef("axis"),
-                           StringRef(ir::kOverlappedAttrName)})
+    for (StringRef name :
+         {StringRef(ir::kStreamAttrName), StringRef("axis"),
+          StringRef(ir::kOverlappedAttrName), StringRef(ir::kAheadAttrName)})
       if (op->getAttr(name) != first->getAttr(name))
         return fail("has another '" + name + "' than the first");
     if (!axisOf(op) && op->getName() != first->getName())
@@ -99,12 +100,28 @@ LogicalResult verifyOverlap(Operation *op) {
          << name << ", which does not make its gradient";
 }
 
+// Checks that an operation that the run before executes gathers a parameter of
+// its block, for its own program only.
+LogicalResult verifyAhead(Operation *op) {
+  Value input = op->getNumOperands() == 1 ? op->getOperand(0) : Value();
+  Operation *maker = input ? input.getDefiningOp() : nullptr;
+  if (!llvm::isa<ir::AllGatherOp>(op) || !ir::isOfBlock(op) || !maker ||
+      !(llvm::isa<ir::ParameterOp>(maker) || ir::isAhead(maker)))
+    return op->emitOpError("is no gather of a parameter that can run ahead");
+  for (Operation *user : op->getUsers())
+    if (user->getBlock() != op->getBlock())
+      return op->emitOpError(
+          "runs ahead, but another program reads the result");
+  return success();
+}
+
 struct VerifyStreams : impl::VerifyStreamsPassBase<VerifyStreams> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([](Operation *op) {
       if ((llvm::isa<ir::SegmentOp, ir::BackwardOp, ir::UpdateOp>(op) &&
            failed(verifyLaunches(op->getRegion(0).front()))) ||
-          (ir::isOverlapped(op) && failed(verifyOverlap(op))))
+          (ir::isOverlapped(op) && failed(verifyOverlap(op))) ||
+          (ir::isAhead(op) && failed(verifyAhead(op))))
         return WalkResult::interrupt();
       const bool runs =
           llvm::isa_and_present<ir::SegmentOp, ir::BackwardOp, ir::UpdateOp>(

@@ -193,7 +193,8 @@ struct Batch {
 };
 
 /// The instructions of one direction of a segment ("h.forward", "h.backward"),
-/// or of a part of the update.
+/// of its last run ("h.last.forward"), of the weights that a pass reads first
+/// ("embed.weights.forward"), or of a part of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;

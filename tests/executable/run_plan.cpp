@@ -53,6 +53,7 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   passes::PlacementOptions placement;
   placement.sumsPerUse = true; // like mtplan -o
   placement.overlapsReductions = overlapsReductions;
+  placement.gathersAhead = overlapsReductions; // like --overlap on
   placement.offloads = offloads;
   passes::buildPlacement(manager, placement);
   if (mlir::failed(manager.run(step)))

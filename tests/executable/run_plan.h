@@ -42,7 +42,8 @@ struct Gathered {
 /// has been checked, written and read back, so that tests run the plan of the
 /// file. Throws std::runtime_error.
 /// \param offloads  whether the host holds and updates the optimizer's state
-/// \param overlapsReductions  whether gradients are reduced during backward
+/// \param overlapsReductions  whether gradients are reduced during backward,
+/// and weights gathered ahead
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
                        bool overlapsReductions = false);

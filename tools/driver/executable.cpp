@@ -14,6 +14,7 @@
 #include "passes/schedule/stage_contents.h"
 #include "planner/integers.h"
 #include "planner/search/price/phase_times.h"
+#include "planner/search/price/workspace.h"
 #include "planner/search/solve_candidate.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
@@ -135,6 +136,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
           .gradient);
   placement.sumsPerUse = problem.options.sumsPerUse;
   placement.overlapsReductions = problem.options.overlaps.reduce;
+  placement.gathersAhead = planner::gathersAhead(
+      planner::settingOf(problem.options, problem.machine, config));
   placement.offloads = config.offload == planner::Offload::optimizer;
   mlir::PassManager manager(problem.context.get());
   passes::buildPlacement(manager, placement);

@@ -127,3 +127,29 @@ mtp.segment @h () {
   %y = mtp.scale "s"(%x) by 2.0 {mtp.overlapped = "h", mtp.stream = "compute"} : tensor<4x4xf32>
   mtp.yield
 }
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<2x4xf32>
+  // expected-error @below {{is no gather of a parameter that can run ahead}}
+  %y = mtp.all_gather %x over "dp" dim 0 cause "x" {mtp.ahead, mtp.of_block, mtp.stream = "data"} : (tensor<2x4xf32>) -> tensor<4x4xf32>
+  mtp.yield
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %p = mtp.parameter "w" : tensor<2x4xf32>
+  // expected-error @below {{runs ahead, but another program reads the result}}
+  %w = mtp.all_gather %p over "dp" dim 0 cause "w" {mtp.ahead, mtp.of_block, mtp.stream = "data"} : (tensor<2x4xf32>) -> tensor<4x4xf32>
+  mtp.backward () {
+    %y = mtp.scale "s"(%w) by 2.0 {mtp.stream = "compute"} : tensor<4x4xf32>
+    mtp.yield
+  }
+  mtp.yield
+}
+}

@@ -149,20 +149,24 @@ TEST_F(Tiling, HoldsTwoTilesToHideTheirMessages) {
   EXPECT_EQ(workspace(false, true), 2 * 64 + 32 + 96);
 }
 
-// Four repeats gather the next weight while one is in use, and reduce one
-// gradient, 256 B, while the next is computed.
-TEST_F(Tiling, WeightsArePrefetched) {
+// Four repeats gather the next block, 256 B of weights, while one is in use, if
+// compiled plans do so. Gradients are reduced after their block.
+TEST_F(Tiling, BlocksArePrefetched) {
   Software software = defaultSoftware();
   setting.software = &software;
-  software.overlap.gather = true;
-  software.overlap.reduce = false;
+  software.overlap.gather = software.overlap.reduce = true;
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
   plan.count = 4;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
+  setting.scattersEarly = true;
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
             2 * 256 + 32 + 96);
-  software.overlap.reduce = true;
-  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
-            2 * 256 + 128 + 96);
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).workspace.value,
+            2 * 256 + 32 + 96);
+  plan.count = 1;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).workspace.value,
+            2 * 256 + 32 + 96);
 }
 
 // All repeats that read the same input hold it once in each layout.

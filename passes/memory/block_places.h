@@ -1,0 +1,57 @@
+//===- block_places.h - Memory of weights gathered ahead --------*- C++ -*-===//
+//
+// The weights of a segment that the run before gathers are a block. While a run
+// computes with its block, the next one arrives. The blocks of the runs of a
+// task are at the two ends of one region by turns, so that neighbours never
+// overlap, and the region is as large as the largest two neighbours. A program
+// serves all layers of a segment, so that a weight of a repeated segment has an
+// entry at each end.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PASSES_MEMORY_BLOCK_PLACES_H
+#define MTPLAN_PASSES_MEMORY_BLOCK_PLACES_H
+
+#include <vector>
+
+#include "passes/memory/arenas.h"
+
+namespace mtplan::passes {
+
+/// A range of a region that is in use during a program.
+struct BlockRange {
+  mlir::Value value; ///< in use until its last use; null: all the time
+  std::int64_t offset = 0, bytes = 0; ///< relative to the region
+};
+
+/// The weight `value`, gathered ahead, and its memory relative to the region.
+struct BlockPlace {
+  mlir::Value value;
+  Array array; ///< without an arena
+  std::int64_t entry = 0, step = 0;
+};
+
+/// The blocks of a chunk in one direction.
+struct BlockRegion {
+  std::int64_t bytes = 0;
+  std::vector<BlockPlace> places;
+  /// By program, in the order of the programs.
+  std::vector<std::vector<BlockRange>> inUse;
+};
+
+/// A program of a chunk, and the layers that it runs for.
+struct BlockProgram {
+  mlir::Block *block = nullptr;
+  std::int64_t runs = 1;
+};
+
+/// Returns the region of the programs of a task, in the order in which it runs
+/// them.
+/// \param ascends  whether programs run for their first layer first
+/// \param sizeOf   bytes of a value
+BlockRegion blockRegionOf(llvm::ArrayRef<BlockProgram> programs, bool ascends,
+                          llvm::function_ref<std::int64_t(mlir::Value)> sizeOf);
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_MEMORY_BLOCK_PLACES_H

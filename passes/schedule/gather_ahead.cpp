@@ -1,0 +1,41 @@
+//===- gather_ahead.cpp - Gathers weights beside the segment before -------===//
+
+#include "ir/decisions.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+#define GEN_PASS_DEF_GATHERAHEADPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+// Marks the gathers of a program whose results no other program reads. A gather
+// behind another one is marked only if that one is.
+void mark(Block &block) {
+  for (auto gather : block.getOps<ir::AllGatherOp>()) {
+    auto before = gather.getInput().getDefiningOp<ir::AllGatherOp>();
+    const bool isOwn = llvm::all_of(gather->getUsers(), [&](Operation *user) {
+      return user->getBlock() == &block;
+    });
+    if (ir::isOfBlock(gather) && isOwn && (!before || ir::isAhead(before)))
+      gather->setAttr(ir::kAheadAttrName,
+                      UnitAttr::get(block.front().getContext()));
+  }
+}
+
+struct GatherAhead : impl::GatherAheadPassBase<GatherAhead> {
+  void runOnOperation() override {
+    for (auto segment : getOperation().getOps<ir::SegmentOp>()) {
+      mark(segment.getBlock());
+      if (ir::BackwardOp backward = segment.getBackward())
+        mark(backward.getBlock());
+    }
+  }
+};
+
+} // namespace
+
+} // namespace mtplan::passes

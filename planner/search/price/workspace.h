@@ -1,0 +1,138 @@
+//===- workspace.h - Transient values of a segment --------------*- C++ -*-===//
+//
+// Computes the bytes of the values that are alive within one run of a segment,
+// at each of its operators.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_PRICE_WORKSPACE_H
+#define MTPLAN_PLANNER_SEARCH_PRICE_WORKSPACE_H
+
+#include <vector>
+
+#include "planner/search/segment/segment_plan.h"
+
+namespace mtplan::planner {
+
+/// The bytes alive at each operator of a segment.
+class Liveness {
+public:
+  explicit Liveness(std::size_t ops) : change(ops + 2, 0.0) {}
+  void add(std::size_t tensor, std::size_t from, std::size_t to, double bytes) {
+    add(from, to, bytes);
+    lives.push_back({tensor, from, to});
+  }
+  /// Adds bytes of another segment.
+  void add(std::size_t from, std::size_t to, double bytes) {
+    change[from] += bytes;
+    change[to + 1] -= bytes;
+  }
+  /// The most bytes alive at once, and the first operator with so many; -1 if
+  /// nothing is alive.
+  struct Peak {
+    double bytes = 0.0;
+    int op = -1;
+  };
+  Peak peak() const {
+    Peak most;
+    double alive = 0.0;
+    for (std::size_t o = 0; o < change.size(); ++o) {
+      alive += change[o];
+      if (alive > most.bytes)
+        most = {alive, static_cast<int>(o)};
+    }
+    return most;
+  }
+  /// Returns the tensors that are alive at an operator, possibly repeated.
+  std::vector<int> aliveAt(int op) const {
+    std::vector<int> tensors;
+    for (const Life &life : lives)
+      if (op >= 0 && life.from <= at(op) && at(op) <= life.to)
+        tensors.push_back(static_cast<int>(life.tensor));
+    return tensors;
+  }
+
+private:
+  struct Life {
+    std::size_t tensor, from, to;
+  };
+  std::vector<double> change;
+  std::vector<Life> lives;
+};
+
+/// Returns whether the weights of the next segment are received while a segment
+/// computes. Plans that are compiled do so if their reductions overlap, too.
+bool gathersAhead(const Setting &setting);
+
+/// By phase, bytes of the weights that replicas gather for a segment.
+struct BlockBytes {
+  double forward = 0.0, backward = 0.0;
+};
+
+/// The transient values of one segment under one plan.
+class Workspace {
+public:
+  /// \param ahead  the weights of another segment that are received meanwhile
+  Workspace(const ModelGraph &model, const SegmentPlan &segmentPlan,
+            const Setting &setting, BlockBytes ahead = {});
+
+  Liveness::Peak peak();
+
+  /// Returns the bytes of the weights that replicas gather for this segment.
+  BlockBytes block() const;
+
+  /// Returns the tensors whose layouts decide about the peak.
+  std::vector<int> decisiveTensors(const Liveness::Peak &peak) const;
+
+  /// Returns the bytes of inputs, which are alive during the entire
+  /// micro-batch. Each input has one shard per layout in which operators read
+  /// it. `known` lists, by tensor, the layouts that earlier runs read; shards
+  /// in these layouts are not counted again. The call adds the layouts of this
+  /// run.
+  double inputs(std::vector<std::vector<Layout>> &known) const;
+
+private:
+  /// A range of operators, both ends included; empty if first > last.
+  struct Span {
+    std::size_t first, last;
+    bool empty() const { return first > last; }
+  };
+
+  Span spanOf(Phase phase) const;
+  Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const;
+  double tileBytes(std::size_t t, const Layout &layout) const;
+  void addVersion(std::size_t t, const Layout &layout, Phase phase);
+
+  /// An all-gathered weight, or a gradient to reduce.
+  struct Exchanged {
+    std::size_t tensor;
+    Span life;
+    double bytes;      ///< bytes of one message
+    double shardBytes; ///< bytes of a rank's share of the message
+    bool inTiles;
+  };
+
+  std::vector<Exchanged> exchangedIn(Phase phase, bool weights) const;
+  void addMessageBuffers(Phase phase);
+  void addBlocks(Phase phase);
+  bool isTensorAxis(int axis) const;
+  static bool touches(const Op &op, std::size_t t);
+  static bool crosses(const std::vector<int> &tensors,
+                      const std::vector<Layout> &layouts, std::size_t t,
+                      const Layout &layout);
+
+  const SegmentGraph &segment;
+  const SegmentPlan &plan;
+  const Mesh &mesh;
+  const OverlapRules &overlap;
+  const BlockBytes next; ///< of the segment whose weights are received
+  const bool
+      isOfBlocks; ///< whether all weights of a phase are exchanged at once
+  std::vector<int> tiles; ///< by tensor
+  Liveness liveness;
+  bool buffersMessages = false; ///< whether a message is overlapped
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_PRICE_WORKSPACE_H
