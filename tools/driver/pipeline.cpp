@@ -86,6 +86,7 @@ public:
     problem->options.software = &problem->software;
     problem->options.sumsPerUse = true;
     problem->options.scattersEarly = problem->options.overlaps.reduce;
+    problem->options.gathersAhead = problem->options.overlaps.gather;
     return std::move(problem);
   }
 
@@ -404,7 +405,8 @@ void finishOutcome(PlanOutcome &outcome) {
         : best->config.zeroStage == 2
             ? "scatters gradients beside their own layer's backward alone, and "
               "gathers after the update"
-            : "has a layer's beside its own compute alone"));
+            : "gathers a layer's weights beside the layer before, and scatters "
+              "its gradients after its backward"));
   if (best)
     if (std::string note = repeatedWorkOf(outcome); !note.empty())
       notes.push_back(std::move(note));

@@ -16,8 +16,8 @@ static bool exchangesBlocks(const Setting &setting) {
 }
 
 bool gathersAhead(const Setting &setting) {
-  return exchangesBlocks(setting) && setting.software->overlap.gather &&
-         setting.scattersEarly;
+  return exchangesBlocks(setting) && setting.gathersAhead &&
+         setting.software->overlap.gather;
 }
 
 Workspace::Workspace(const ModelGraph &model, const SegmentPlan &segmentPlan,

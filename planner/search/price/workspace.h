@@ -61,7 +61,7 @@ private:
 };
 
 /// Returns whether the weights of the next segment are received while a segment
-/// computes. Plans that are compiled do so if their reductions overlap, too.
+/// computes.
 bool gathersAhead(const Setting &setting);
 
 /// By phase, bytes of the weights that replicas gather for a segment.

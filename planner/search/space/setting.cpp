@@ -75,6 +75,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.padsShards = options.padsShards;
   setting.sumsPerUse = options.sumsPerUse;
   setting.scattersEarly = options.scattersEarly;
+  setting.gathersAhead = options.gathersAhead;
   setting.zeroStage = config.zeroStage;
   setting.recompute = config.recompute;
   setting.recomputeShare = recomputeShareOf(config);

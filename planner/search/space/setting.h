@@ -45,6 +45,7 @@ struct Setting {
   bool padsShards = false;               ///< see SearchOptions
   bool sumsPerUse = false;               ///< see SearchOptions
   bool scattersEarly = false;            ///< see SearchOptions
+  bool gathersAhead = false;             ///< see SearchOptions
   Recompute recompute = Recompute::none; ///< applies to repeated segments
   /// The share of a segment's repeats that recompute; the others save all
   /// values. Prices are those of a mean repeat.
@@ -139,6 +140,9 @@ struct SearchOptions {
   /// accumulators of the next repeat. This needs memory for the shards of one
   /// more repeat.
   bool scattersEarly = false;
+  /// Whether ZeRO-3 all-gathers the weights of a segment while the segment
+  /// before computes. This needs memory for the weights of both.
+  bool gathersAhead = false;
   std::vector<Split> tensorSplits; ///< the splits that tp may use
   /// The collectives that may change the layout of a value between operators.
   /// Weights and their gradients may use all collectives.

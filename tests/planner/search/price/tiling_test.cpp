@@ -158,7 +158,7 @@ TEST_F(Tiling, BlocksArePrefetched) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
   plan.count = 4;
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
-  setting.scattersEarly = true;
+  setting.gathersAhead = true;
   EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
             2 * 256 + 32 + 96);
   EXPECT_EQ(memoryOf(model, {plan, plan}, setting).workspace.value,
