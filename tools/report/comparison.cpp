@@ -70,7 +70,10 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
   auto slower = [&](const TimeTerm &term) {
     return (candidate.time.*term.time - best.time.*term.time).value;
   };
-  const TimeTerm *most = std::ranges::max_element(kTimeTerms, {}, slower);
+  // An alternative is faster if a simpler plan is chosen.
+  const TimeTerm *most = candidate.time.step < best.time.step
+                             ? std::ranges::min_element(kTimeTerms, {}, slower)
+                             : std::ranges::max_element(kTimeTerms, {}, slower);
   return std::string(most->name) + ' ' + timeText(candidate.time.*most->time) +
          " against " + timeText(best.time.*most->time);
 }

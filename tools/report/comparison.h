@@ -19,8 +19,9 @@ std::string differencesText(const planner::PlannedCandidate &plan,
 /// largest classes of memory.
 std::string shortageText(const planner::MemoryUse &memory);
 
-/// Returns the term of the step time by which `candidate` exceeds `best` most:
-/// "tensor communication 310 ms against 205 ms".
+/// Returns the term of the step time by which `candidate` exceeds `best` most,
+/// or, if the candidate is faster, by which it falls below `best` most: "tensor
+/// communication 310 ms against 205 ms".
 std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
