@@ -75,8 +75,8 @@ inline bool isOfBlock(mlir::Operation *op) {
 }
 
 /// A unit attribute on an all-gather of a block: the run before, of another
-/// layer or segment, runs it. What the first run of a task reads is gathered
-/// before it.
+/// layer or segment, runs it. A program before the first run of a task gathers
+/// the weights of that run.
 inline constexpr llvm::StringLiteral kAheadAttrName = "mtp.ahead";
 
 inline bool isAhead(mlir::Operation *op) { return op->hasAttr(kAheadAttrName); }

@@ -198,13 +198,13 @@ def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
 }
 
 def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
-  let summary = "Gathers the weights of a segment beside the one before";
+  let summary = "Gathers weights while the previous segment computes";
   let description = [{
     The weights of a layer arrive while the layer before computes (prefetching;
     FSDP, Zhao et al., VLDB 2023, section 3.3.2), forward and backward, and so
     do those of a segment that follows another. Each run waits for what it has
-    gathered, so that two blocks are in memory at a time. What a task's first
-    run reads is gathered before it.
+    gathered, so that two blocks are in memory at a time. A program before
+    the first run of a task gathers the weights of that run.
 
     Before and after:
 
@@ -213,7 +213,7 @@ def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
     %a = mtp.all_gather %p over "dp" dim 0 cause "h.*.a" {mtp.ahead, mtp.of_block} : ...
     ```
 
-    Runs behind `mtp-gather-blocks`. A weight that both directions read stays in
+    Runs after `mtp-gather-blocks`. A weight that both directions read stays in
     the segment's own run. Places for two blocks are the job of
     `mtp-place-memory`.
   }];

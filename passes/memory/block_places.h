@@ -1,11 +1,11 @@
 //===- block_places.h - Memory of weights gathered ahead --------*- C++ -*-===//
 //
-// The weights of a segment that the run before gathers are a block. While a run
-// computes with its block, the next one arrives. The blocks of the runs of a
-// task are at the two ends of one region by turns, so that neighbours never
-// overlap, and the region is as large as the largest two neighbours. A program
-// serves all layers of a segment, so that a weight of a repeated segment has an
-// entry at each end.
+// The weights that the previous run gathers form a block. While a run computes
+// with its block, the next block arrives. Blocks of successive runs lie
+// alternately at the start and at the end of one region, so that two successive
+// blocks never overlap, and the region is as large as the largest two
+// successive blocks. A program serves all layers of a segment, so that a weight
+// of a repeated segment has an entry at each end.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,6 +3,7 @@
 #include "planner/search/solve_candidate.h"
 
 #include <algorithm>
+#include <set>
 
 #include "planner/integers.h"
 
@@ -77,20 +78,25 @@ public:
 private:
   // Returns whether the values of the first or of the last stage exceed the
   // memory in every layout, and sets `rejection` if so. The first stage has
-  // most micro-batches in flight, and the last has the logits. `lowerBound`,
-  // which counts sizes alone, is rarely more than a quarter too low, so that
-  // the test is left out if it is lower than that.
+  // most micro-batches in flight, and the last has the logits. The test runs
+  // only if `lowerBound`, which counts sizes alone, is at least 3/4 of the
+  // memory, because it is rarely lower for a stage that does not fit.
   bool isTooLarge(Bytes lowerBound, Rejection &rejection) {
     constexpr double kNear = 0.75;
     const Bytes room = setting.machine->device.memory;
     if (lowerBound < kNear * room)
       return false;
-    for (int stage : {0, config.pp - 1}) {
+    for (int stage : std::set<int>{0, config.pp - 1}) {
       Setting here = setting;
       here.recomputeShare = recomputeShareOf(config, stage);
-      const Bytes needed = StageSolver(graph, here, config, cache)
-                               .leastMemory(repeatsOf(graph, held[at(stage)]),
-                                            inFlightOf(config, stage));
+      Bytes needed{kInfinity};
+      try {
+        needed = StageSolver(graph, here, config, cache)
+                     .leastMemory(repeatsOf(graph, held[at(stage)]),
+                                  inFlightOf(config, stage));
+      } catch (const TooLarge &) {
+        return false; // a fixed layout between stages may be solvable
+      }
       if (needed.value == kInfinity || needed <= room)
         continue;
       rejection.reason = Rejection::Reason::memory;

@@ -405,8 +405,11 @@ void finishOutcome(PlanOutcome &outcome) {
         : best->config.zeroStage == 2
             ? "scatters gradients beside their own layer's backward alone, and "
               "gathers after the update"
-            : "gathers a layer's weights beside the layer before, and scatters "
-              "its gradients after its backward"));
+        : outcome.problem->options.overlaps.gather
+            ? "gathers a layer's weights while the layer before computes, and "
+              "scatters its gradients after its backward"
+            : "gathers a layer's weights before it computes, and scatters its "
+              "gradients after its backward"));
   if (best)
     if (std::string note = repeatedWorkOf(outcome); !note.empty())
       notes.push_back(std::move(note));

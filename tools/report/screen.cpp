@@ -303,9 +303,9 @@ std::string zeroText(const Problem &problem,
       (!asked.allows(2) && !asked.allows(3)))
     return "";
   return fmt::format(
-      "  ZeRO 2 and 3 are tried with a pipeline only if asked for (--zero 2): "
+      "  ZeRO 2 and 3 with a pipeline are planned only with --zero 2 or 3: "
       "they reduce-scatter gradients in each of {} micro-batches, ZeRO 1 once "
-      "a step, and {} stages divide the gradients already\n",
+      "a step, and the {} stages already divide the gradients\n",
       config.microBatches(), config.pp);
 }
 

@@ -344,6 +344,7 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
                                                : planner::Precision::bf16;
   options.software = &made->software;
   options.overlaps = planner::overlapsOf(made->software, {});
+  options.gathersAhead = options.overlaps.gather;
   options.tensorSplits = {Split::column, Split::row, Split::head, Split::vocab};
   if (row.sequenceParallel)
     options.tensorSplits.push_back(Split::sequence);

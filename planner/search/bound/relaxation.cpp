@@ -44,7 +44,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.overlapWeight = 0.0; // replicaTimes() bounds replica traffic
+  setting.overlapWeight = 0.0; // ReplicaBounds has replica traffic
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
   MicroBatchBound bound;

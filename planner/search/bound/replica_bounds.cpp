@@ -52,7 +52,9 @@ Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
       Layout made = Layout::replicated(segment.tensors[at(t)].shape.size());
       for (int axis = 0; axis < tensorAxisOf(setting.mesh); ++axis)
         for (const Factor &factor : op.factors)
-          if (setting.mesh.axes[at(axis)].size > 1 &&
+          if (const int ranks = setting.mesh.axes[at(axis)].size;
+              ranks > 1 && factor.divisible &&
+              (factor.split == Split::batch || factor.size % ranks == 0) &&
               contains(setting.rules[at(axis)].splits, factor.split))
             made = withPlacement(made, axis, kPartial);
       time += reshardTime(made, Layout::replicated(made.dims.size()),

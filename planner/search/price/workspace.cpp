@@ -52,9 +52,9 @@ Liveness::Peak Workspace::peak() {
 BlockBytes Workspace::block() const {
   BlockBytes bytes;
   for (const Exchanged &one : exchangedIn(Phase::forward, true))
-    bytes.forward += one.bytes;
+    bytes.forward += one.bytes + one.between;
   for (const Exchanged &one : exchangedIn(Phase::backward, true))
-    bytes.backward += one.bytes;
+    bytes.backward += one.bytes + one.between;
   return bytes;
 }
 
@@ -135,6 +135,16 @@ void Workspace::addVersion(std::size_t t, const Layout &layout, Phase phase) {
     liveness.add(t, life.first, life.last, tileBytes(t, layout));
 }
 
+// Returns the bytes of the values between the collectives of a conversion.
+double Workspace::betweenBytes(const PlannedConversion &conversion) const {
+  const Tensor &tensor = segment.tensors[at(conversion.tensor)];
+  double bytes = 0.0;
+  for (const ReshardStep &step : reshardSteps(conversion.from, conversion.to))
+    if (step.result != conversion.to)
+      bytes += localBytes(tensor.shape, step.result, tensor.elementBytes, mesh);
+  return bytes;
+}
+
 // Returns the weights or gradients that replicas exchange, in order of time.
 std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
                                                          bool weights) const {
@@ -152,7 +162,7 @@ std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
     if (conversion.phase == phase && ofState && sent && !life.empty())
       all.push_back({t, life, tileBytes(t, held),
                      tileBytes(t, weights ? conversion.from : conversion.to),
-                     tiles[t] > 1});
+                     betweenBytes(conversion), tiles[t] > 1});
   }
   std::ranges::stable_sort(all, {}, [&](const Exchanged &one) {
     return weights ? one.life.first : one.life.last;
@@ -202,19 +212,22 @@ void Workspace::addBlocks(Phase phase) {
   for (const Exchanged &one : exchangedIn(phase, true)) {
     if (one.life.first > all.first)
       liveness.add(one.tensor, all.first, one.life.first - 1, one.bytes);
-    // Repeats use two blocks by turns, in which other values have no place.
+    liveness.add(all.first, ahead > 0.0 ? all.last : all.first, one.between);
+    // Repeats alternate between two blocks, in which other values have no
+    // place.
     if (ahead > 0.0 && plan.count > 1 && one.life.last < all.last)
       liveness.add(one.life.last + 1, all.last, one.bytes);
   }
   for (const Exchanged &one : exchangedIn(phase, false))
     if (one.life.last < all.last) {
       liveness.add(one.tensor, one.life.last + 1, all.last, one.bytes);
-      liveness.add(one.tensor, all.last, all.last, one.shardBytes);
+      liveness.add(one.tensor, all.last, all.last,
+                   one.shardBytes + one.between);
     }
   liveness.add(all.first, all.last, ahead);
   if (plan.count < 2)
     return;
-  // Repeats carry a value on in two places by turns.
+  // Repeats carry a value on in two places, which alternate.
   const auto keep = [&](const std::vector<int> &carried,
                         const std::vector<Layout> &layouts) {
     for (std::size_t i = 0; i < carried.size(); ++i) {

@@ -101,6 +101,7 @@ private:
   Span spanOf(Phase phase) const;
   Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const;
   double tileBytes(std::size_t t, const Layout &layout) const;
+  double betweenBytes(const PlannedConversion &conversion) const;
   void addVersion(std::size_t t, const Layout &layout, Phase phase);
 
   /// An all-gathered weight, or a gradient to reduce.
@@ -109,6 +110,7 @@ private:
     Span life;
     double bytes;      ///< bytes of one message
     double shardBytes; ///< bytes of a rank's share of the message
+    double between;    ///< bytes of the values between several collectives
     bool inTiles;
   };
 

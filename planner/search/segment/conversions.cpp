@@ -79,7 +79,8 @@ CostTable ConversionTables::directTable(const Conversions &conversions,
   const std::vector<int> &made = conversions.maker.layouts;
   CostTable table;
   std::vector<LayoutSet> key = {static_cast<LayoutSet>(number),
-                                static_cast<LayoutSet>(conversions.phase)};
+                                static_cast<LayoutSet>(conversions.phase),
+                                made.size()};
   for (int layout : made)
     key.push_back(setOf(layout));
   std::vector<std::vector<LayoutSet>> required; // by variable

@@ -155,9 +155,10 @@ struct SearchOptions {
   double tolerance = 0.0;
   /// The longest allowed step. Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
-  /// The search calls `stop` between candidates. If it returns true, the search
-  /// stops or, as long as there is no plan, solves candidates that probably fit
-  /// until there is one. Null: the search never stops early.
+  /// The search calls `stop` between candidates and between bounds. If it
+  /// returns true, the search stops or, as long as there is no plan, solves
+  /// candidates that probably fit until there is one. Null: the search never
+  /// stops early.
   std::function<bool()> stop;
 };
 

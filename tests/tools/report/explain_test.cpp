@@ -321,7 +321,8 @@ TEST(Unvalidated, TermsAreListedWithTheTimeWithout) {
 
 // Feature G10: a pipeline stops at ZeRO 1, and the report says why.
 TEST(Explain, SaysWhyPipelinesStopAtZeroOne) {
-  const char *why = "ZeRO 2 and 3 are tried with a pipeline only if asked for";
+  const char *why =
+      "ZeRO 2 and 3 with a pipeline are planned only with --zero 2 or 3";
   auto explained = [](const char *pp, const char *zero) {
     const Ran ran =
         runExample("gpt2-1.2b", {"--gpus", "16", "--hardware", "dgx-a100-80g",
