@@ -37,13 +37,13 @@ PlanRequest replicated(int replicas, int zero) {
 }
 
 // Returns the bytes that collectives of `kind` over dp have in `phase`: the
-// size of the unsharded tensor for each call. The loss of 4 bytes is left out.
+// size of the unsharded tensor for each call. The loss of 8 bytes is left out.
 double moved(const PlanOutcome &outcome, StepKind kind, LedgerPhase phase,
              const std::string &segment = "") {
   double bytes = 0.0;
   for (const LedgerEntry &entry : ledger(outcome))
     if (entry.kind == kind && entry.phase == phase && entry.axis == 0 &&
-        entry.bytes.value > 4 && (segment.empty() || segment == entry.segment))
+        entry.bytes.value > 8 && (segment.empty() || segment == entry.segment))
       bytes += entry.bytes.value *
                (kind == StepKind::allGather ? outcome.best()->config.dp : 1) *
                static_cast<double>(phase == LedgerPhase::update

@@ -26,10 +26,10 @@ Sent ledgerOfUpdate(const PlanOutcome &outcome) {
   for (const planner::LedgerEntry &entry : ledger(outcome)) {
     if (entry.phase != planner::LedgerPhase::update)
       continue;
-    // Losses have four bytes per element, all-gathered weights two, and
+    // Losses have eight bytes per element, all-gathered weights two, and
     // gradients the bytes that the software file states.
     bool isReported = entry.cause == "loss" || entry.cause.ends_with("balance");
-    double width = isReported ? 4
+    double width = isReported ? 8
                    : entry.kind == planner::StepKind::allGather
                        ? 2
                        : planner::stateBytesOf(setting).gradient;
