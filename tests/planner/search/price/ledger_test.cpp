@@ -132,8 +132,8 @@ TEST_F(LedgerTest, CountsEveryCollective) {
   ASSERT_EQ(ledger.size(), 3U);
   expectEntry(ledger[0], StepKind::allReduce, kTensorAxis, 32,
               LedgerPhase::forward, "y", 2, 6, 32);
-  expectEntry(ledger[1], StepKind::allReduce, kDataAxis, 4, LedgerPhase::update,
-              "loss", 0, 2, 4);
+  expectEntry(ledger[1], StepKind::allReduce, kDataAxis, 8, LedgerPhase::update,
+              "loss", 0, 2, 8);
   expectEntry(ledger[2], StepKind::allReduce, kDataAxis, 128,
               LedgerPhase::update, "w", 0, 2, 128);
 }
@@ -240,7 +240,7 @@ TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
 
 // Six times, a product computes 256 flops (its bytes, 192, are fewer), the
 // activation moves 32 + 32 B and the loss 32 + 4 B, the sum of y sends 32 B,
-// and the slice of z moves 16 + 16 B. Twice, 128 + 4 B are sent over the data
+// and the slice of z moves 16 + 16 B. Twice, 128 + 8 B are sent over the data
 // axis, 64 weights of 28 B are updated, their gradients of 2 B are read for the
 // norm, and the second and third micro-batch read back 128 B of gradient.
 TEST_F(LedgerTest, TimeAddsUp) {
@@ -249,9 +249,9 @@ TEST_F(LedgerTest, TimeAddsUp) {
                    (6 * (256 + 64 + 36 + 256) + 2 * 2 * 128) * kNano);
   EXPECT_DOUBLE_EQ(time.tensor.value, 6 * 32 * kNano);
   EXPECT_DOUBLE_EQ(time.local.value, 6 * 32 * kNano);
-  EXPECT_DOUBLE_EQ(time.data.value, 2 * (128 + 4) * kNano);
+  EXPECT_DOUBLE_EQ(time.data.value, 2 * (128 + 8) * kNano);
   EXPECT_DOUBLE_EQ(time.update.value, 2 * 64 * 30 * kNano);
-  EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 264 + 3840) * kNano);
+  EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 272 + 3840) * kNano);
 }
 
 // Two repeats of 64 weights take 2 + 2 + 12 bytes per weight, and z is saved
