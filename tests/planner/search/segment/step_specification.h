@@ -205,8 +205,8 @@ private:
                 .value;
         for (int reported : segment.reported)
           if (op.results[0].tensor == reported)
-            time +=
-                price(resultLayout(op, strategy, 0), Layout::replicated(0), {});
+            time += price(resultLayout(op, strategy, 0), Layout::replicated(0),
+                          {}, 8); // reported values are in double precision
         choice.cost.push_back(time);
       }
       auto add = [&](const Use &use, bool makes, auto layoutOf) {
@@ -301,8 +301,10 @@ private:
   }
 
   double price(const Layout &from, const Layout &to,
-               const std::vector<std::int64_t> &shape) const {
-    return reshardTime(from, to, shape, 2, setting.mesh, *setting.machine)
+               const std::vector<std::int64_t> &shape,
+               double elementBytes = 2) const {
+    return reshardTime(from, to, shape, elementBytes, setting.mesh,
+                       *setting.machine)
         .value;
   }
 
