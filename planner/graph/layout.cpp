@@ -84,15 +84,22 @@ Layout withPlacement(Layout layout, int axis, int placement,
   return layout;
 }
 
+// Returns the size of one rank's shard of a dimension that `axes` split.
+static std::int64_t localSize(std::int64_t size, const std::vector<int> &axes,
+                              const Mesh &mesh) {
+  for (int axis : axes) {
+    const std::int64_t ranks = mesh.axes[at(axis)].size;
+    size = (size + ranks - 1) / ranks;
+  }
+  return size;
+}
+
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh) {
   assert(shape.size() == layout.dims.size());
   std::vector<std::int64_t> local = shape;
   for (std::size_t d = 0; d < layout.dims.size(); ++d)
-    for (int axis : layout.dims[d]) {
-      std::int64_t ranks = mesh.axes[at(axis)].size;
-      local[d] = (local[d] + ranks - 1) / ranks;
-    }
+    local[d] = localSize(shape[d], layout.dims[d], mesh);
   return local;
 }
 
@@ -100,14 +107,8 @@ double localElements(const std::vector<std::int64_t> &shape,
                      const Layout &layout, const Mesh &mesh) {
   assert(shape.size() == layout.dims.size());
   double elements = 1.0;
-  for (std::size_t d = 0; d < layout.dims.size(); ++d) {
-    std::int64_t local = shape[d];
-    for (int axis : layout.dims[d]) {
-      const std::int64_t ranks = mesh.axes[at(axis)].size;
-      local = (local + ranks - 1) / ranks;
-    }
-    elements *= static_cast<double>(local);
-  }
+  for (std::size_t d = 0; d < layout.dims.size(); ++d)
+    elements *= static_cast<double>(localSize(shape[d], layout.dims[d], mesh));
   return elements;
 }
 
@@ -248,8 +249,12 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
 
 } // namespace
 
+// Results of axisBehind() that are no axis.
+static constexpr int kNoAxis = -1, kSeveralAxes = -2;
+
 // If one of the lists is the other one with a single axis behind it, returns
-// that axis; if they are equal, returns `known`; otherwise -2.
+// that axis; if they are equal, returns `known`. Returns kSeveralAxes
+// otherwise, or if `known` is another axis.
 static int axisBehind(const std::vector<int> &a, const std::vector<int> &b,
                       int known) {
   const std::size_t shared = std::min(a.size(), b.size());
@@ -257,20 +262,20 @@ static int axisBehind(const std::vector<int> &a, const std::vector<int> &b,
   if (longer > shared + 1 ||
       !std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(shared),
                   b.begin()))
-    return -2;
+    return kSeveralAxes;
   if (longer == shared)
     return known;
   const int axis = a.size() > b.size() ? a.back() : b.back();
-  return known == -1 || known == axis ? axis : -2;
+  return known == kNoAxis || known == axis ? axis : kSeveralAxes;
 }
 
 std::optional<MovesOfOneAxis> movesOfOneAxis(const Layout &from,
                                              const Layout &to) {
-  int axis = axisBehind(from.partial, to.partial, -1);
+  int axis = axisBehind(from.partial, to.partial, kNoAxis);
   int source = kReplicated, target = kReplicated;
   if (axis >= 0)
     (from.partial.size() > to.partial.size() ? source : target) = kPartial;
-  for (std::size_t d = 0; axis != -2 && d < from.dims.size(); ++d) {
+  for (std::size_t d = 0; axis != kSeveralAxes && d < from.dims.size(); ++d) {
     axis = axisBehind(from.dims[d], to.dims[d], axis);
     if (from.dims[d].size() != to.dims[d].size())
       (from.dims[d].size() > to.dims[d].size() ? source : target) =
@@ -278,7 +283,7 @@ std::optional<MovesOfOneAxis> movesOfOneAxis(const Layout &from,
   }
   const bool sumsDiffer = !from.partial.empty() && !to.partial.empty() &&
                           from.reduction != to.reduction;
-  if (axis == -2 || sumsDiffer)
+  if (axis == kSeveralAxes || sumsDiffer)
     return std::nullopt;
   auto steps = [&](StepKind kind) {
     return MovesOfOneAxis{1, {{{kind, axis}, {}}}};

@@ -199,8 +199,8 @@ TEST(GatheredBlocks, ArriveWhileTheBlockBeforeComputes) {
               << gather.label << " " << one.label;
     }
   }
-  // What precedes the layers gathers their first block, and a program of its
-  // own gathers the first block of a task.
+  // The program before the layers gathers the block of the first layer. A
+  // separate program gathers the first block of a task.
   std::vector<std::string> names;
   for (const ScheduleEntry &entry : stage.schedule)
     if (entry.microBatch == 0)

@@ -160,10 +160,11 @@ struct TiedSum {
 std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
                                 const planner::PlannedCandidate &plan);
 
-/// What all ranks all-gather once a step in order to decide about the update:
-/// each rank's sum of squared gradients, in two numbers, which also shows an
-/// overflow, and the reported values for the log, all in double precision. GPUs
-/// gather the sums among themselves, too. No time is predicted for it.
+/// Describes the all-gather over all ranks that decides about the update, once
+/// a step. Each rank contributes its sum of squared gradients, in two numbers,
+/// which also shows an overflow, and the reported values for the log, all in
+/// double precision. GPUs gather the sums among themselves, too. No time is
+/// predicted for it.
 struct Agreement {
   planner::Bytes bytes; ///< of one rank
   std::string values;   ///< "gradient norm, overflow, loss"

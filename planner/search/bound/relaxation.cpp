@@ -102,24 +102,23 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
           isNew)
         missing.push_back({&config, kind, &entry->second});
   const std::vector<Seconds> none(model.segments.size());
+  for (const Missing &one : missing)
+    *one.place = {true, none, none, none, none, none, {}};
   auto find = [&](const Missing &one, std::size_t thread) {
     try {
       *one.place = solve(*one.config, one.recompute, solversOf[thread]);
     } catch (const TooLarge &) {
-      *one.place = {true, none, none, none, none, none, {}};
+      return; // the bounds remain 0
     }
   };
   constexpr std::size_t kAtOnce = 32;
   for (std::size_t first = 0; first < missing.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, missing.size() - first);
     if (first > 0 && options.stop && options.stop())
-      for (std::size_t i = first; i < first + count; ++i)
-        *missing[i].place = {true, none, none, none, none, none, {}};
-    else
-      onThreads(solversOf.size(), count,
-                [&](std::size_t i, std::size_t thread) {
-                  find(missing[first + i], thread);
-                });
+      return;
+    onThreads(solversOf.size(), count, [&](std::size_t i, std::size_t thread) {
+      find(missing[first + i], thread);
+    });
   }
 }
 

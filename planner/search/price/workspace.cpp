@@ -162,7 +162,8 @@ std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
     if (conversion.phase == phase && ofState && sent && !life.empty())
       all.push_back({t, life, tileBytes(t, held),
                      tileBytes(t, weights ? conversion.from : conversion.to),
-                     betweenBytes(conversion), tiles[t] > 1});
+                     isOfBlocks ? betweenBytes(conversion) : 0.0,
+                     tiles[t] > 1});
   }
   std::ranges::stable_sort(all, {}, [&](const Exchanged &one) {
     return weights ? one.life.first : one.life.last;
