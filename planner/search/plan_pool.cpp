@@ -6,6 +6,13 @@
 
 namespace mtplan::planner {
 
+bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b) {
+  if (a.fits != b.fits)
+    return a.fits;
+  return a.fits ? a.time.step < b.time.step
+                : a.memory.total() < b.memory.total();
+}
+
 PlanPool::PlanPool(const SearchOptions &options)
     : top(at(options.top)), atMost(options.atMost),
       tolerance(options.tolerance),

@@ -17,6 +17,10 @@
 
 namespace mtplan::planner {
 
+/// Returns whether `a` is nearer to a plan that can be used than `b`: whether
+/// it alone fits; else whether it is faster, if both fit, or needs less memory.
+bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b);
+
 class PlanPool {
 public:
   /// \param options  provides the number of plans to list, the longest allowed

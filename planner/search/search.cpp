@@ -149,22 +149,38 @@ private:
     return {{}, rejectionOf(config, Reason::bound, lowerBound)};
   }
 
+  // Returns the bounds of a configuration for each layout between stages.
+  CandidateBounds boundsByBoundary(const Rejection &one, SolveLimits limits) {
+    const Parallelism &config = one.config;
+    const std::vector<std::optional<int>> layouts = boundariesOf(model, config);
+    relaxation.prepare({config}, layouts);
+    CandidateBounds all{{}, bounds.memory(config)};
+    for (std::optional<int> layout : layouts) {
+      BoundaryBound &bound = all.boundaries.emplace_back();
+      bound.boundary = layout;
+      bound.step = relaxation.microBatchOf(config, layout);
+      if (bound.step.value == kInfinity)
+        continue;
+      Relaxation::StepBound step = relaxation.stepOf(config, layout);
+      bound.step = std::max(one.bound, step.quick);
+      if (bound.step.value < limits.stopAbove)
+        bound.step = std::max(bound.step, stepSecondsOf(step.least.problem));
+      bound.stages = std::move(step.stages);
+      bound.least = std::move(step.least);
+    }
+    return all;
+  }
+
   // Solves the configurations of `answers`, whose rejections have the known
   // lower bounds.
   void solveEach(std::vector<Answer> &answers, SolveLimits limits) {
     std::vector<CandidateBounds> boundsOf(answers.size());
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const Parallelism &config = answers[i].rejection.config;
-      relaxation.prepare({config});
-      boundsOf[i].stages = relaxation.stepOf(config).stages;
-      boundsOf[i].memory = bounds.memory(config);
-    }
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      boundsOf[i] = boundsByBoundary(answers[i].rejection, limits);
     onThreads(kThreads, answers.size(), [&](std::size_t i, std::size_t) {
       auto &[planned, rejection] = answers[i];
       const Parallelism config = rejection.config;
       ModelGraph graph = withBatch(model, config.microBatch * config.dp);
-      for (std::optional<int> boundary : boundariesOf(graph, config))
-        boundsOf[i].boundaries.push_back({boundary, rejection.bound});
       try {
         planned = solveCandidate(graph, options, machine, config, boundsOf[i],
                                  limits, caches[i % kThreads], rejection);
@@ -203,7 +219,8 @@ private:
     else
       onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
         Candidate &one = candidates[next[i]];
-        one.bound = std::max(one.bound, stepSecondsOf(std::move(*one.relaxed)));
+        one.bound =
+            std::max(one.bound, stepSecondsOf(std::move(one.relaxed->problem)));
         one.relaxed.reset();
         one.level = Level::step;
       });
@@ -293,7 +310,7 @@ private:
       Candidate &candidate = candidates[i];
       Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
       candidate.bound = std::max(candidate.bound, lowerBound.quick);
-      candidate.relaxed = std::move(lowerBound.problem);
+      candidate.relaxed = std::move(lowerBound.least);
       candidate.level = Level::relaxed;
     }
   }
@@ -400,13 +417,6 @@ private:
         (!result.nearest || isNearer(*answer.planned, *result.nearest)))
       result.nearest = std::move(answer.planned);
     result.rejections.push_back(std::move(answer.rejection));
-  }
-
-  static bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b) {
-    if (a.fits != b.fits)
-      return a.fits;
-    return a.fits ? a.time.step < b.time.step
-                  : a.memory.total() < b.memory.total();
   }
 
   // Retries the configurations for which no plan that fits was found, and

@@ -42,8 +42,6 @@ public:
   std::optional<PlannedCandidate>
   run(const CandidateBounds &bounds, SolveLimits limits, Rejection &rejection) {
     cutoff = limits.stopAbove;
-    stageBounds = bounds.stages;
-    stageBounds.resize(at(config.pp));
     const Seconds lowerBound = rejection.bound;
     // If streams overlap, the sum of all times only approximates the step. The
     // cutoff does not apply to it, because only the simulation shows that a
@@ -57,13 +55,16 @@ public:
     rejection.reason = Rejection::Reason::pins;
     for (const BoundaryBound &boundary : bounds.boundaries) {
       // Skips a layout whose bound exceeds the incumbent or the cutoff.
-      Seconds least = std::max(lowerBound, boundary.lowerBound);
+      Seconds least = std::max(lowerBound, boundary.step);
       if (least.value >= currentCutoff()) {
         bound = std::min(bound, least);
-        if (!best)
+        if (!best && least.value < kInfinity)
           rejection.reason = Rejection::Reason::bound;
         continue;
       }
+      known = &boundary;
+      stageBounds = boundary.stages;
+      stageBounds.resize(at(config.pp));
       least = attemptAll(boundary.boundary, least, limits, rejection);
       bound = std::min(bound, least);
     }
@@ -159,6 +160,7 @@ private:
                   Rejection &rejection) {
     one.bound = least;
     Setting here = settingOfAttempt(one);
+    std::vector<Seconds> compute; // by stage: the least compute of a step
     for (int stage = 0; stage < config.pp; ++stage) {
       here.recomputeShare = recomputeShareOf(config, stage);
       const StageSolution &solution =
@@ -168,6 +170,7 @@ private:
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kInfinity};
       limited = limited || solution.limited;
+      compute.push_back(solution.looseBound);
       // The bound is +infinity if the stage cannot fit.
       one.bound = std::max(one.bound,
                            stageBounds[at(stage)].ofSum(
@@ -186,15 +189,34 @@ private:
       if (solution.memory.total() > one.memory().total())
         one.fullestStage = stage;
     }
+    if (!adds && one.weight == 0.0 && one.bound.value < kInfinity)
+      one.bound = std::max(
+          one.bound, ofAllStages(stageBounds, compute,
+                                 static_cast<double>(config.microBatches())));
     if (one.fits) {
       StepProblem problem = stepProblemOf(graph, pricedParts(one), here, config,
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
-      if (!adds && one.weight == 0.0)
+      if (!adds && one.weight == 0.0) {
+        raiseByPaths(one, compute);
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
+      }
     }
     tried.push_back(std::move(one));
     return tried.back().bound;
+  }
+
+  // Raises the attempt's bound by paths through the step (path_bound.h), if it
+  // is far below the step.
+  void raiseByPaths(Attempt &one, const std::vector<Seconds> &compute) const {
+    constexpr double kFar = 1e-4;
+    constexpr int kRounds = 8;
+    const Seconds enough{std::min(one.step.value, currentCutoff())};
+    if (known->least.compute.empty() || enough <= one.bound * (1.0 + kFar))
+      return;
+    const Seconds byPaths =
+        pathBound(known->least, compute, enough * (1.0 - kFar), kRounds);
+    one.bound = std::max(one.bound, std::min(byPaths, one.step));
   }
 
   // Returns the time of the configuration's best plan or, if lower, the
@@ -322,7 +344,8 @@ private:
   std::optional<Attempt> best;
   Seconds bound{kInfinity};  ///< lower bound over all layouts
   double cutoff = kInfinity; ///< slower plans are useless to the caller
-  std::vector<StageBound> stageBounds; ///< by stage
+  std::vector<StageBound> stageBounds;  ///< by stage
+  const BoundaryBound *known = nullptr; ///< of the layout that is tried
   /// The share of the step that the overlappable work adds at weight 0.
   double exposed = 1.0;
 };
@@ -409,7 +432,7 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                SolveLimits limits, StageCache &cache, Rejection &rejection) {
   CandidateBounds bounds;
   for (std::optional<int> boundary : boundariesOf(graph, config))
-    bounds.boundaries.push_back({boundary, {}});
+    bounds.boundaries.push_back({boundary, {}, {}, {}});
   return solveCandidate(graph, options, machine, config, bounds, limits, cache,
                         rejection);
 }

@@ -47,17 +47,18 @@ struct PlannedCandidate {
   std::vector<SegmentPlan> plans() const;
 };
 
-/// A layout of all values between segments (Setting::boundary), and a lower
-/// bound of the step with this layout.
+/// A layout of all values between segments (Setting::boundary), and lower
+/// bounds of every plan with this layout.
 struct BoundaryBound {
   std::optional<int> boundary;
-  Seconds lowerBound;
+  Seconds step;                   ///< +infinity: no plan is legal
+  std::vector<StageBound> stages; ///< by stage; empty: no bounds
+  LeastStep least;                ///< no stages: not known
 };
 
 /// The bounds of a configuration before it is solved.
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
-  std::vector<StageBound> stages;        ///< by stage; empty: no bounds
   Bytes memory; ///< no plan of the configuration needs less on its device
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
 
 namespace mtplan::planner {
 
@@ -256,6 +257,31 @@ Timeline timelineOf(const TaskGraph &graph) {
   Timeline timeline;
   timelineOf(graph, timeline);
   return timeline;
+}
+
+std::vector<int> criticalPath(const TaskGraph &graph,
+                              const Timeline &timeline) {
+  std::vector<int> ahead(graph.size()); // the previous task of its stream
+  std::vector<int> last(graph.streamsUsed(), -1);
+  int task = -1;
+  for (int i = 0; i < graph.size(); ++i) {
+    ahead[i] = std::exchange(last[graph.streamOf(i)], i);
+    if (task < 0 && timeline.finish[i] == timeline.end)
+      task = i;
+  }
+  std::vector<int> path;
+  while (task >= 0) {
+    path.push_back(task);
+    const Seconds start = timeline.start[task];
+    int before = ahead[task];
+    for (int need : graph.dependenciesOf(task))
+      if (before < 0 || timeline.finish[need] > timeline.finish[before])
+        before = need;
+    // Tasks that take no time may precede the first one.
+    task = before >= 0 && start > Seconds{} ? before : -1;
+  }
+  std::ranges::reverse(path);
+  return path;
 }
 
 } // namespace mtplan::planner

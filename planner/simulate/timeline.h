@@ -93,6 +93,11 @@ Timeline timelineOf(const TaskGraph &graph);
 /// Computes the same times into `timeline`, whose memory is reused.
 void timelineOf(const TaskGraph &graph, Timeline &timeline);
 
+/// Returns a path whose durations add up to `timeline.end`, in order of time:
+/// each of its tasks starts when the task before it finishes. Links must not be
+/// shared, and no task stuck. O(tasks).
+std::vector<int> criticalPath(const TaskGraph &graph, const Timeline &timeline);
+
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_SIMULATE_TIMELINE_H

@@ -15,6 +15,8 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/search/bound/path_bound.h"
+#include "planner/search/bound/stage_bounds.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "planner/search/space/setting.h"
 
@@ -28,64 +30,6 @@ namespace mtplan::planner {
 /// their values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
 /// For several chunks and zero-bubble schedules, the bound is through * m / p.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
-
-/// Lower bounds of a step by the compute C of one stage: the step takes at
-/// least C plus the time `fillDrain` to fill and drain the pipeline and, in a
-/// zero-bubble schedule, at least fixed + share * C for each of `zeroBubble`.
-struct StageBound {
-  Seconds fillDrain;
-  struct Part {
-    double share = 0.0;
-    Seconds fixed;
-  };
-  std::vector<Part> zeroBubble;
-
-  /// Returns the bound for a stage with this compute.
-  Seconds ofWork(Seconds compute) const {
-    Seconds bound = fillDrain + compute;
-    for (const Part &part : zeroBubble)
-      bound = std::max(bound, part.fixed + part.share * compute);
-    return bound;
-  }
-
-  /// Returns the bound for a stage that has at least `sum` of C + weight * T,
-  /// where T is the time of the traffic and the updates that may overlap
-  /// compute (Setting::overlapWeight).
-  /// \param sequential  the share of C and T that cannot overlap
-  Seconds ofSum(Seconds sum, double weight, double sequential) const;
-};
-
-/// Returns the share of a stage's compute, and of its traffic of parameters and
-/// gradients, that run one after the other in every plan.
-double shareWithoutTraffic(const SearchOptions &options,
-                           const Parallelism &config);
-
-/// Returns the bounds by fill and drain of each stage: the first forward
-/// through the previous stages; the reductions and the update that follow the
-/// stage's compute; and the last backward through the previous stages with
-/// their own reductions and update, unless the schedule may postpone that
-/// backward.
-/// \param problem  times of which no plan has shorter ones
-std::vector<StageBound> stageBounds(const StepProblem &problem);
-
-/// Adds the bounds by the first and by the last backward of a zero-bubble
-/// schedule.
-///
-/// The first backward of a stage begins after micro-batch 0 has passed all
-/// stages forward and the later stages backward. Until then the stage runs its
-/// own forward of micro-batch 0, which counts in the stage's compute, and at
-/// most the forwards of its warm-up; all its other compute follows. A forward
-/// takes at most the stage's compute of one micro-batch less the least
-/// backward.
-///
-/// Stage s runs all its compute but the gradients of weights of s + 1
-/// micro-batches until its last backward ends. Then follow the last backwards
-/// of the stages before, and the gradients of weights, the reductions and the
-/// update of stage 0. The gradients of weights of one micro-batch take at most
-/// the stage's compute of one micro-batch less the least rest.
-/// \param problem  least times, with backward as the sum of its two parts
-void addZeroBubbleBounds(const StepProblem &problem,
-                         std::vector<StageBound> &bounds);
 
 /// Lower bounds of one micro-batch's forward, and of forward plus backward, by
 /// layer. A layer includes the segments that are always in its stage.
@@ -122,7 +66,7 @@ struct Candidate {
     step
   } level{};
   /// The relaxed step, until it is simulated.
-  std::optional<StepProblem> relaxed;
+  std::optional<LeastStep> relaxed;
   /// The uneven cuts that this candidate represents. They become separate
   /// candidates one by one.
   std::optional<OrderedCuts> cuts;

@@ -29,7 +29,7 @@ Relaxation::Relaxation(const ModelGraph &theModel, const Machine &theMachine,
       replicas(theModel) {}
 
 MicroBatchBound Relaxation::solve(const Parallelism &config,
-                                  Recompute recompute,
+                                  Recompute recompute, Boundary boundary,
                                   SolverCache &solvers) const {
   // Within a micro-batch only replicas that share a set of experts communicate.
   Parallelism alone = config;
@@ -45,6 +45,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
   setting.overlapWeight = 0.0; // ReplicaBounds has replica traffic
+  setting.boundary = boundary;
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
   MicroBatchBound bound;
@@ -76,9 +77,11 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
     bound.weightGradient.push_back(
         leastWeightGradients(graph, segment, setting));
   }
-  least = solvers.solverOf(chain).least(chain, {{0.0, 1.0}});
-  for (const double seconds : least.front().byLink)
-    bound.inputGradient.push_back({seconds});
+  least = solvers.solverOf(chain).least(chain, {{0.0, 1.0}, {1.0, 1.0}});
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    bound.inputGradient.push_back({least[0].byLink[s]});
+    bound.withoutWeights.push_back({least[1].byLink[s]});
+  }
   return bound;
 }
 
@@ -89,24 +92,29 @@ std::vector<Recompute> Relaxation::kindsOf(const Parallelism &config) {
   return {Recompute::none, config.recompute};
 }
 
-void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
+void Relaxation::prepare(const std::vector<Parallelism> &candidates,
+                         const std::vector<Boundary> &boundaries) {
   struct Missing {
     const Parallelism *config;
     Recompute recompute;
+    Boundary boundary;
     MicroBatchBound *place;
   };
   std::vector<Missing> missing;
   for (const Parallelism &config : candidates)
-    for (Recompute kind : kindsOf(config))
-      if (auto [entry, isNew] = microBatches.try_emplace(keyOf(config, kind));
-          isNew)
-        missing.push_back({&config, kind, &entry->second});
+    for (Boundary boundary : boundaries)
+      for (Recompute kind : kindsOf(config))
+        if (auto [entry, isNew] =
+                microBatches.try_emplace(keyOf(config, kind, boundary));
+            isNew)
+          missing.push_back({&config, kind, boundary, &entry->second});
   const std::vector<Seconds> none(model.segments.size());
   for (const Missing &one : missing)
-    *one.place = {true, none, none, none, none, none, {}};
+    *one.place = {true, none, none, none, none, none, none, {}};
   auto find = [&](const Missing &one, std::size_t thread) {
     try {
-      *one.place = solve(*one.config, one.recompute, solversOf[thread]);
+      *one.place =
+          solve(*one.config, one.recompute, one.boundary, solversOf[thread]);
     } catch (const TooLarge &) {
       return; // the bounds remain 0
     }
@@ -124,7 +132,10 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
 
 Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
                                const SegmentGraph &segment,
-                               const Parallelism &config) const {
+                               const Parallelism &config,
+                               Boundary boundary) const {
+  const double ranks = static_cast<double>(config.cp) *
+                       (boundary == kReplicated ? 1 : config.tp);
   double bytes = 0.0;
   for (int t : tensors) {
     const Tensor &tensor = segment.tensors[at(t)];
@@ -133,7 +144,7 @@ Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
       one *= static_cast<int>(d) == tensor.batchDim
                  ? static_cast<double>(config.microBatch)
                  : static_cast<double>(tensor.shape[d]);
-    bytes += one / config.tp / config.cp;
+    bytes += one / ranks;
   }
   return {bytes};
 }
@@ -169,14 +180,15 @@ Bytes Relaxation::tied(const Setting &setting,
   return bytes;
 }
 
-MicroBatchBound Relaxation::boundOf(const Parallelism &config,
-                                    double share) const {
+MicroBatchBound Relaxation::boundOf(const Parallelism &config, double share,
+                                    Boundary boundary) const {
   std::vector<Recompute> kinds = kindsOf(config);
-  MicroBatchBound bound = microBatches.at(keyOf(config, kinds.front()));
+  MicroBatchBound bound =
+      microBatches.at(keyOf(config, kinds.front(), boundary));
   if (kinds.size() == 1 || !bound.isLegal)
     return bound;
   const MicroBatchBound &recomputed =
-      microBatches.at(keyOf(config, kinds.back()));
+      microBatches.at(keyOf(config, kinds.back(), boundary));
   auto mix = [&](Seconds &once, Seconds more) {
     once = (1.0 - share) * once + share * more;
   };
@@ -188,19 +200,22 @@ MicroBatchBound Relaxation::boundOf(const Parallelism &config,
   for (std::size_t s = 0; s < bound.inputGradient.size(); ++s) {
     mix(bound.inputGradient[s], recomputed.inputGradient[s]);
     mix(bound.weightGradient[s], recomputed.weightGradient[s]);
+    mix(bound.withoutWeights[s], recomputed.withoutWeights[s]);
   }
   mix(bound.all, recomputed.all);
   return bound;
 }
 
-Seconds Relaxation::microBatchOf(const Parallelism &config) const {
-  MicroBatchBound bound = boundOf(config, leastRecomputeShareOf(config));
+Seconds Relaxation::microBatchOf(const Parallelism &config,
+                                 Boundary boundary) const {
+  MicroBatchBound bound =
+      boundOf(config, leastRecomputeShareOf(config), boundary);
   return bound.isLegal ? bound.all : Seconds{kInfinity};
 }
 
 LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
   const MicroBatchBound &bound =
-      microBatches.at(keyOf(config, kindsOf(config)[0]));
+      microBatches.at(keyOf(config, kindsOf(config)[0], {}));
   LayerTimes times;
   int layers = layersOf(model);
   for (const PipelinePart &layer :
@@ -220,8 +235,10 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
 
 // Returns the step of the least times, with backward as a whole or, if
 // `isDivided`, as the sum of its two parts.
-StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
+StepProblem Relaxation::relaxedStep(const Parallelism &config,
+                                    Boundary boundary, bool isDivided) {
   Setting setting = settingOf(options, machine, config);
+  setting.boundary = boundary;
   const ReplicaBounds::Times &replica = replicas.of(config, setting);
   std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
   std::vector<std::vector<PipelinePart>> heldBy(at(config.pp));
@@ -233,7 +250,7 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
   for (int stage = 0; stage < config.pp; ++stage) {
     const double share = recomputeShareOf(config, stage);
     if (share != before)
-      micro = boundOf(config, share);
+      micro = boundOf(config, share, boundary);
     before = share;
     std::vector<PhaseTimes> times =
         replicas.inStage(replica, heldBy[at(stage)]);
@@ -259,65 +276,74 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config, bool isDivided) {
       part.runs.push_back({times[at(range.segment)], range.count});
     const SegmentGraph &last = model.segments[at(held.back().segment)];
     const SegmentGraph &first = model.segments[at(held.front().segment)];
-    part.sentForward = carriedBytes(last.carriedOut, last, config);
-    part.sentBackward = carriedBytes(first.gradientOut, first, config);
+    part.sentForward = carriedBytes(last.carriedOut, last, config, boundary);
+    part.sentBackward =
+        carriedBytes(first.gradientOut, first, config, boundary);
     parts.push_back(std::move(part));
   }
   return stepProblemOf(parts, tied(setting, allHeld, config.pp), setting,
                        config, options.overlaps);
 }
 
-// Returns the least compute of each stage in a step.
-std::vector<Seconds> Relaxation::leastWork(const Parallelism &config) {
+// Sets the least sums of the phases' times.
+void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
+                            Boundary boundary) {
   const std::vector<PhaseTimes> &replica =
       replicas.of(config, settingOf(options, machine, config)).together;
-  std::vector<Seconds> work(at(config.pp));
+  const bool isDivided = least.problem.shape.kind == ScheduleKind::zeroBubble &&
+                         least.problem.shape.stages > 1;
   std::map<double, MicroBatchBound> microBatch; // by share of recomputation
-  std::size_t part = 0;
+  int part = 0;
   for (const PipelinePart &held : pipelineParts(model, config.layers)) {
-    const std::size_t stage = part++ % work.size();
-    const double share = recomputeShareOf(config, static_cast<int>(stage));
+    const double share = recomputeShareOf(config, part++ % config.pp);
     auto [entry, isNew] = microBatch.try_emplace(share);
+    const MicroBatchBound &one = entry->second;
     if (isNew)
-      entry->second = boundOf(config, share);
-    for (const RepeatRange &range : held)
-      work[stage] +=
-          range.count * (entry->second.both[at(range.segment)] +
-                         replica[at(range.segment)].backward.compute);
+      entry->second = boundOf(config, share, boundary);
+    Seconds compute, withoutWeights;
+    for (const auto [segment, first, count] : held) {
+      compute += count * (one.both[at(segment)] +
+                          replica[at(segment)].backward.compute);
+      if (isDivided)
+        withoutWeights += count * one.withoutWeights[at(segment)];
+    }
+    least.compute.push_back(compute);
+    if (isDivided)
+      least.withoutWeights.push_back(withoutWeights);
   }
-  for (Seconds &one : work)
-    one = one * static_cast<double>(config.microBatches());
-  return work;
 }
 
-Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
-  StepProblem problem = relaxedStep(config, false);
+Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
+                                         Boundary boundary) {
+  StepProblem problem = relaxedStep(config, boundary, false);
   StepBound bound;
   bound.stages = stageBounds(problem);
   if (config.pp == 1) {
     Setting setting = settingOf(options, machine, config);
     bound.quick = sequentialWork(replicas.of(config, setting).together,
-                                 microBatchOf(config), config);
+                                 microBatchOf(config, boundary), config);
   }
+  std::vector<Seconds> work;
+  for (const StageTimes &stage : problem.stages)
+    work.push_back(computeOf(stage, problem.shape.microBatches));
   // A zero-bubble schedule runs the two parts of backward apart. The simulation
   // uses the least time of each part; the bounds by work use the least time of
   // both phases together, which is larger.
-  const bool isDivided =
-      config.schedule == ScheduleKind::zeroBubble && config.pp > 1;
-  if (isDivided) {
-    bound.problem = relaxedStep(config, true);
-    addZeroBubbleBounds(bound.problem, bound.stages);
+  if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
+    bound.least.problem = relaxedStep(config, boundary, true);
+    addZeroBubbleBounds(bound.least.problem, bound.stages);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));
+    bound.least.problem = std::move(problem);
   }
-  const std::vector<Seconds> work = leastWork(config);
+  setCompute(bound.least, config, boundary);
+  const auto count = static_cast<double>(config.microBatches());
+  std::vector<Seconds> together(work.size());
+  for (std::size_t part = 0; part < bound.least.compute.size(); ++part)
+    together[part % work.size()] += count * bound.least.compute[part];
   for (std::size_t stage = 0; stage < work.size(); ++stage)
-    bound.quick = std::max(
-        bound.quick, bound.stages[stage].ofWork(std::max(
-                         work[stage], computeOf(problem.stages[stage],
-                                                problem.shape.microBatches))));
-  if (!isDivided)
-    bound.problem = std::move(problem);
+    work[stage] = std::max(work[stage], together[stage]);
+  bound.quick = std::max(bound.quick, ofAllStages(bound.stages, work, count));
   return bound;
 }
 

@@ -32,6 +32,8 @@ struct MicroBatchBound {
   /// The two parts of backward. Their sum may be less than `backward`. Empty
   /// unless the search may choose a zero-bubble schedule.
   std::vector<Seconds> inputGradient, weightGradient;
+  /// The least time of forward and inputGradient together, if not empty.
+  std::vector<Seconds> withoutWeights;
   /// The least time of both phases of one repeat, by segment. It may exceed the
   /// sum of the phases' least times, which different plans may reach.
   std::vector<Seconds> both;
@@ -45,47 +47,62 @@ public:
   Relaxation(const ModelGraph &theModel, const Machine &theMachine,
              const SearchOptions &theOptions);
 
-  /// Solves the micro-batches of these configurations on two threads. The
-  /// bounds of one that is too large to be solved, or that is not solved
-  /// because SearchOptions::stop returns true, are 0.
-  void prepare(const std::vector<Parallelism> &candidates);
+  /// A layout of all values between segments (Setting::boundary), or nullopt if
+  /// each may have its own.
+  using Boundary = std::optional<int>;
+
+  /// Solves the micro-batches of these configurations on two threads, with each
+  /// of these layouts between segments. The bounds of one that is too large to
+  /// be solved, or that is not solved because SearchOptions::stop returns true,
+  /// are 0.
+  void prepare(const std::vector<Parallelism> &candidates,
+               const std::vector<Boundary> &boundaries = {std::nullopt});
 
   /// Returns a lower bound of a micro-batch through all stages, forward and
   /// backward; +infinity if no plan is legal. The configuration must be
   /// prepared.
-  Seconds microBatchOf(const Parallelism &config) const;
+  Seconds microBatchOf(const Parallelism &config,
+                       Boundary boundary = std::nullopt) const;
 
   /// The relaxed step of a configuration.
   struct StepBound {
-    Seconds quick;       ///< a lower bound without simulation
-    StepProblem problem; ///< its simulated step is a lower bound
-    /// See CandidateBounds::stages.
+    Seconds quick;   ///< a lower bound without simulation
+    LeastStep least; ///< its simulated step is a lower bound
+    /// See BoundaryBound::stages.
     std::vector<StageBound> stages;
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
-  StepBound stepOf(const Parallelism &config);
+  StepBound stepOf(const Parallelism &config, Boundary boundary = std::nullopt);
 
   /// Returns the bounds by layer. The configuration must be prepared and have a
   /// legal plan; recomputation counts only if all layers recompute.
   LayerTimes layerTimes(const Parallelism &config) const;
 
 private:
-  using MicroBatchKey = std::tuple<int, int, int, std::int64_t, Recompute>;
-  static MicroBatchKey keyOf(const Parallelism &config, Recompute recompute) {
-    return {config.tp, config.cp, config.ep, config.microBatch, recompute};
+  using MicroBatchKey =
+      std::tuple<int, int, int, std::int64_t, Recompute, Boundary>;
+  static MicroBatchKey keyOf(const Parallelism &config, Recompute recompute,
+                             Boundary boundary) {
+    // Without a tensor axis all values have the same layout.
+    return {config.tp, config.cp,
+            config.ep, config.microBatch,
+            recompute, config.tp > 1 ? boundary : std::nullopt};
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
   /// Returns the mean of the bounds without and with recomputation, weighted by
   /// the share of recomputed layers. The mean is a lower bound, because the
   /// minimum of a sum is at least the sum of the minima.
-  MicroBatchBound boundOf(const Parallelism &config, double share) const;
+  MicroBatchBound boundOf(const Parallelism &config, double share,
+                          Boundary boundary) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
-                        SolverCache &solvers) const;
-  StepProblem relaxedStep(const Parallelism &config, bool isDivided);
-  std::vector<Seconds> leastWork(const Parallelism &config);
+                        Boundary boundary, SolverCache &solvers) const;
+  StepProblem relaxedStep(const Parallelism &config, Boundary boundary,
+                          bool isDivided);
+  void setCompute(LeastStep &least, const Parallelism &config,
+                  Boundary boundary);
   Bytes carriedBytes(const std::vector<int> &tensors,
-                     const SegmentGraph &segment,
-                     const Parallelism &config) const;
+                     const SegmentGraph &segment, const Parallelism &config,
+                     Boundary boundary) const;
   Bytes tied(const Setting &setting, const std::vector<PipelinePart> &parts,
              int stages) const;
   Seconds sequentialWork(const std::vector<PhaseTimes> &replica,

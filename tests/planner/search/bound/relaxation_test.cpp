@@ -55,9 +55,20 @@ int compare(const Case &drawn) {
     if (relaxation.microBatchOf(config).value == kInfinity)
       continue;
     const Relaxation::StepBound bound = relaxation.stepOf(config);
-    CandidateBounds known{{}, bound.stages, {}};
-    for (std::optional<int> boundary : boundariesOf(graph, config))
-      known.boundaries.push_back({boundary, {}});
+    const std::vector<std::optional<int>> layouts = boundariesOf(graph, config);
+    relaxation.prepare({config}, layouts);
+    CandidateBounds known;
+    for (std::optional<int> layout : layouts) {
+      BoundaryBound &one = known.boundaries.emplace_back();
+      one.boundary = layout;
+      one.step = relaxation.microBatchOf(config, layout);
+      if (one.step.value == kInfinity)
+        continue;
+      Relaxation::StepBound step = relaxation.stepOf(config, layout);
+      one.step = std::max(step.quick, stepSecondsOf(step.least.problem));
+      one.stages = step.stages;
+      one.least = step.least;
+    }
     Rejection rejection;
     std::optional<PlannedCandidate> one =
         solveCandidate(graph, drawn.options, drawn.machine, config, known, {},
@@ -85,7 +96,12 @@ int compare(const Case &drawn) {
       EXPECT_LE(one->lowerBound.value, most);
     }
     EXPECT_LE(bound.quick.value, most);
-    EXPECT_LE(stepSecondsOf(bound.problem).value, most);
+    EXPECT_LE(stepSecondsOf(bound.least.problem).value, most);
+    EXPECT_LE(pathBound(bound.least,
+                        std::vector<Seconds>(std::size_t(config.pp)),
+                        {kInfinity}, 3)
+                  .value,
+              most);
     EXPECT_LE(pipelineBound(relaxation.microBatchOf(config), config).value,
               most);
     if (config.pp > 1 && config.virtualStages == 1) {

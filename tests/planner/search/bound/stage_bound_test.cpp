@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/search/bound/bounds.h"
+#include "planner/search/bound/path_bound.h"
+#include "planner/search/bound/stage_bounds.h"
 #include "tests/planner/simulate/step_problem.h"
 
 namespace mtplan::planner {
@@ -68,6 +69,84 @@ TEST(StageBound, NeverExceedsTheStep) {
             << "round " << round << ", stage " << s << ", weight " << weight;
     }
   }
+}
+
+// Returns the problem with phases that are shorter by random shares.
+StepProblem shorter(StepProblem problem, std::mt19937_64 &random) {
+  const auto share = [&] { return static_cast<double>(random() % 5) / 4; };
+  for (StageTimes &stage : problem.stages)
+    for (ChunkTimes &chunk : stage.chunks)
+      for (SliceTimes &slice : chunk.slices) {
+        slice.forward = slice.forward * share();
+        const Seconds input = slice.backward - slice.weightGradient;
+        slice.weightGradient = slice.weightGradient * share();
+        slice.backward = input * share() + slice.weightGradient;
+      }
+  return problem;
+}
+
+// The compute of every stage is known, but only lower bounds of its phases.
+TEST(StageBound, OfAllStagesNeverExceedsTheStep) {
+  std::mt19937_64 random(4);
+  int larger = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    const StepProblem problem = randomStep(random);
+    const double step =
+        stepSeconds(problem, scheduleOf(problem.shape)).value * (1 + 1e-12);
+    const std::vector<StageBound> bounds =
+        stageBounds(shorter(problem, random));
+    std::vector<Seconds> compute;
+    double most = 0.0; // the bound that ignores the other stages' compute
+    for (std::size_t s = 0; s < bounds.size(); ++s) {
+      compute.push_back(workOf(problem, problem.stages[s]).compute);
+      most = std::max(most, bounds[s].ofWork(compute.back()).value);
+    }
+    const double bound =
+        ofAllStages(bounds, compute, problem.shape.microBatches).value;
+    EXPECT_LE(bound, step) << "round " << round;
+    larger += static_cast<int>(bound > most * 1.01);
+  }
+  EXPECT_GT(larger, 1'000);
+}
+
+// Returns the sums of the problem's times, and shorter times of its phases.
+LeastStep leastOf(const StepProblem &problem, std::mt19937_64 &random) {
+  LeastStep least{shorter(problem, random), {}, {}};
+  for (int c = 0; c < problem.shape.chunks; ++c)
+    for (const StageTimes &stage : problem.stages) {
+      Seconds all, weights;
+      for (const SliceTimes &slice : stage.chunks[std::size_t(c)].slices) {
+        all += slice.count * (slice.forward + slice.backward);
+        weights += slice.count * slice.weightGradient;
+      }
+      // Some sums are not known well.
+      const double share = random() % 2 == 0 ? 1.0 : 0.75;
+      least.compute.push_back(all * share);
+      if (problem.shape.kind == ScheduleKind::zeroBubble)
+        least.withoutWeights.push_back((all - weights) * share);
+    }
+  return least;
+}
+
+// With the step's own times, the longest path is the step.
+TEST(PathBound, NeverExceedsTheStep) {
+  std::mt19937_64 random(5);
+  int close = 0, rounds = 0;
+  for (; rounds < 20'000; ++rounds) {
+    const StepProblem problem = randomStep(random);
+    const Seconds step = stepSeconds(problem, scheduleOf(problem.shape));
+    std::vector<Seconds> compute;
+    for (const StageTimes &stage : problem.stages)
+      compute.push_back(workOf(problem, stage).compute);
+    LeastStep least = leastOf(problem, random);
+    const Seconds bound = pathBound(least, compute, step, 8);
+    EXPECT_LE(bound.value, step.value * (1 + 1e-12)) << "round " << rounds;
+    close += static_cast<int>(bound >= step * 0.9);
+    least.problem = problem;
+    EXPECT_NEAR(pathBound(least, compute, step, 1).value, step.value,
+                step.value * 1e-12);
+  }
+  EXPECT_GT(close, rounds / 2);
 }
 
 // Equal stages under 1f1b: the last stage waits for the first forward, the last

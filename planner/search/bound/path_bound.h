@@ -1,0 +1,48 @@
+//===- path_bound.h - A lower bound of a step by its paths ------*- C++ -*-===//
+//
+// Bounds the step of all plans by paths through the tasks of the step. Every
+// path is a lower bound; the longest one is the step. A path runs some forwards
+// and backwards of each stage. Their times are not known, but the least time of
+// each is, and the least sum of all in a stage, which memory may raise.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_BOUND_PATH_BOUND_H
+#define MTPLAN_PLANNER_SEARCH_BOUND_PATH_BOUND_H
+
+#include <vector>
+
+#include "planner/simulate/step.h"
+
+namespace mtplan::planner {
+
+/// Lower bounds of the times of every plan.
+struct LeastStep {
+  StepProblem problem; ///< times of which no plan has shorter ones
+  /// By virtual stage: the least compute of one micro-batch. It may exceed the
+  /// sum of the least times of its phases, which different plans may reach.
+  std::vector<Seconds> compute;
+  /// By virtual stage: the least compute of one micro-batch without the
+  /// gradients of weights; empty unless the schedule is zero-bubble.
+  std::vector<Seconds> withoutWeights;
+};
+
+/// Returns a lower bound of the step of every plan whose compute of a step is
+/// at least `compute` in each stage.
+///
+/// The bound is the value of a game. What the sums of compute exceed the least
+/// times by must be spent: one player distributes it over phases and chunks so
+/// that the step is short, and the other chooses a path. Each round of
+/// fictitious play (Brown 1951, "Iterative solution of games by fictitious
+/// play") adds a longest path against the mean distribution; the mean of the
+/// paths bounds the step of every distribution.
+/// \param compute  by stage
+/// \param enough   rounds end when the bound reaches this
+/// \param rounds   at most so many; each simulates the step. Fewer follow if
+/// they raise the bound little.
+Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
+                  Seconds enough, int rounds);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_BOUND_PATH_BOUND_H

@@ -1,0 +1,96 @@
+//===- stage_bounds.h - Lower bounds of a step by one stage -----*- C++ -*-===//
+//
+// Bounds the step by the compute of one stage, and by what must come before and
+// after that compute: the first and the last micro-batch on their way through
+// the other stages, reductions, sums of tied gradients, and updates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_BOUND_STAGE_BOUNDS_H
+#define MTPLAN_PLANNER_SEARCH_BOUND_STAGE_BOUNDS_H
+
+#include <algorithm>
+#include <vector>
+
+#include "planner/search/space/setting.h"
+
+namespace mtplan::planner {
+
+/// Lower bounds of a step by the compute C of one stage: the step takes at
+/// least C plus the time `fillDrain` to fill and drain the pipeline, and at
+/// least fixed + share * C for each of `parts`.
+struct StageBound {
+  Seconds fillDrain;
+  struct Part {
+    double share = 0.0;
+    Seconds fixed;
+    /// Whether `fixed` includes one micro-batch, forward and backward, of every
+    /// other stage.
+    bool passesAll = false;
+  };
+  std::vector<Part> parts;
+  /// The least compute of one micro-batch in the stage: the time that `fixed`
+  /// of the other stages' parts includes.
+  Seconds microBatch;
+
+  /// Returns the bound for a stage with this compute.
+  /// \param longer  by how much one micro-batch takes longer in all other
+  /// stages together than the sum of their `microBatch`
+  Seconds ofWork(Seconds compute, Seconds longer = {}) const {
+    Seconds bound = fillDrain + compute;
+    for (const Part &part : parts)
+      bound = std::max(bound, part.fixed + part.share * compute +
+                                  (part.passesAll ? longer : Seconds{}));
+    return bound;
+  }
+
+  /// Returns the bound for a stage that has at least `sum` of C + weight * T,
+  /// where T is the time of the traffic and the updates that may overlap
+  /// compute (Setting::overlapWeight).
+  /// \param sequential  the share of C and T that cannot overlap
+  Seconds ofSum(Seconds sum, double weight, double sequential) const;
+};
+
+/// Returns a lower bound of the step from the compute of every stage.
+/// \param bounds   by stage
+/// \param compute  by stage: the least compute of a step
+Seconds ofAllStages(const std::vector<StageBound> &bounds,
+                    const std::vector<Seconds> &compute, double microBatches);
+
+/// Returns the share of a stage's compute, and of its traffic of parameters and
+/// gradients, that run one after the other in every plan.
+double shareWithoutTraffic(const SearchOptions &options,
+                           const Parallelism &config);
+
+/// Returns the bounds of each stage, in O(stages).
+///
+/// By fill and drain: the first forward passes the previous stages before the
+/// stage begins; the reductions and the update follow its compute; and the last
+/// backward passes the previous stages, which have their own reductions and
+/// update. A zero-bubble schedule may postpone parts of that backward.
+///
+/// By the first backward, if every stage has one chunk: it begins after
+/// micro-batch 0 has passed all stages forward and the later stages backward.
+/// Until then the stage runs its own forward of micro-batch 0, which counts in
+/// the stage's compute, and at most the forwards of its warm-up; all its other
+/// compute follows. A forward takes at most the stage's compute of one
+/// micro-batch less the least backward. addZeroBubbleBounds() has this bound of
+/// a zero-bubble schedule.
+/// \param problem  times of which no plan has shorter ones
+std::vector<StageBound> stageBounds(const StepProblem &problem);
+
+/// Adds the bounds by the first and by the last backward of a zero-bubble
+/// schedule, in O(stages).
+///
+/// Stage s runs all its compute but the gradients of weights of s + 1
+/// micro-batches until its last backward ends. Then follow the last backwards
+/// of the stages before, and the gradients of weights, the reductions and the
+/// update of stage 0. The gradients of weights of one micro-batch take at most
+/// the stage's compute of one micro-batch less the least rest.
+/// \param problem  least times, with backward as the sum of its two parts
+void addZeroBubbleBounds(const StepProblem &problem,
+                         std::vector<StageBound> &bounds);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_BOUND_STAGE_BOUNDS_H
