@@ -3,6 +3,7 @@
 #include "planner/search/solve_candidate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "planner/integers.h"
@@ -198,7 +199,7 @@ private:
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
       if (!adds && one.weight == 0.0) {
-        raiseByPaths(one, compute);
+        raiseBound(one, compute, limits);
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
@@ -206,17 +207,81 @@ private:
     return tried.back().bound;
   }
 
-  // Raises the attempt's bound by paths through the step (path_bound.h), if it
-  // is far below the step.
-  void raiseByPaths(Attempt &one, const std::vector<Seconds> &compute) const {
+  // Raises the attempt's bound, if it is far below the step: by paths through
+  // the step, and by the last backward of a zero-bubble schedule. `compute` has
+  // the least compute of each stage.
+  void raiseBound(Attempt &one, const std::vector<Seconds> &compute,
+                  SolveLimits limits) {
     constexpr double kFar = 1e-4;
     constexpr int kRounds = 8;
-    const Seconds enough{std::min(one.step.value, currentCutoff())};
-    if (known->least.compute.empty() || enough <= one.bound * (1.0 + kFar))
-      return;
-    const Seconds byPaths =
-        pathBound(known->least, compute, enough * (1.0 - kFar), kRounds);
-    one.bound = std::max(one.bound, std::min(byPaths, one.step));
+    const Seconds enough =
+        Seconds{std::min(one.step.value, currentCutoff())} * (1.0 - kFar);
+    auto raise = [&](auto boundOf) {
+      if (!known->least.compute.empty() && one.bound < enough)
+        one.bound = std::max(one.bound, std::min(boundOf(), one.step));
+    };
+    raise([&] { return pathBound(known->least, compute, enough, kRounds); });
+    raise([&] { return byLastBackward(one, compute, limits); });
+    if (config.virtualStages > 1)
+      raise([&] {
+        return pathBound(leastByChunk(one), compute, enough, kRounds);
+      });
+  }
+
+  // Returns the bound by the last backward of the stage for which the bound by
+  // the stage's compute is largest.
+  Seconds byLastBackward(const Attempt &one,
+                         const std::vector<Seconds> &compute,
+                         SolveLimits limits) {
+    int last = -1;
+    Seconds most;
+    for (int stage = 0; stage < config.pp; ++stage) {
+      const StageBound &of = stageBounds[at(stage)];
+      const Seconds byStage = of.ofWork(compute[at(stage)]);
+      if (of.lastBackward.weightsShare > 0.0 && byStage > most) {
+        most = byStage;
+        last = stage;
+      }
+    }
+    if (last < 0)
+      return {};
+    Setting here = settingOfAttempt(one);
+    here.recomputeShare = recomputeShareOf(config, last);
+    here.weightsShare = stageBounds[at(last)].lastBackward.weightsShare;
+    const Seconds longer =
+        compute.front() / static_cast<double>(config.microBatches()) -
+        stageBounds.front().microBatch;
+    return stageBounds[at(last)].lastBackward.fixed +
+           std::max(longer, Seconds{}) +
+           StageSolver(graph, here, config, cache)
+               .solve(repeatsOf(graph, held[at(last)]),
+                      inFlightOf(config, last), limits)
+               .looseBound;
+  }
+
+  // Returns the known least times, with the least compute of each chunk from
+  // the problem that the stages solve.
+  LeastStep leastByChunk(const Attempt &one) {
+    LeastStep least = known->least;
+    Setting here = settingOfAttempt(one);
+    std::map<std::pair<double, std::vector<int>>, std::vector<Seconds>> timesOf;
+    for (int stage = 0; stage < config.pp; ++stage) {
+      here.recomputeShare = recomputeShareOf(config, stage);
+      const std::vector<int> repeats = repeatsOf(graph, held[at(stage)]);
+      auto [entry, isNew] = timesOf.try_emplace({here.recomputeShare, repeats});
+      if (isNew)
+        entry->second =
+            StageSolver(graph, here, config, cache).leastTimes(repeats);
+      for (std::size_t chunk = 0; chunk < held[at(stage)].size(); ++chunk) {
+        Seconds sum;
+        for (const RepeatRange &range : held[at(stage)][chunk])
+          sum += range.count * entry->second[at(range.segment)];
+        Seconds &compute = least.compute[chunk * at(config.pp) + at(stage)];
+        compute =
+            std::max(compute, sum / static_cast<double>(config.microBatches()));
+      }
+    }
+    return least;
   }
 
   // Returns the time of the configuration's best plan or, if lower, the

@@ -178,6 +178,13 @@ Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds) {
   // Without progress in so many rounds, more are of little use.
   constexpr int kPatience = 3;
+  // Tasks of all rounds together; more would take longer than they are worth.
+  constexpr double kMostTasks = 2e5;
+  const ScheduleShape &shape = least.problem.shape;
+  const double tasks = 4.0 * shape.microBatches * shape.stages * shape.chunks;
+  rounds = static_cast<int>(std::min<double>(rounds, kMostTasks / tasks));
+  if (rounds == 0)
+    return {};
   Game game(least, compute);
   Seconds best;
   int raised = 0;

@@ -39,7 +39,8 @@ struct LeastStep {
 /// \param compute  by stage
 /// \param enough   rounds end when the bound reaches this
 /// \param rounds   at most so many; each simulates the step. Fewer follow if
-/// they raise the bound little.
+/// they raise the bound little, or if the step has very many tasks.
+/// \returns 0 if the step has too many tasks
 Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds);
 

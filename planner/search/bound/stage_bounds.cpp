@@ -264,6 +264,7 @@ void addZeroBubbleBounds(const StepProblem &problem,
     const ChunkTimes &own = stages[s].chunks.front();
     const Seconds forward = forwardOf(stages[s]);
     const Seconds inputGradient = backwardOf(stages[s], false);
+    bounds[s].microBatch = forward + backwardOf(stages[s], true);
     StageBound::Part part = firstBackward.partOf(s);
     part.fixed += afterCompute(problem, s, {});
     bounds[s].parts.push_back(part);
@@ -273,10 +274,12 @@ void addZeroBubbleBounds(const StepProblem &problem,
     const Seconds send = problem.overlap.pointToPoint
                              ? own.sendBackward
                              : exposedSends(problem, s);
-    if (s > 0 && left < microBatches)
+    if (s > 0 && left < microBatches) {
+      const double share = 1.0 - left / microBatches;
+      bounds[s].lastBackward = {share, start + send + drain};
       bounds[s].parts.push_back(
-          {1.0 - left / microBatches,
-           start + left * (forward + inputGradient) + send + drain});
+          {share, start + left * (forward + inputGradient) + send + drain});
+    }
     fill = start + forward + own.sendForward;
     if (s == 0)
       drain = backwardOf(stages[s], true) + afterCompute(problem, s, {});

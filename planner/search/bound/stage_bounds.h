@@ -29,6 +29,14 @@ struct StageBound {
     bool passesAll = false;
   };
   std::vector<Part> parts;
+  /// In a zero-bubble schedule, if `weightsShare` is positive: the step takes
+  /// at least `fixed`, which includes one micro-batch, forward and backward, of
+  /// stage 0, plus C without the gradients of weights of the other
+  /// micro-batches.
+  struct LastBackward {
+    double weightsShare = 0.0; ///< share of the micro-batches
+    Seconds fixed;
+  } lastBackward;
   /// The least compute of one micro-batch in the stage: the time that `fixed`
   /// of the other stages' parts includes.
   Seconds microBatch;

@@ -92,7 +92,8 @@ private:
     }
     if (!isCounted(op))
       std::ranges::fill(compute.time, 0.0);
-    addTimed(std::move(compute), op.phase, opRecomputed[o]);
+    addTimed(std::move(compute), op.phase, opRecomputed[o],
+             makesWeightGradients(segment, op));
     if (keeps)
       addSaved(std::move(saved), opRecomputed[o]);
   }
@@ -103,7 +104,8 @@ private:
 
   // Adds a table of seconds of one micro-batch. A `recomputed` forward operator
   // also runs in backward, in the repeats that recompute.
-  void addTimed(CostTable table, Phase phase, bool recomputed) {
+  void addTimed(CostTable table, Phase phase, bool recomputed,
+                bool ofWeights = false) {
     bool backward = phase == Phase::backward;
     double share = backward ? 1.0 : recomputed ? setting.recomputeShare : 0.0;
     if (phasesApart) {
@@ -116,7 +118,8 @@ private:
           table.time[i] = 0.0;
       }
     }
-    add(std::move(table), {CostScale::perMicroBatch, recomputed});
+    add(std::move(table),
+        {CostScale::perMicroBatch, recomputed, -1, ofWeights});
   }
 
   // Adds a table of saved bytes. Repeats that recompute do not save a
@@ -212,7 +215,7 @@ private:
                 });
       if (!phasesApart)
         add({{variable}, std::vector<double>(states.size(), 0.0), {}},
-            {CostScale::accumulation, false, sum.parameter});
+            {CostScale::accumulation, false, sum.parameter, true});
     }
   }
 
@@ -431,7 +434,8 @@ private:
                         segment.tensors, setting.mesh, *setting.machine,
                         *setting.software)
                 .value);
-    addTimed(std::move(apart), op.phase, opRecomputed[o]);
+    addTimed(std::move(apart), op.phase, opRecomputed[o],
+             makesWeightGradients(segment, op));
   }
 
   bool isRecomputed(const Conversions &conversions) const {

@@ -53,7 +53,8 @@ struct TableScale {
   /// Whether the costs are those of a recomputed value: in the share of repeats
   /// that recompute, its time counts twice and its memory does not count.
   bool recomputed = false;
-  int parameter = -1; ///< the accumulated one, for CostScale::accumulation
+  int parameter = -1;     ///< the accumulated one, for CostScale::accumulation
+  bool ofWeights = false; ///< whether only gradients of weights are computed
 };
 
 /// A Link, and the meaning of each of its variables, which readAssignment

@@ -53,6 +53,10 @@ struct Setting {
   /// The weight of all-gathers of parameters, gradient reductions and updates
   /// in the minimised sum; below 1 if they may overlap other work.
   double overlapWeight = 1.0;
+  /// The share of the micro-batches whose gradients of weights count in the
+  /// minimised sum; below 1 to bound a zero-bubble schedule, which postpones
+  /// some (StageBound::lastBackward).
+  double weightsShare = 1.0;
   Offload offload = Offload::none;
   int tiles = 1; ///< see Parallelism
   /// Whether the device's update, and the host's work for the optimizer, run in

@@ -64,7 +64,7 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
   auto microBatches = static_cast<double>(setting.microBatches);
   for (std::size_t t = 0; t < unit.scales.size(); ++t) {
     CostTable &table = link.problem.tables[t];
-    const auto [costScale, recomputed, parameter] = unit.scales[t];
+    const auto [costScale, recomputed, parameter, ofWeights] = unit.scales[t];
     if (recomputed) {
       for (double &seconds : table.time)
         seconds *= 1.0 + setting.recomputeShare;
@@ -94,6 +94,9 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
                                          states[s], setting)
                             .value;
     }
+    if (ofWeights)
+      for (double &seconds : table.time)
+        seconds *= setting.weightsShare;
   }
   return link;
 }
@@ -124,6 +127,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
   setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
   StageCache::Key key = unitKey();
   key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
+  key.push_back(static_cast<std::int64_t>(setting.weightsShare * 1e9));
   key.push_back(config.microBatches());
   key.push_back(passesThrough(graph) ? setting.parts : 1);
   key.insert(key.end(), repeats.begin(), repeats.end());
@@ -411,6 +415,19 @@ Bytes StageSolver::leastMemory(const std::vector<int> &repeats,
       cache.solvers.solverOf(chain).least(chain, {{0.0, 1.0}});
   return Bytes{least.front().total} + reserveOf(held, repeats) +
          setting.machine->device.reserved;
+}
+
+std::vector<Seconds> StageSolver::leastTimes(const std::vector<int> &repeats) {
+  const std::vector<HeldSegment> held = problemsOf(repeats);
+  std::vector<Seconds> times(repeats.size());
+  if (someDomainIsEmpty(held))
+    return times;
+  const ChainProblem chain = chainOf(held, repeats);
+  const LeastCost least =
+      cache.solvers.solverOf(chain).least(chain, {{1.0, 0.0}}).front();
+  for (std::size_t link = 0; link < held.size(); ++link)
+    times[at(held[link].segment)] = {least.byLink[link]};
+  return times;
 }
 
 // The reserve ignores pins, so that a plan that fits still fits if pins require

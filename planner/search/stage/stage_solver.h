@@ -101,6 +101,10 @@ public:
   /// operator has no legal strategy.
   Bytes leastMemory(const std::vector<int> &repeats, double inFlight);
 
+  /// Returns the least time in a step of one repeat of each segment, over all
+  /// plans of the stage; 0 for segments that it does not have.
+  std::vector<Seconds> leastTimes(const std::vector<int> &repeats);
+
 private:
   StageCache::Key unitKey() const;
   std::vector<HeldSegment> problemsOf(const std::vector<int> &repeats);
