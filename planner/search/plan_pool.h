@@ -8,6 +8,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
 #define MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -38,6 +39,8 @@ public:
   /// longest time within the tolerance of the fastest plan; the slowest allowed
   /// time while the list is not full. Slower plans are useless.
   double cutoff() const;
+  /// Returns the cutoff for a plan that is useless unless it is the fastest.
+  double cutoffOfFastest() const { return std::min(best(), slowestAllowed()); }
   double slowestAllowed() const { return atMost.value * (1 + 1e-9); }
 
   /// Plans whose gaps to close next, with the same limit of points

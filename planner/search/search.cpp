@@ -7,9 +7,10 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "planner/integers.h"
-#include "planner/search/bound/relaxation.h"
+#include "planner/search/bound/candidate_bounds.h"
 #include "planner/search/on_threads.h"
 #include "planner/search/plan_pool.h"
 
@@ -21,14 +22,6 @@ using Reason = Rejection::Reason;
 using Level = Candidate::BoundLevel;
 
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
-
-Rejection rejectionOf(const Parallelism &config, Reason reason, Seconds bound) {
-  return {config, reason, bound, {}, false, {}};
-}
-
-Rejection tooLarge(const Parallelism &config, Reason reason, Bytes lowerBound) {
-  return {config, reason, {kInfinity}, lowerBound, true, {}};
-}
 
 // Sets the count of solved configurations, and counts the rejected ones by
 // reason. Does not set `candidates`.
@@ -61,14 +54,18 @@ public:
       if (allowsUnevenCut(config, options))
         addCuts(config);
     }
-    while (!open.empty() && open.begin()->first < cutoff() && !isStopped())
-      if (pool.plans().empty() && timeIsUp())
+    while ((hasNext() || !ready.empty()) && !isStopped())
+      if (pool.plans().empty() && timeIsUp() && ready.empty())
         solveOne();
+      else if (!hasNext() || ready.size() >= kAtOnce)
+        solveAll(std::exchange(ready, {}));
       else
         expandNext();
-    double limit = cutoff();
+    for (std::size_t i : ready)
+      open.emplace(candidates[i].bound.value, i);
     for (auto [bound, i] : open)
-      exclude(candidates[i], bound < limit ? Reason::budget : Reason::bound);
+      exclude(candidates[i],
+              bound < cutoffOf(candidates[i]) ? Reason::budget : Reason::bound);
     retryUnresolved();
     closeGaps();
     conclude();
@@ -135,50 +132,47 @@ private:
     push(withCount(config, counted ? 0 : *fits), {}, OrderedCuts{});
   }
 
+  bool hasNext() const {
+    return !open.empty() && open.begin()->first < pool.cutoff();
+  }
   bool timeIsUp() const { return options.stop && options.stop(); }
   bool isStopped() const { return !pool.plans().empty() && timeIsUp(); }
 
-  double cutoff() const { return pool.cutoff(); }
+  // Returns the time from which on plans of a configuration are useless. A
+  // plan of uneven stages, or with a number of recomputed layers, is
+  // complicated in a way that only a shorter step justifies.
+  double cutoffOf(const Parallelism &config) const {
+    const bool isEven =
+        !options.layers.empty() ||
+        config.layers ==
+            evenLayers(layersOf(model), static_cast<int>(config.layers.size()));
+    const bool isCounted =
+        config.recomputeLayers > 0 && options.recomputeLayers.only.size() != 1;
+    return isEven && !isCounted ? pool.cutoff() : pool.cutoffOfFastest();
+  }
+
+  double cutoffOf(const Candidate &one) const {
+    return one.cuts ? pool.cutoffOfFastest() : cutoffOf(one.config);
+  }
 
   struct Answer {
     std::optional<PlannedCandidate> planned;
     Rejection rejection;
+    SolveLimits limits;
   };
 
-  static Answer unanswered(const Parallelism &config, Seconds lowerBound) {
-    return {{}, rejectionOf(config, Reason::bound, lowerBound)};
-  }
-
-  // Returns the bounds of a configuration for each layout between stages.
-  CandidateBounds boundsByBoundary(const Rejection &one, SolveLimits limits) {
-    const Parallelism &config = one.config;
-    const std::vector<std::optional<int>> layouts = boundariesOf(model, config);
-    relaxation.prepare({config}, layouts);
-    CandidateBounds all{{}, bounds.memory(config)};
-    for (std::optional<int> layout : layouts) {
-      BoundaryBound &bound = all.boundaries.emplace_back();
-      bound.boundary = layout;
-      bound.step = relaxation.microBatchOf(config, layout);
-      if (bound.step.value == kInfinity)
-        continue;
-      Relaxation::StepBound step = relaxation.stepOf(config, layout);
-      bound.step = std::max(one.bound, step.quick);
-      if (bound.step.value < limits.stopAbove)
-        bound.step = std::max(bound.step, stepSecondsOf(step.least.problem));
-      bound.stages = std::move(step.stages);
-      bound.least = std::move(step.least);
-    }
-    return all;
-  }
-
-  // Solves the configurations of `answers`, whose rejections have the known
-  // lower bounds.
-  void solveEach(std::vector<Answer> &answers, SolveLimits limits) {
+  // Solves the configurations of `answers`.
+  void solveEach(std::vector<Answer> &answers) {
     std::vector<CandidateBounds> boundsOf(answers.size());
+    for (const Answer &answer : answers)
+      relaxation.prepare({answer.rejection.config},
+                         boundariesOf(model, answer.rejection.config));
     for (std::size_t i = 0; i < answers.size(); ++i)
-      boundsOf[i] = boundsByBoundary(answers[i].rejection, limits);
+      boundsOf[i] =
+          candidateBounds(model, answers[i].rejection.config,
+                          answers[i].rejection.bound, bounds, relaxation);
     onThreads(kThreads, answers.size(), [&](std::size_t i, std::size_t) {
-      auto &[planned, rejection] = answers[i];
+      auto &[planned, rejection, limits] = answers[i];
       const Parallelism config = rejection.config;
       ModelGraph graph = withBatch(model, config.microBatch * config.dp);
       try {
@@ -192,31 +186,37 @@ private:
   }
 
   // Expands the candidate with the lowest bound and the next candidates with
-  // the same bound level: tightens their bounds, or solves them. Their number
+  // the same bound level: tightens their bounds, or lets them wait until enough
+  // are `ready` to be solved at once. Their number
   // does not depend on the computer that plans, and all are compared with the
   // cutoff before the expansion, so that the result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];
     };
-    if (first().isCut())
+    if (first().isCut() && first().bound.value < cutoffOf(first()))
       return expandCuts();
-    double limit = cutoff();
     Level level = first().level;
     std::size_t many = level < Level::relaxed ? kPrepared : kAtOnce;
     std::vector<std::size_t> next;
-    while (!open.empty() && next.size() < many && open.begin()->first < limit &&
-           first().level == level && !first().isCut()) {
-      next.push_back(open.begin()->second);
+    while (!open.empty() && next.size() < many && first().level == level) {
+      const bool isUseful = first().bound.value < cutoffOf(first());
+      if (isUseful && first().isCut())
+        break;
+      const std::size_t i = open.begin()->second;
       open.erase(open.begin());
+      if (isUseful)
+        (level == Level::step ? ready : next).push_back(i);
+      else
+        exclude(candidates[i], Reason::bound);
+      if (ready.size() >= kAtOnce)
+        break;
     }
-    if (level == Level::step)
-      return solveAll(next, limit);
     if (level < Level::microBatch)
       boundByMicroBatch(next, level == Level::work);
     else if (level == Level::microBatch)
       boundByRelaxation(next);
-    else
+    else if (level == Level::relaxed)
       onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
         Candidate &one = candidates[next[i]];
         one.bound =
@@ -245,15 +245,14 @@ private:
     auto found = find([&](const Parallelism &config) {
       return config.tp * config.cp <= machine.devicesPerNode && fits(config);
     });
-    if (found == open.end())
-      found = find(fits);
+    found = found == open.end() ? find(fits) : found;
     if (found == open.end())
       found = find([](const Parallelism &) { return true; });
     if (found == open.end())
       return expandNext();
     const std::size_t index = found->second;
     open.erase(found);
-    solveAll({index}, cutoff());
+    solveAll({index});
   }
 
   void expandCuts() {
@@ -264,21 +263,22 @@ private:
       relaxation.prepare({config});
       candidates[index].cuts =
           orderedCuts(config, relaxation.layerTimes(config));
-    } else {
-      Parallelism config = candidates[index].config;
-      OrderedCuts &cuts = *candidates[index].cuts;
-      config.layers = cuts.layers[cuts.next];
-      std::vector<int> counts = recomputeCounts(config, options);
+    }
+    OrderedCuts cuts = std::move(*candidates[index].cuts);
+    // Several become candidates at once, so that both threads have work.
+    for (std::size_t i = 0; i < kAtOnce && cuts.next < cuts.layers.size();
+         ++i) {
       Seconds bound = std::max(candidates[index].bound, cuts.bounds[cuts.next]);
-      ++cuts.next;
-      add(withCount(config, counts.front()), bound);
+      Parallelism config = candidates[index].config;
+      config.layers = cuts.layers[cuts.next++];
+      add(withCount(config, recomputeCounts(config, options).front()), bound);
     }
     Candidate &candidate = candidates[index];
-    const OrderedCuts &cuts = *candidate.cuts;
-    if (cuts.next == cuts.layers.size())
-      return;
-    candidate.bound = std::max(candidate.bound, cuts.bounds[cuts.next]);
-    open.emplace(candidate.bound.value, index);
+    if (cuts.next < cuts.layers.size()) {
+      candidate.bound = std::max(candidate.bound, cuts.bounds[cuts.next]);
+      open.emplace(candidate.bound.value, index);
+    }
+    candidate.cuts = std::move(cuts);
   }
 
   // Bounds the step by the best plan of one micro-batch. If `isOnce` is true,
@@ -317,12 +317,15 @@ private:
 
   // Solves each configuration, but leaves the gap between its plan and its
   // lower bound open.
-  void solveAll(const std::vector<std::size_t> &next, double limit) {
+  void solveAll(const std::vector<std::size_t> &next) {
     std::vector<Answer> answers;
-    answers.reserve(next.size());
-    for (std::size_t i : next)
-      answers.push_back(unanswered(candidates[i].config, candidates[i].bound));
-    solveEach(answers, {limit, 0});
+    for (std::size_t i : next) {
+      const Candidate &one = candidates[i];
+      answers.push_back({{},
+                         rejectionOf(one.config, Reason::bound, one.bound),
+                         {cutoffOf(one), 0}});
+    }
+    solveEach(answers);
     for (Answer &answer : answers)
       settle(std::move(answer));
   }
@@ -333,7 +336,7 @@ private:
     if (candidate.cuts)
       excludeCuts(candidate.config, *candidate.cuts, std::move(rejection));
     else
-      settle({{}, std::move(rejection)});
+      settle({{}, std::move(rejection), {}});
   }
 
   // Rejects the remaining cuts in one entry, with the first cut's
@@ -347,25 +350,8 @@ private:
         isWhole ? cutsOf[config.pp] : ordered.layers;
     if (ordered.next == cuts.size())
       return;
-    rejection.count = 0;
     rejection.config = config;
-    std::map<int, std::int64_t> countsOf; // by the layers of the largest stage
-    for (std::size_t cut = ordered.next; cut < cuts.size(); ++cut) {
-      auto [entry, isNew] =
-          countsOf.try_emplace(*std::ranges::max_element(cuts[cut]));
-      if (isNew) {
-        rejection.config.layers = cuts[cut];
-        entry->second = std::ssize(recomputeCounts(rejection.config, options));
-      }
-      rejection.count += entry->second;
-    }
-    // The configuration that recomputes most layers needs least memory; the
-    // configuration that recomputes fewest is the fastest.
-    rejection.config.layers = cuts[ordered.next];
-    const std::vector<int> counts = recomputeCounts(rejection.config, options);
-    rejection.config =
-        withCount(rejection.config,
-                  rejection.isLowerBound ? counts.back() : counts.front());
+    rejection = ofAllCuts(std::move(rejection), cuts, ordered.next, options);
     result.candidates += rejection.count;
     openBound = std::min(openBound, rejection.bound.value);
     result.rejections.push_back(std::move(rejection));
@@ -428,11 +414,11 @@ private:
     });
     for (Answer &answer : unresolved) {
       for (std::int64_t points : {kFewPoints, kManyPoints}) {
-        if (answer.rejection.bound.value >= cutoff() || isStopped())
+        const Rejection &last = answer.rejection;
+        if (last.bound.value >= cutoffOf(last.config) || isStopped())
           break;
-        std::vector<Answer> again(1);
-        again[0].rejection = answer.rejection;
-        solveEach(again, {kInfinity, points});
+        std::vector<Answer> again{{{}, last, {kInfinity, points}}};
+        solveEach(again);
         if (again[0].planned && again[0].planned->fits) {
           answer = std::move(again[0]);
           break;
@@ -450,11 +436,14 @@ private:
       if (gaps.plans.empty())
         return;
       std::vector<Answer> answers;
-      answers.reserve(gaps.plans.size());
-      for (std::size_t i : gaps.plans)
+      for (std::size_t i : gaps.plans) {
+        const PlannedCandidate &plan = pool.plans()[i];
         answers.push_back(
-            unanswered(pool.plans()[i].config, pool.plans()[i].lowerBound));
-      solveEach(answers, {pool.best(), gaps.points});
+            {{},
+             rejectionOf(plan.config, Reason::bound, plan.lowerBound),
+             {pool.best(), gaps.points}});
+      }
+      solveEach(answers);
       for (std::size_t i = 0; i < answers.size(); ++i)
         pool.narrow(gaps.plans[i], std::move(answers[i].planned),
                     answers[i].rejection.bound);
@@ -490,6 +479,7 @@ private:
   std::vector<Candidate> candidates;
   /// The bounds and indices of the open candidates, by ascending bound.
   std::set<std::pair<double, std::size_t>> open;
+  std::vector<std::size_t> ready; ///< indices of candidates to solve next
   std::array<StageCache, kThreads> caches; ///< one per thread
   /// The uneven cuts of all layers, by the number of stages.
   std::map<int, std::vector<std::vector<int>>> cutsOf;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "planner/integers.h"
+#include "planner/search/solved_stages.h"
 
 namespace mtplan::planner {
 
@@ -32,6 +33,7 @@ public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
                   const Parallelism &h, StageCache &c)
       : graph(g), options(o), config(h), cache(c), setting(settingOf(o, m, h)),
+        microBatches(static_cast<double>(h.microBatches())),
         sequential(shareWithoutTraffic(o, h)),
         adds(h.pp == 1 && sequential == 1.0 && setting.updateAddsUp) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
@@ -57,6 +59,8 @@ public:
     for (const BoundaryBound &boundary : bounds.boundaries) {
       // Skips a layout whose bound exceeds the incumbent or the cutoff.
       Seconds least = std::max(lowerBound, boundary.step);
+      if (least.value < currentCutoff() && !boundary.least.compute.empty())
+        least = std::max(least, stepSecondsOf(boundary.least.problem));
       if (least.value >= currentCutoff()) {
         bound = std::min(bound, least);
         if (!best && least.value < kInfinity)
@@ -161,7 +165,7 @@ private:
                   Rejection &rejection) {
     one.bound = least;
     Setting here = settingOfAttempt(one);
-    std::vector<Seconds> compute; // by stage: the least compute of a step
+    std::vector<Seconds> compute = leastCompute();
     for (int stage = 0; stage < config.pp; ++stage) {
       here.recomputeShare = recomputeShareOf(config, stage);
       const StageSolution &solution =
@@ -171,12 +175,16 @@ private:
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kInfinity};
       limited = limited || solution.limited;
-      compute.push_back(solution.looseBound);
       // The bound is +infinity if the stage cannot fit.
       one.bound = std::max(one.bound,
                            stageBounds[at(stage)].ofSum(
                                adds ? solution.lowerBound : solution.looseBound,
                                one.weight, sequential));
+      if (!adds && one.weight == 0.0 && one.bound.value < kInfinity) {
+        compute[at(stage)] = std::max(compute[at(stage)], solution.looseBound);
+        one.bound = std::max(one.bound,
+                             ofAllStages(stageBounds, compute, microBatches));
+      }
       if (solution.outcome == StageSolution::Outcome::abandoned ||
           (!adds && one.bound.value >= currentCutoff() &&
            one.bound.value < kInfinity)) {
@@ -190,16 +198,16 @@ private:
       if (solution.memory.total() > one.memory().total())
         one.fullestStage = stage;
     }
-    if (!adds && one.weight == 0.0 && one.bound.value < kInfinity)
-      one.bound = std::max(
-          one.bound, ofAllStages(stageBounds, compute,
-                                 static_cast<double>(config.microBatches())));
     if (one.fits) {
       StepProblem problem = stepProblemOf(graph, pricedParts(one), here, config,
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
       if (!adds && one.weight == 0.0) {
-        raiseBound(one, compute, limits);
+        const Setting solved = settingOfAttempt(one);
+        one.bound =
+            SolvedStages{graph, solved, config, held, cache, compute}.raise(
+                one.bound, *known, {std::min(one.step.value, currentCutoff())},
+                limits);
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
@@ -207,81 +215,13 @@ private:
     return tried.back().bound;
   }
 
-  // Raises the attempt's bound, if it is far below the step: by paths through
-  // the step, and by the last backward of a zero-bubble schedule. `compute` has
-  // the least compute of each stage.
-  void raiseBound(Attempt &one, const std::vector<Seconds> &compute,
-                  SolveLimits limits) {
-    constexpr double kFar = 1e-4;
-    constexpr int kRounds = 8;
-    const Seconds enough =
-        Seconds{std::min(one.step.value, currentCutoff())} * (1.0 - kFar);
-    auto raise = [&](auto boundOf) {
-      if (!known->least.compute.empty() && one.bound < enough)
-        one.bound = std::max(one.bound, std::min(boundOf(), one.step));
-    };
-    raise([&] { return pathBound(known->least, compute, enough, kRounds); });
-    raise([&] { return byLastBackward(one, compute, limits); });
-    if (config.virtualStages > 1)
-      raise([&] {
-        return pathBound(leastByChunk(one), compute, enough, kRounds);
-      });
-  }
-
-  // Returns the bound by the last backward of the stage for which the bound by
-  // the stage's compute is largest.
-  Seconds byLastBackward(const Attempt &one,
-                         const std::vector<Seconds> &compute,
-                         SolveLimits limits) {
-    int last = -1;
-    Seconds most;
-    for (int stage = 0; stage < config.pp; ++stage) {
-      const StageBound &of = stageBounds[at(stage)];
-      const Seconds byStage = of.ofWork(compute[at(stage)]);
-      if (of.lastBackward.weightsShare > 0.0 && byStage > most) {
-        most = byStage;
-        last = stage;
-      }
-    }
-    if (last < 0)
-      return {};
-    Setting here = settingOfAttempt(one);
-    here.recomputeShare = recomputeShareOf(config, last);
-    here.weightsShare = stageBounds[at(last)].lastBackward.weightsShare;
-    const Seconds longer =
-        compute.front() / static_cast<double>(config.microBatches()) -
-        stageBounds.front().microBatch;
-    return stageBounds[at(last)].lastBackward.fixed +
-           std::max(longer, Seconds{}) +
-           StageSolver(graph, here, config, cache)
-               .solve(repeatsOf(graph, held[at(last)]),
-                      inFlightOf(config, last), limits)
-               .looseBound;
-  }
-
-  // Returns the known least times, with the least compute of each chunk from
-  // the problem that the stages solve.
-  LeastStep leastByChunk(const Attempt &one) {
-    LeastStep least = known->least;
-    Setting here = settingOfAttempt(one);
-    std::map<std::pair<double, std::vector<int>>, std::vector<Seconds>> timesOf;
-    for (int stage = 0; stage < config.pp; ++stage) {
-      here.recomputeShare = recomputeShareOf(config, stage);
-      const std::vector<int> repeats = repeatsOf(graph, held[at(stage)]);
-      auto [entry, isNew] = timesOf.try_emplace({here.recomputeShare, repeats});
-      if (isNew)
-        entry->second =
-            StageSolver(graph, here, config, cache).leastTimes(repeats);
-      for (std::size_t chunk = 0; chunk < held[at(stage)].size(); ++chunk) {
-        Seconds sum;
-        for (const RepeatRange &range : held[at(stage)][chunk])
-          sum += range.count * entry->second[at(range.segment)];
-        Seconds &compute = least.compute[chunk * at(config.pp) + at(stage)];
-        compute =
-            std::max(compute, sum / static_cast<double>(config.microBatches()));
-      }
-    }
-    return least;
+  // Returns the known least compute of each stage in a step.
+  std::vector<Seconds> leastCompute() const {
+    std::vector<Seconds> compute(at(config.pp));
+    for (std::size_t part = 0; part < known->least.compute.size(); ++part)
+      compute[part % compute.size()] +=
+          microBatches * known->least.compute[part];
+    return compute;
   }
 
   // Returns the time of the configuration's best plan or, if lower, the
@@ -400,7 +340,8 @@ private:
   const SearchOptions &options;
   const Parallelism &config;
   StageCache &cache;
-  Setting setting;      ///< lacks boundary and shared state
+  Setting setting; ///< lacks boundary and shared state
+  double microBatches;
   double sequential;    ///< see StageBound::ofSum
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
@@ -460,24 +401,6 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
   std::vector<SegmentPlan> all;
   for (const std::vector<SegmentPlan> &part : parts)
     all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-// Returns the layouts to try for the values between segments, which all have
-// the same one; values within a segment may have others. Split layouts come
-// first, because they are usually better, so that the others are pruned early.
-std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
-                                             const Parallelism &config) {
-  if (config.pp == 1)
-    return {std::nullopt};
-  std::vector<std::optional<int>> all;
-  std::size_t dims = 0;
-  for (const SegmentGraph &segment : graph.segments)
-    for (int tensor : segment.carriedIn)
-      dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
-  for (std::size_t d = 0; config.tp > 1 && d < dims; ++d)
-    all.emplace_back(static_cast<int>(d));
-  all.emplace_back(kReplicated);
   return all;
 }
 

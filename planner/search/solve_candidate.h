@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/search/bound/bounds.h"
+#include "planner/search/bound/candidate_bounds.h"
 #include "planner/search/price/price.h"
 #include "planner/search/space/enumerate.h"
 #include "planner/search/stage/stage_solver.h"
@@ -46,26 +46,6 @@ struct PlannedCandidate {
   /// Returns all runs in chain order.
   std::vector<SegmentPlan> plans() const;
 };
-
-/// A layout of all values between segments (Setting::boundary), and lower
-/// bounds of every plan with this layout.
-struct BoundaryBound {
-  std::optional<int> boundary;
-  Seconds step;                   ///< +infinity: no plan is legal
-  std::vector<StageBound> stages; ///< by stage; empty: no bounds
-  LeastStep least;                ///< no stages: not known
-};
-
-/// The bounds of a configuration before it is solved.
-struct CandidateBounds {
-  std::vector<BoundaryBound> boundaries; ///< the layouts to try
-  Bytes memory; ///< no plan of the configuration needs less on its device
-};
-
-/// Returns the layouts to try for the values between segments; without a
-/// pipeline, only nullopt, which leaves the layout of each value free.
-std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
-                                             const Parallelism &config);
 
 /// Solves one configuration. Returns nothing, with the reason in `rejection`,
 /// if the configuration is pruned or has no legal plan.

@@ -163,16 +163,15 @@ TEST_P(Planned, CommunicationMatchesThePrediction) {
   }
   for (const TiedSum &sum :
        tiedSumsOf(*outcome.problem, facts, *outcome.best()))
-    announced[{"update", "all_reduce", "pp"}] += sum.stages;
+    announced[{"update", "all_reduce", "pp",
+               static_cast<std::int64_t>(sum.bytes.value)}] += sum.stages;
   ir::RunOptions options;
   Gathered ran = runPlan(plan, options, runtime::makeReferenceBackend, 1e-6);
   std::map<CollectiveCount, std::int64_t> counted;
   for (const auto &[key, count] : ran.collectives)
     if (key.kind != "send" && key.kind != "receive")
-      // With ZeRO, ranks sum shards of a tied gradient over the stages, but the
-      // whole gradient is announced.
       counted[{key.phase, key.kind, key.group.substr(0, key.group.find(' ')),
-               key.group.starts_with("pp") ? 0 : key.bytes}] += count;
+               key.bytes}] += count;
   for (auto &[key, count] : counted)
     count /= plan.ranks / static_cast<int>(plan.stages.size());
   EXPECT_EQ(announced, counted);

@@ -94,8 +94,8 @@ void readOverlap(const std::string &text, PlanRequest &request,
 
 void readStageLayers(const std::string &text, PlanRequest &request,
                      Faults &faults) {
-  request.unevenCuts = text == "any";
-  if (!request.unevenCuts)
+  request.unevenCuts = request.asksForCuts = text == "any";
+  if (!request.unevenCuts && text != "even")
     request.stageLayers = countsOf(text, ir::kMaxLayers, faults);
 }
 
@@ -268,8 +268,8 @@ std::vector<FlagRow> rowsOfParallelism() {
        chosen<&SearchOptions::virtualStages>},
       {kParallelism,
        "--stage-layers",
-       "LIST|any",
-       "layers of each virtual stage (default: evenly; any: search)",
+       "LIST|even|any",
+       "layers of each virtual stage (default: any)",
        {FlagKind::counts, readStageLayers},
        kBoth,
        stageLayersJson}};
@@ -282,7 +282,8 @@ std::vector<FlagRow> rowsOfMemory() {
        words(&PlanRequest::zeroStage, "stage", kZeroStages, FlagKind::counts),
        kBoth, chosen<&SearchOptions::zeroStage>},
       {kMemory, "--zero-ranks", "N|any",
-       "replicas that ZeRO shards over (default: all; any: also one node's)",
+       "replicas that ZeRO shards over; any: all, or those of one node "
+       "(default: any)",
        counts(&PlanRequest::zeroRanks, kMostGpus), kBoth,
        [](const PlanRequest &, const SearchOptions &options) {
          return options.zeroRanks.only == std::vector{0}
@@ -295,14 +296,16 @@ std::vector<FlagRow> rowsOfMemory() {
        words(&PlanRequest::recompute, "kind", kRecomputes), kBoth,
        chosen<&SearchOptions::recompute>},
       {kMemory, "--recompute-layers", "N|any",
-       "layers per virtual stage that recompute in full (default: all)",
+       "layers per virtual stage that recompute in full (default: any on up to "
+       "8 GPUs, else all)",
        counts(&PlanRequest::recomputeLayers, kMostGpus), kBoth,
        [](const PlanRequest &, const SearchOptions &options) {
          return planner::isCounted(options) ? jsonOf(options.recomputeLayers)
                                             : Json();
        }},
       {kMemory, "--offload", "WORD|any",
-       "none (default), or optimizer: keep and update its state on the host",
+       "none, or optimizer: keep and update its state on the host (default: "
+       "none, unless nothing else fits)",
        words(&PlanRequest::offload, "kind", kOffloads), kBoth,
        chosen<&SearchOptions::offload>},
       {kMemory, "--tiles", "N|LIST|any",
@@ -367,7 +370,7 @@ std::vector<FlagRow> rowsOfSearch() {
        "LIST",
        "what the search chooses besides dp, tp and the micro-batch, unless a "
        "flag decides it: all (default), none, or some of pp, cp, ep, schedule, "
-       "zero and recompute",
+       "stages (uneven ones), zero, recompute and offload",
        {FlagKind::words, {}},
        kConstraint},
       {kSearch, "--tolerance", "PERCENT",

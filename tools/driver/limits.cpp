@@ -228,30 +228,6 @@ void checkStageLayers(const SearchOptions &options, int layers,
                      kNearest + nearestMultiples(*pp, parts));
 }
 
-// Rejects requested uneven cuts if the pipeline has one stage, or several
-// virtual stages per rank.
-void checkUnevenCuts(const SearchOptions &options,
-                     std::vector<std::string> &errors) {
-  const std::vector<int> &pp = options.pp.only,
-                         &vp = options.virtualStages.only;
-  auto isOne = [](int n) { return n == 1; };
-  if (!pp.empty() && std::ranges::all_of(pp, isOne))
-    errors.emplace_back(
-        "stage-layers any cuts a pipeline unevenly, and pp 1 "
-        "has nothing to cut; with --pp any, or above 1, it has");
-  else if (!vp.empty() && std::ranges::none_of(vp, isOne))
-    errors.push_back("stage-layers any cuts stages of one part each unevenly, "
-                     "and vp " +
-                     planner::listText(vp, "or") +
-                     " has more; with vp 1 or any there are such cuts, or "
-                     "--stage-layers gives the layers of each part");
-  else if (only(options.schedule) == planner::ScheduleKind::interleaved)
-    errors.emplace_back(
-        "stage-layers any cuts stages of one part each unevenly, and the "
-        "interleaved schedule has more; with 1f1b, or any, there are such "
-        "cuts, or --stage-layers gives the layers of each part");
-}
-
 // Checks that the layers fill all stages, that twice cp divides the sequence,
 // and that the schedule allows pp, vp and the number of micro-batches.
 void checkPipeline(const SearchOptions &options,
@@ -367,6 +343,25 @@ void checkSequenceParallel(const SearchOptions &options, std::int64_t sequence,
         nearestMultiples(tp * cp, sequence) + ", or sequence-parallel off");
 }
 
+std::string errorOfUnevenCuts(const SearchOptions &options) {
+  const std::vector<int> &pp = options.pp.only,
+                         &vp = options.virtualStages.only;
+  auto isOne = [](int n) { return n == 1; };
+  if (!pp.empty() && std::ranges::all_of(pp, isOne))
+    return "stage-layers any cuts a pipeline unevenly, and pp 1 has nothing to "
+           "cut; with --pp any, or above 1, it has";
+  if (!vp.empty() && std::ranges::none_of(vp, isOne))
+    return "stage-layers any cuts stages of one part each unevenly, and vp " +
+           planner::listText(vp, "or") +
+           " has more; with vp 1 or any there are such cuts, or "
+           "--stage-layers gives the layers of each part";
+  if (only(options.schedule) == planner::ScheduleKind::interleaved)
+    return "stage-layers any cuts stages of one part each unevenly, and the "
+           "interleaved schedule has more; with 1f1b, or any, there are such "
+           "cuts, or --stage-layers gives the layers of each part";
+  return {};
+}
+
 void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
                  std::vector<std::string> &errors) {
   checkMesh(options, errors);
@@ -374,7 +369,8 @@ void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
   checkBatch(options, errors);
   checkTiles(options, errors);
   if (options.unevenCuts)
-    checkUnevenCuts(options, errors);
+    if (std::string error = errorOfUnevenCuts(options); !error.empty())
+      errors.push_back(std::move(error));
   if (model) {
     checkReplicas(options, *model, errors);
     checkPipeline(options, *model, errors);

@@ -16,6 +16,10 @@
 
 namespace mtplan::tools {
 
+/// Returns why a pipeline of these options has no uneven cuts, with what would
+/// have some; empty if it has some.
+std::string errorOfUnevenCuts(const planner::SearchOptions &options);
+
 /// Adds an error for every conflict among the numbers that `options` fixes.
 /// \param model  null if unknown: limits of the model are not checked
 void checkLimits(const planner::SearchOptions &options,

@@ -213,7 +213,8 @@ private:
     options.ep = request.ep;
     options.zeroRanks = request.zeroRanks;
     options.recomputeLayers = request.recomputeLayers;
-    options.unevenCuts = request.unevenCuts;
+    if (request.countsOnFewGpus && options.devices <= kFewGpus)
+      options.recomputeLayers.only.clear();
     options.virtualStages = request.virtualStages;
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;
@@ -226,6 +227,9 @@ private:
       options.overlaps =
           planner::overlapsOf(problem->software, options.overlaps);
     options.layers = request.stageLayers;
+    options.unevenCuts =
+        request.unevenCuts && options.layers.empty() &&
+        (request.asksForCuts || errorOfUnevenCuts(options).empty());
     options.microBatch = request.microBatch;
     options.globalBatch =
         request.globalBatch.value_or(problem->model.globalBatch.value_or(512));

@@ -235,9 +235,18 @@ constexpr Openable kOpenable[] = {
        request.schedule.only.clear();
        request.virtualStages.only.clear();
      }},
-    {"zero", [](PlanRequest &request) { request.zeroStage.only.clear(); }},
+    {"stages", [](PlanRequest &request) { request.unevenCuts = true; }},
+    {"zero",
+     [](PlanRequest &request) {
+       request.zeroStage.only.clear();
+       request.zeroRanks.only.clear();
+     }},
     {"recompute",
-     [](PlanRequest &request) { request.recompute.only.clear(); }}};
+     [](PlanRequest &request) {
+       request.recompute.only.clear();
+       request.countsOnFewGpus = true;
+     }},
+    {"offload", [](PlanRequest &request) { request.offloadsIfNeeded = true; }}};
 const char *nameOf(const Openable &choice) { return choice.name; }
 
 // Opens the choices of --open; without the flag, all choices.
@@ -327,6 +336,9 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.splits = defaultSplits();
   applyOpen(flags, request, errors);
   readRows(flags, request, errors);
+  request.offloadsIfNeeded &= !flags.find("--offload");
+  request.countsOnFewGpus &=
+      !flags.find("--recompute") && !flags.find("--recompute-layers");
   applyRecomputeLayers(flags, request, errors);
   applyVirtualStages(flags, request);
   applySequenceParallel(flags, request, errors);

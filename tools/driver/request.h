@@ -75,6 +75,9 @@ inline std::vector<planner::Split> defaultSplits() {
   return splits;
 }
 
+/// See PlanRequest::countsOnFewGpus.
+inline constexpr std::int64_t kFewGpus = 8;
+
 /// A request that code builds leaves only dp, tp and the micro-batch open. The
 /// command line opens the rest (read_flags.h).
 struct PlanRequest {
@@ -86,6 +89,11 @@ struct PlanRequest {
   /// Whether cp is 1 for models with experts, whose search takes long if both
   /// cp and ep are open.
   bool cpNeedsDenseModel = false;
+  /// Whether the number of recomputed layers is open on up to kFewGpus GPUs. On
+  /// more, the search of uneven stages with such numbers takes long.
+  bool countsOnFewGpus = false;
+  /// Whether the optimizer's state is offloaded if nothing else fits.
+  bool offloadsIfNeeded = false;
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
       {planner::ScheduleKind::oneForwardOneBackward}};
@@ -96,6 +104,8 @@ struct PlanRequest {
   /// any cut if `unevenCuts` is set.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
+  /// Whether `unevenCuts` is an error if a pipeline has no such cuts.
+  bool asksForCuts = false;
   /// Names the communication that overlaps compute. Empty: the software file
   /// decides; without one, nothing overlaps.
   std::optional<planner::Overlaps> overlaps;

@@ -46,6 +46,39 @@ bool searchWithMargin(const Problem &problem, double keptFree,
   return !result.plans.empty();
 }
 
+// Searches with the margin that the request keeps free and, if nothing fits,
+// with all of the memory.
+void searchWithin(PlanOutcome &outcome) {
+  Problem &problem = *outcome.problem;
+  const PlanRequest &asked = outcome.asked;
+  const bool keepsFree = asked.keptFree > 0.0 && !asked.memory &&
+                         asked.objective != Objective::memory;
+  outcome.keptFree = {};
+  if (keepsFree && searchWithMargin(problem, asked.keptFree, outcome.result))
+    outcome.keptFree = problem.machine.device.memory * asked.keptFree;
+  else
+    outcome.result =
+        planner::search(problem.graph, problem.machine, problem.options);
+}
+
+// Searches with the optimizer's state on the host, and keeps the result if a
+// plan fits.
+void searchWithOffload(PlanOutcome &outcome) {
+  Problem &problem = *outcome.problem;
+  planner::SearchResult without = std::move(outcome.result);
+  const planner::Choices<planner::Offload> asked = problem.options.offload;
+  problem.options.offload.only = {planner::Offload::optimizer};
+  searchWithin(outcome);
+  if (outcome.result.plans.empty()) {
+    problem.options.offload = asked;
+    outcome.result = std::move(without);
+    return;
+  }
+  problem.notes.emplace_back(
+      "nothing fits into the memory of the GPUs alone, so the optimizer's "
+      "state is on the host; --offload none says what else would fit");
+}
+
 } // namespace
 
 void searchProblem(PlanOutcome &outcome) {
@@ -62,14 +95,13 @@ void searchProblem(PlanOutcome &outcome) {
              budget;
     };
   }
-  const PlanRequest &asked = outcome.asked;
-  const bool keepsFree = asked.keptFree > 0.0 && !asked.memory &&
-                         asked.objective != Objective::memory;
-  outcome.keptFree = {};
-  if (keepsFree && searchWithMargin(problem, asked.keptFree, outcome.result))
-    outcome.keptFree = problem.machine.device.memory * asked.keptFree;
-  else
-    outcome.result = planner::search(problem.graph, problem.machine, options);
+  searchWithin(outcome);
+  const bool mayOffload = outcome.asked.offloadsIfNeeded &&
+                          problem.machine.host && !outcome.asked.maxStepTime &&
+                          outcome.asked.objective == Objective::stepTime &&
+                          outcome.asked.importFile.empty();
+  if (outcome.result.plans.empty() && mayOffload)
+    searchWithOffload(outcome);
   outcome.searchSeconds +=
       std::chrono::duration<double>(Clock::now() - start).count();
   findNearest(problem, outcome.result);

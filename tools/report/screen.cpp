@@ -193,8 +193,21 @@ std::string alternativesSection(const PlanOutcome &outcome,
   bool chosen = std::ranges::any_of(plans, [](const PlannedCandidate &plan) {
     return !choicesText(plan.config).empty();
   });
+  // Of plans that differ only in the layers of their stages, the first is
+  // shown.
+  auto differsInLayersOnly = [&](std::size_t i) {
+    return std::any_of(plans.begin(),
+                       plans.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const PlannedCandidate &earlier) {
+                         planner::Parallelism like = earlier.config;
+                         like.layers = plans[i].config.layers;
+                         return like == plans[i].config;
+                       });
+  };
   Table table;
   for (std::size_t i = 1; i < plans.size(); ++i) {
+    if (differsInLayersOnly(i))
+      continue;
     const PlannedCandidate &plan = plans[i];
     std::vector<std::string> row = {
         meshText(plan.config), batchText(plan.config), timeText(plan.time.step),

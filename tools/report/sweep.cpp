@@ -99,6 +99,7 @@ SweepRow searchFixed(PlanOutcome &outcome,
   SweepRow row;
   PlanOutcome fixed;
   fixed.asked = outcome.asked;
+  fixed.asked.offloadsIfNeeded = false;
   fixed.problem = std::move(outcome.problem);
   SearchOptions &options = fixed.problem->options;
   const SearchOptions open = options;

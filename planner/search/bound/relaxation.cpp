@@ -172,8 +172,7 @@ Bytes Relaxation::tied(const Setting &setting,
     for (const ParameterState &state :
          parameterStates(model, static_cast<int>(p), setting))
       least = std::min(
-          least, localBytes(model.parameters[p].shape, state.stored,
-                            stateBytesOf(setting).gradient, setting.mesh));
+          least, tiedGradientBytes(model.parameters[p], state, setting).value);
     if (least < kInfinity)
       bytes += Bytes{least};
   }

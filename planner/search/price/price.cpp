@@ -49,10 +49,8 @@ std::vector<TiedGradient> tiedIn(const ModelGraph &model, const Parts &parts,
           state = &*planOf(run).parameters[p];
         }
     if (holders > 1)
-      tied.push_back(
-          {static_cast<int>(p), holders,
-           Bytes{localBytes(model.parameters[p].shape, state->stored,
-                            stateBytesOf(setting).gradient, setting.mesh)}});
+      tied.push_back({static_cast<int>(p), holders,
+                      tiedGradientBytes(model.parameters[p], *state, setting)});
   }
   return tied;
 }

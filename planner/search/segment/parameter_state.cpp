@@ -226,6 +226,13 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
           host.linkLatency + owned(parameter.elementBytes) / host.link};
 }
 
+Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
+                        const Setting &setting) {
+  return Bytes{localBytes(parameter.shape,
+                          setting.padsShards ? state.stored : state.owned(),
+                          stateBytesOf(setting).gradient, setting.mesh)};
+}
+
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting) {
   return localBytes(parameter.shape, accumulatorLayout(state, setting.mesh), 1,

@@ -35,6 +35,12 @@ struct ParameterState {
   auto operator<=>(const ParameterState &) const = default;
 };
 
+/// Returns one rank's bytes of a gradient that several stages sum once a step.
+/// With ZeRO, ranks sum their shards. Trainers that flatten their state
+/// (SearchOptions::padsShards) sum all of the gradient that a rank has.
+Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
+                        const Setting &setting);
+
 /// The bytes of a reported value, such as the loss: ranks add it up over the
 /// micro-batches, and reduce it once a step, in double precision.
 inline constexpr double kReportedBytes = 8;

@@ -3,6 +3,8 @@
 #include "planner/search/space/enumerate.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <numeric>
 
 #include "planner/integers.h"
@@ -337,6 +339,39 @@ bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
     std::vector<std::vector<int>> cuts = unevenCuts(layers, one.pp);
     return allowsUnevenCut(one, options) && contains(cuts, config.layers);
   });
+}
+
+Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
+                      Seconds bound) {
+  return {config, reason, bound, {}, false, {}};
+}
+
+Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
+                   Bytes lowerBound) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  return {config, reason, {kNever}, lowerBound, true, {}};
+}
+
+// The configuration that recomputes most layers needs least memory; the one
+// that recomputes fewest is the fastest.
+Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
+                    std::size_t first, const SearchOptions &options) {
+  one.count = 0;
+  std::map<int, std::int64_t> countsOf; // by the layers of the largest stage
+  for (std::size_t cut = first; cut < cuts.size(); ++cut) {
+    auto [entry, isNew] =
+        countsOf.try_emplace(*std::ranges::max_element(cuts[cut]));
+    if (isNew) {
+      one.config.layers = cuts[cut];
+      entry->second = std::ssize(recomputeCounts(one.config, options));
+    }
+    one.count += entry->second;
+  }
+  one.config.layers = cuts[first];
+  const std::vector<int> counts = recomputeCounts(one.config, options);
+  one.config =
+      withCount(one.config, one.isLowerBound ? counts.back() : counts.front());
+  return one;
 }
 
 const char *nameOf(Rejection::Reason reason) {

@@ -1,0 +1,47 @@
+//===- candidate_bounds.cpp - All bounds of one configuration -------------===//
+
+#include "planner/search/bound/candidate_bounds.h"
+
+#include <algorithm>
+
+#include "planner/integers.h"
+
+namespace mtplan::planner {
+
+// Returns the layouts to try for the values between segments, which all have
+// the same one; values within a segment may have others. Split layouts come
+// first, because they are usually better, so that the others are pruned early.
+std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
+                                             const Parallelism &config) {
+  if (config.pp == 1)
+    return {std::nullopt};
+  std::vector<std::optional<int>> all;
+  std::size_t dims = 0;
+  for (const SegmentGraph &segment : graph.segments)
+    for (int tensor : segment.carriedIn)
+      dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
+  for (std::size_t d = 0; config.tp > 1 && d < dims; ++d)
+    all.emplace_back(static_cast<int>(d));
+  all.emplace_back(kReplicated);
+  return all;
+}
+
+CandidateBounds candidateBounds(const ModelGraph &model,
+                                const Parallelism &config, Seconds lowerBound,
+                                Bounds &bounds, Relaxation &relaxation) {
+  CandidateBounds all{{}, bounds.memory(config)};
+  for (std::optional<int> layout : boundariesOf(model, config)) {
+    BoundaryBound &bound = all.boundaries.emplace_back();
+    bound.boundary = layout;
+    bound.step = relaxation.microBatchOf(config, layout);
+    if (bound.step.value == kInfinity)
+      continue;
+    Relaxation::StepBound step = relaxation.stepOf(config, layout);
+    bound.step = std::max(lowerBound, step.quick);
+    bound.stages = std::move(step.stages);
+    bound.least = std::move(step.least);
+  }
+  return all;
+}
+
+} // namespace mtplan::planner
