@@ -170,7 +170,7 @@ Json overlapJson(const PlanRequest &, const SearchOptions &options) {
 Json stageLayersJson(const PlanRequest &, const SearchOptions &options) {
   if (!options.layers.empty())
     return options.layers;
-  return options.unevenCuts ? Json("any") : Json();
+  return options.unevenCuts ? "any" : "even";
 }
 
 Json splitsJson(const PlanRequest &, const SearchOptions &options) {
@@ -281,13 +281,13 @@ std::vector<FlagRow> rowsOfMemory() {
       {kMemory, "--zero", "N|any", "ZeRO stage, 0 to 3 (default: any)",
        words(&PlanRequest::zeroStage, "stage", kZeroStages, FlagKind::counts),
        kBoth, chosen<&SearchOptions::zeroStage>},
-      {kMemory, "--zero-ranks", "N|any",
+      {kMemory, "--zero-ranks", "N|all|any",
        "replicas that ZeRO shards over; any: all, or those of one node "
        "(default: any)",
-       counts(&PlanRequest::zeroRanks, kMostGpus), kBoth,
+       counts(&PlanRequest::zeroRanks, kMostGpus, "all"), kBoth,
        [](const PlanRequest &, const SearchOptions &options) {
          return options.zeroRanks.only == std::vector{0}
-                    ? Json()
+                    ? Json("all")
                     : jsonOf(options.zeroRanks);
        }},
       {kMemory, "--recompute", "WORD|any",

@@ -95,15 +95,17 @@ FlagValue isGiven(bool PlanRequest::*member) {
                                     Faults &) { request.*member = true; }};
 }
 
-FlagValue counts(planner::Choices<int> PlanRequest::*member,
-                 std::int64_t most) {
+FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most,
+                 const char *zero) {
   return {FlagKind::counts,
           [=](const std::string &text, PlanRequest &request, Faults &faults) {
             std::vector<int> &only = (request.*member).only;
             if (text == "any")
               return only.clear();
-            if (auto chosen = distinct(countsOf(text, most, faults));
-                !chosen.empty())
+            if (zero && text == zero)
+              only = {0};
+            else if (auto chosen = distinct(countsOf(text, most, faults));
+                     !chosen.empty())
               only = std::move(chosen);
           }};
 }

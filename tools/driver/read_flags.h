@@ -91,7 +91,9 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 }
 
 /// The value is a list of whole numbers to choose from, or "any".
-FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most);
+/// \param zero  a word for the number 0, or null
+FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most,
+                 const char *zero = nullptr);
 
 /// The value is a number above 0, or 0 as well. The member is the number times
 /// `unit`.

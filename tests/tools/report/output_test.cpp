@@ -266,9 +266,12 @@ TEST(Screen, ShowsTheFactsOnOneScreen) {
 // Two kinds of layers alternate on the chunks of the stages. Each kind is one
 // block, whose layers are listed.
 TEST(Screen, ShowsEqualLayersOnce) {
-  const Ran ran({examplePath("llama-3-70b"), "--gpus", "64"});
+  const Ran ran(
+      {examplePath("llama-3-70b"), "--gpus", "64", "--stage-layers", "even"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
   EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
+  const Ran uneven({examplePath("llama-3-70b"), "--gpus", "64"});
+  EXPECT_LE(std::ranges::count(uneven.out, '\n'), 40);
   EXPECT_THAT(
       ran.out,
       testing::ContainsRegex(
@@ -277,7 +280,8 @@ TEST(Screen, ShowsEqualLayersOnce) {
               testing::ContainsRegex("\n  h\\.5\\.\\.19, .* layers\\)  +as "
                                      "above, but\n"));
   // With --explain, the collectives of each block are listed as well.
-  const Ran more({examplePath("llama-3-70b"), "--gpus", "64", "--explain"});
+  const Ran more({examplePath("llama-3-70b"), "--gpus", "64", "--stage-layers",
+                  "even", "--explain"});
   EXPECT_THAT(more.out,
               testing::ContainsRegex(
                   "\n    h\\.5\\.\\.19, .* layers\\)  forward  +[0-9]+ us +2 "
