@@ -57,7 +57,7 @@ public:
     while ((hasNext() || !ready.empty()) && !isStopped())
       if (pool.plans().empty() && timeIsUp() && ready.empty())
         solveOne();
-      else if (!hasNext() || ready.size() >= kAtOnce)
+      else if (!hasNext() || ready.size() >= kAtOnce || timeIsUp())
         solveAll(std::exchange(ready, {}));
       else
         expandNext();
@@ -138,9 +138,9 @@ private:
   bool timeIsUp() const { return options.stop && options.stop(); }
   bool isStopped() const { return !pool.plans().empty() && timeIsUp(); }
 
-  // Returns the time from which on plans of a configuration are useless. A
-  // plan of uneven stages, or with a number of recomputed layers, is
-  // complicated in a way that only a shorter step justifies.
+  // Returns the time from which on plans of a configuration are useless. Uneven
+  // stages and a number of recomputed layers make a plan more complicated, so
+  // they must be faster than the fastest plan so far, without a tolerance.
   double cutoffOf(const Parallelism &config) const {
     const bool isEven =
         !options.layers.empty() ||
@@ -185,11 +185,11 @@ private:
     });
   }
 
-  // Expands the candidate with the lowest bound and the next candidates with
-  // the same bound level: tightens their bounds, or lets them wait until enough
-  // are `ready` to be solved at once. Their number
-  // does not depend on the computer that plans, and all are compared with the
-  // cutoff before the expansion, so that the result is deterministic.
+  // Takes the candidate with the lowest bound and the next ones of the same
+  // level. Their bounds are tightened or, at the last level, they become
+  // `ready` to be solved, kAtOnce at a time. The number taken does not depend
+  // on the computer, and all are compared with the same cutoff, so that the
+  // result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];
@@ -219,8 +219,7 @@ private:
     else if (level == Level::relaxed)
       onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
         Candidate &one = candidates[next[i]];
-        one.bound =
-            std::max(one.bound, stepSecondsOf(std::move(one.relaxed->problem)));
+        one.bound = std::max(one.bound, stepSecondsOf(std::move(*one.relaxed)));
         one.relaxed.reset();
         one.level = Level::step;
       });
@@ -310,7 +309,7 @@ private:
       Candidate &candidate = candidates[i];
       Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
       candidate.bound = std::max(candidate.bound, lowerBound.quick);
-      candidate.relaxed = std::move(lowerBound.least);
+      candidate.relaxed = std::move(lowerBound.least.problem);
       candidate.level = Level::relaxed;
     }
   }

@@ -203,11 +203,14 @@ private:
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
       if (!adds && one.weight == 0.0) {
-        const Setting solved = settingOfAttempt(one);
-        one.bound =
-            SolvedStages{graph, solved, config, held, cache, compute}.raise(
-                one.bound, *known, {std::min(one.step.value, currentCutoff())},
-                limits);
+        // The bound of the free choice holds for each shared state.
+        if (!one.shared) {
+          const Setting solved = settingOfAttempt(one);
+          one.bound =
+              SolvedStages{graph, solved, config, held, cache, compute}.raise(
+                  one.bound, *known,
+                  {std::min(one.step.value, currentCutoff())}, limits);
+        }
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }

@@ -27,8 +27,8 @@ Seconds SolvedStages::raise(Seconds bound, const BoundaryBound &known,
   return bound;
 }
 
-// Returns the bound by the last backward of the stage for which the bound by
-// the stage's compute is largest.
+// Bounds the step by the last backward of one stage: the stage whose compute
+// gives the largest bound.
 Seconds SolvedStages::byLastBackward(const std::vector<StageBound> &bounds,
                                      SolveLimits limits) const {
   int last = -1;

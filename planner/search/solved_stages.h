@@ -15,6 +15,8 @@
 
 namespace mtplan::planner {
 
+/// The solved stages of one layout between stages, if the traffic of replicas
+/// is free (Setting::overlapWeight 0).
 struct SolvedStages {
   const ModelGraph &graph; ///< scaled to one micro-batch of all replicas
   const Setting &setting;  ///< with the layout between stages
@@ -24,10 +26,12 @@ struct SolvedStages {
   StageCache &cache;
   const std::vector<Seconds> &compute; ///< by stage: the least of a step
 
-  /// Returns a lower bound of the step that is at least `bound`: if `bound` is
-  /// far below `step`, by paths through the step (path_bound.h), by the last
-  /// backward of a zero-bubble schedule, and by the least compute of chunks.
-  /// \param step  a plan's step, or a shorter time that is enough
+  /// Raises `bound`, a lower bound of the step, unless it is within 0.01 % of
+  /// `step`: by paths through the step (path_bound.h), by the last backward of
+  /// a zero-bubble schedule, and by the least compute of each chunk. \param
+  /// known  the layout's bounds before the stages were solved \param step   a
+  /// plan's step or the cutoff; the result does not exceed the larger of
+  /// `bound` and `step`
   Seconds raise(Seconds bound, const BoundaryBound &known, Seconds step,
                 SolveLimits limits) const;
 

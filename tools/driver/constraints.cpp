@@ -29,9 +29,9 @@ std::optional<std::string> typed(const json &value, Kind kind) {
     return value.dump();
   if (kind == Kind::number && value.is_number())
     return value.dump();
-  for (const char *word : {"any", "all", "even"})
-    if (kind == Kind::counts && value == word)
-      return word;
+  // The flag's reader knows its words, such as "any".
+  if (kind == Kind::counts && value.is_string())
+    return value.get<std::string>();
   if ((kind == Kind::word || kind == Kind::words) && value.is_string())
     return value.get<std::string>();
   if (kind == Kind::word && value.is_boolean())
@@ -42,7 +42,8 @@ std::optional<std::string> typed(const json &value, Kind kind) {
   std::string list;
   for (const json &one : value) {
     std::optional<std::string> text =
-        one.is_array() || (kind == Kind::counts && one.is_string())
+        one.is_array() || one == "any" ||
+                (kind == Kind::counts && one.is_string())
             ? std::nullopt
             : typed(one, kind);
     if (!text)

@@ -296,8 +296,8 @@ std::vector<FlagRow> rowsOfMemory() {
        words(&PlanRequest::recompute, "kind", kRecomputes), kBoth,
        chosen<&SearchOptions::recompute>},
       {kMemory, "--recompute-layers", "N|any",
-       "layers per virtual stage that recompute in full (default: any on up to "
-       "8 GPUs, else all)",
+       "layers per virtual stage that recompute in full (default: all; without "
+       "--recompute, any for dense models on up to 8 GPUs)",
        counts(&PlanRequest::recomputeLayers, kMostGpus), kBoth,
        [](const PlanRequest &, const SearchOptions &options) {
          return planner::isCounted(options) ? jsonOf(options.recomputeLayers)

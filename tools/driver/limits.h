@@ -16,8 +16,8 @@
 
 namespace mtplan::tools {
 
-/// Returns why a pipeline of these options has no uneven cuts, with what would
-/// have some; empty if it has some.
+/// Returns an error with a remedy if no configuration of these options can be
+/// cut unevenly; otherwise an empty text.
 std::string errorOfUnevenCuts(const planner::SearchOptions &options);
 
 /// Adds an error for every conflict among the numbers that `options` fixes.

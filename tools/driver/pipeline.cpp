@@ -72,8 +72,10 @@ public:
     bool havePins = haveGraph && resolvePins();
     if (havePins)
       usePins();
-    if (haveGraph && haveOptions)
+    if (haveGraph && haveOptions) {
       closeContext();
+      openRecomputedLayers();
+    }
     // The objective gpus searches for the number of GPUs, so the number is not
     // checked here.
     if (haveOptions && request.objective != Objective::gpus)
@@ -213,8 +215,6 @@ private:
     options.ep = request.ep;
     options.zeroRanks = request.zeroRanks;
     options.recomputeLayers = request.recomputeLayers;
-    if (request.countsOnFewGpus && options.devices <= kFewGpus)
-      options.recomputeLayers.only.clear();
     options.virtualStages = request.virtualStages;
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;
@@ -336,6 +336,15 @@ private:
     problem->notes.emplace_back(
         "cp is 1, because a search over cp and ep takes "
         "long; --cp any opens it");
+  }
+
+  // Opens the number of recomputed layers (PlanRequest::countsOnFewGpus). The
+  // objective gpus searches larger numbers of GPUs, too.
+  void openRecomputedLayers() {
+    if (request.countsOnFewGpus && request.objective != Objective::gpus &&
+        request.importFile.empty() && problem->options.devices <= kFewGpus &&
+        planner::expertsOf(problem->graph) == 1)
+      problem->options.recomputeLayers.only.clear();
   }
 
   // If pins decide every operator that has a dimension's split, drops the

@@ -89,8 +89,9 @@ struct PlanRequest {
   /// Whether cp is 1 for models with experts, whose search takes long if both
   /// cp and ep are open.
   bool cpNeedsDenseModel = false;
-  /// Whether the number of recomputed layers is open on up to kFewGpus GPUs. On
-  /// more, the search of uneven stages with such numbers takes long.
+  /// Whether the search chooses the number of recomputed layers for dense
+  /// models on up to kFewGpus GPUs. On more GPUs or with experts all layers
+  /// recompute, because a search of uneven stages with such numbers takes long.
   bool countsOnFewGpus = false;
   /// Whether the optimizer's state is offloaded if nothing else fits.
   bool offloadsIfNeeded = false;

@@ -1,8 +1,9 @@
 //===- search_problem.cpp - From a problem to its plans -------------------===//
 //
 // The search first leaves a share of each GPU's memory free, for what the
-// memory model does not see: fragmentation, or a longer batch than usual. Only
-// if nothing fits may plans fill the memory.
+// memory model does not see: fragmentation, or a longer batch than usual. If
+// nothing fits, plans may fill the memory; if still nothing fits, the
+// optimizer's state may be on the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,10 +97,12 @@ void searchProblem(PlanOutcome &outcome) {
     };
   }
   searchWithin(outcome);
-  const bool mayOffload = outcome.asked.offloadsIfNeeded &&
-                          problem.machine.host && !outcome.asked.maxStepTime &&
-                          outcome.asked.objective == Objective::stepTime &&
-                          outcome.asked.importFile.empty();
+  const bool mayOffload =
+      outcome.asked.offloadsIfNeeded &&
+      !options.offload.allows(planner::Offload::optimizer) &&
+      problem.machine.host && !outcome.asked.maxStepTime &&
+      outcome.asked.objective == Objective::stepTime &&
+      outcome.asked.importFile.empty();
   if (outcome.result.plans.empty() && mayOffload)
     searchWithOffload(outcome);
   outcome.searchSeconds +=

@@ -59,11 +59,13 @@ std::string recomputedText(const planner::Parallelism &config) {
   case planner::Recompute::full:
     break;
   }
+  const bool one = config.recomputeLayers == 1;
   return config.recomputeLayers < 0
              ? "layers are computed twice forward"
-             : fmt::format("{} layers of each virtual stage are computed twice "
+             : fmt::format("{} layer{} of each virtual stage {} computed twice "
                            "forward",
-                           config.recomputeLayers);
+                           config.recomputeLayers, one ? "" : "s",
+                           one ? "is" : "are");
 }
 
 std::string timeSection(const Problem &problem, const PlanFacts &facts,

@@ -15,7 +15,6 @@
 #include <tuple>
 #include <vector>
 
-#include "planner/search/bound/path_bound.h"
 #include "planner/search/bound/stage_bounds.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "planner/search/space/setting.h"
@@ -66,7 +65,7 @@ struct Candidate {
     step
   } level{};
   /// The relaxed step, until it is simulated.
-  std::optional<LeastStep> relaxed;
+  std::optional<StepProblem> relaxed;
   /// The uneven cuts that this candidate represents. They become separate
   /// candidates one by one.
   std::optional<OrderedCuts> cuts;

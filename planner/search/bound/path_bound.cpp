@@ -176,8 +176,8 @@ private:
 
 Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds) {
-  // Without progress in so many rounds, more are of little use.
-  constexpr int kPatience = 3;
+  // After so many rounds without progress, more are of little use.
+  constexpr int kPatience = 2;
   // Tasks of all rounds together; more would take longer than they are worth.
   constexpr double kMostTasks = 2e5;
   const ScheduleShape &shape = least.problem.shape;
@@ -188,7 +188,7 @@ Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
   Game game(least, compute);
   Seconds best;
   int raised = 0;
-  for (int round = 0; round < rounds && round - raised < kPatience; ++round) {
+  for (int round = 0; round < rounds && round - raised <= kPatience; ++round) {
     const Seconds bound{game.play()};
     if (bound > best * (1.0 + 1e-4))
       raised = round;

@@ -18,7 +18,7 @@ namespace mtplan::planner {
 
 /// Lower bounds of the times of every plan.
 struct LeastStep {
-  StepProblem problem; ///< times of which no plan has shorter ones
+  StepProblem problem; ///< lower bounds of every plan's times
   /// By virtual stage: the least compute of one micro-batch. It may exceed the
   /// sum of the least times of its phases, which different plans may reach.
   std::vector<Seconds> compute;

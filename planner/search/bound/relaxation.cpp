@@ -28,6 +28,11 @@ Relaxation::Relaxation(const ModelGraph &theModel, const Machine &theMachine,
     : model(theModel), machine(theMachine), options(theOptions),
       replicas(theModel) {}
 
+bool Relaxation::mayDivide() const {
+  return options.schedule.allows(ScheduleKind::zeroBubble) &&
+         options.pp.only != std::vector{1};
+}
+
 MicroBatchBound Relaxation::solve(const Parallelism &config,
                                   Recompute recompute, Boundary boundary,
                                   SolverCache &solvers) const {
@@ -67,8 +72,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   }
   bound.all = {least[2].total};
   bound.isLegal = least[2].total < kInfinity;
-  if (!bound.isLegal || !options.schedule.allows(ScheduleKind::zeroBubble) ||
-      options.pp.only == std::vector{1})
+  if (!bound.isLegal || !mayDivide())
     return bound;
   chain.links.clear();
   for (std::size_t s = 0; s < graph.segments.size(); ++s) {
@@ -109,8 +113,9 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates,
             isNew)
           missing.push_back({&config, kind, boundary, &entry->second});
   const std::vector<Seconds> none(model.segments.size());
+  const std::vector<Seconds> divided(mayDivide() ? none.size() : 0);
   for (const Missing &one : missing)
-    *one.place = {true, none, none, none, none, none, none, {}};
+    *one.place = {true, none, none, divided, divided, divided, none, {}};
   auto find = [&](const Missing &one, std::size_t thread) {
     try {
       *one.place =
@@ -284,7 +289,7 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config,
                        config, options.overlaps);
 }
 
-// Sets the least sums of the phases' times.
+// Sets LeastStep::compute and LeastStep::withoutWeights.
 void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
                             Boundary boundary) {
   const std::vector<PhaseTimes> &replica =

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "planner/search/bound/bounds.h"
+#include "planner/search/bound/path_bound.h"
 #include "planner/search/bound/replica_bounds.h"
 #include "planner/search/price/price.h"
 #include "planner/solve/chain_solver.h"
@@ -89,6 +90,8 @@ private:
             recompute, config.tp > 1 ? boundary : std::nullopt};
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
+  /// Returns whether a schedule may divide backward (zero-bubble).
+  bool mayDivide() const;
   /// Returns the mean of the bounds without and with recomputation, weighted by
   /// the share of recomputed layers. The mean is a lower bound, because the
   /// minimum of a sum is at least the sum of the minima.

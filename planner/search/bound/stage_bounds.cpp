@@ -145,8 +145,8 @@ private:
 
 } // namespace
 
-// The step takes at least c C + F, by the stage's fill and drain or by a part
-// of `parts`. It takes at least T, and at least sequential * (C + T): both
+// The step takes at least c C + F, by the stage's fill and drain or by one of
+// `parts`. It takes at least T, and at least sequential * (C + T): both
 // have the form s C + t T. So it takes at least every weighted mean of the
 // first and of one of the others. If `share` is the weight of the other one,
 // the mean is a C + b T + (1 - share) F, with b = weight * a.
@@ -233,8 +233,8 @@ std::vector<StageBound> stageBounds(const StepProblem &problem) {
     bound.microBatch = forwardOf(stage) + backwardOf(stage, true);
     if (firstBackward) {
       StageBound::Part part = firstBackward->partOf(index);
-      // Of the sends on compute, those of the warm-up and of micro-batch 0 may
-      // come before the first backward.
+      // The sends of the warm-up and of micro-batch 0 run on compute, too, and
+      // may come before the first backward.
       if (!sendsOverlap) {
         const double before =
             std::min<double>(warmUp(problem.shape, static_cast<int>(index)) + 1,
@@ -260,6 +260,7 @@ void addZeroBubbleBounds(const StepProblem &problem,
   const double microBatches = problem.shape.microBatches;
   const FirstBackward firstBackward(problem, false);
   Seconds fill, drain; // as in stageBounds()
+  Seconds forwards;    // as `fill`, but without the all-gathers of other stages
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const ChunkTimes &own = stages[s].chunks.front();
     const Seconds forward = forwardOf(stages[s]);
@@ -276,11 +277,12 @@ void addZeroBubbleBounds(const StepProblem &problem,
                              : exposedSends(problem, s);
     if (s > 0 && left < microBatches) {
       const double share = 1.0 - left / microBatches;
-      bounds[s].lastBackward = {share, start + send + drain};
+      bounds[s].lastBackward = {share, forwards + send + drain};
       bounds[s].parts.push_back(
           {share, start + left * (forward + inputGradient) + send + drain});
     }
     fill = start + forward + own.sendForward;
+    forwards += forward + own.sendForward;
     if (s == 0)
       drain = backwardOf(stages[s], true) + afterCompute(problem, s, {});
     else

@@ -37,8 +37,8 @@ struct StageBound {
     double weightsShare = 0.0; ///< share of the micro-batches
     Seconds fixed;
   } lastBackward;
-  /// The least compute of one micro-batch in the stage: the time that `fixed`
-  /// of the other stages' parts includes.
+  /// The least compute of one micro-batch in the stage, which the bounds of
+  /// other stages include.
   Seconds microBatch;
 
   /// Returns the bound for a stage with this compute.
@@ -84,7 +84,7 @@ double shareWithoutTraffic(const SearchOptions &options,
 /// compute follows. A forward takes at most the stage's compute of one
 /// micro-batch less the least backward. addZeroBubbleBounds() has this bound of
 /// a zero-bubble schedule.
-/// \param problem  times of which no plan has shorter ones
+/// \param problem  lower bounds of every plan's times
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
 /// Adds the bounds by the first and by the last backward of a zero-bubble

@@ -47,16 +47,16 @@ const char *nameOf(Rejection::Reason reason);
 /// Returns the rejection of one configuration with a lower bound of its step.
 Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
                       Seconds bound);
-/// Returns the rejection for all configurations of the cuts from `first` on, of
-/// which there is at least one. Its configuration is the one that needs least
-/// memory, if no plan fits, and else the fastest.
-/// \param one  the rejection of one of them
-Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
-                    std::size_t first, const SearchOptions &options);
 /// Returns the rejection of one configuration of which no plan fits.
 /// \param lowerBound  of every plan's memory
 Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
                    Bytes lowerBound);
+/// Returns one rejection for all configurations of the cuts from `first` on;
+/// there must be at least one. Its configuration is an example: the one that
+/// needs least memory if the memory bound rejects all, otherwise the fastest.
+/// \param one  the rejection of any of them
+Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
+                    std::size_t first, const SearchOptions &options);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
 /// order. Each illegal mesh is added to `rejections` once.

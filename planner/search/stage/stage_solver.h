@@ -73,8 +73,9 @@ private:
     StageSolution solution;
   };
   /// The key has the configuration's numbers, the boundary, the shared state,
-  /// the share of recomputed repeats and the repeats of each segment. A deque
-  /// keeps references to solutions valid.
+  /// the weights of the minimised sum (overlapWeight, weightsShare), the share
+  /// of recomputed repeats and the repeats of each segment. A deque keeps
+  /// references to solutions valid.
   std::map<Key, std::deque<Solved>> known;
   /// The key has the configuration's numbers, the boundary, the shared state,
   /// the segment and the owners of shared parameters.

@@ -170,19 +170,20 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{
             "NoVersion", "{}", {}, {"FILE: /mtplan_constraints: is missing"}},
-        Refusal{"Types",
-                R"({"mtplan_constraints": 1, "tp": "two", "pp": [], "cp": "all",
+        Refusal{
+            "Types",
+            R"({"mtplan_constraints": 1, "tp": "two", "pp": [], "cp": "every",
                     "splits": [1], "memory_gib": "big", "pins": [3]})",
-                {},
-                {"FILE: /memory_gib: must be a number",
-                 "FILE: /tp: must be a whole number",
-                 ("FILE: /pp: must be a whole number, an array of them, or "
-                  "\"any\""),
-                 ("FILE: /cp: must be a whole number, an array of them, or "
-                  "\"any\""),
-                 "FILE: /splits: must be a text or an array of texts",
-                 ("FILE: /pins/0: must be a text such as "
-                  "\"h.*.mlp.fc1=column\"")}},
+            {},
+            {"FILE: /memory_gib: must be a number",
+             "FILE: /tp: must be a whole number",
+             ("FILE: /pp: must be a whole number, an array of them, or "
+              "\"any\""),
+             ("FILE: /cp: must be a whole number, an array of them, or "
+              "\"any\""),
+             "FILE: /splits: must be a text or an array of texts",
+             ("FILE: /pins/0: must be a text such as "
+              "\"h.*.mlp.fc1=column\"")}},
         Refusal{"Values",
                 R"({"mtplan_constraints": 1, "tp": 0, "zero": [1, 5],
                     "schedule": "2f2b"})",

@@ -85,6 +85,25 @@ StepProblem shorter(StepProblem problem, std::mt19937_64 &random) {
   return problem;
 }
 
+// The forward of stage 0 does not delay stage 2 while stage 1 gathers weights.
+TEST(StageBound, OfTheLastBackwardIgnoresGathersOfOtherStages) {
+  StepProblem least =
+      equalStages({ScheduleKind::zeroBubble, 3, 1, 8}, 1.0, 2.0, 1.0);
+  least.overlap.gather = false;
+  least.stages[1].chunks[0].slices[0].gather = {10.0};
+  StepProblem problem = least;
+  problem.stages[0].chunks[0].slices[0].forward = {2.0};
+  problem.stages[2].chunks[0].slices[0].forward = {30.0};
+  std::vector<StageBound> bounds = stageBounds(least);
+  addZeroBubbleBounds(least, bounds);
+  const auto [share, fixed] = bounds[2].lastBackward;
+  const Seconds longer =
+      workOf(problem, problem.stages[0]).compute / 8.0 - bounds[0].microBatch;
+  const Seconds counted =
+      workOf(problem, problem.stages[2]).compute - Seconds{(1.0 - share) * 8.0};
+  EXPECT_LE(fixed + counted + longer, simulated(problem).step);
+}
+
 // The compute of every stage is known, but only lower bounds of its phases.
 TEST(StageBound, OfAllStagesNeverExceedsTheStep) {
   std::mt19937_64 random(4);
@@ -107,6 +126,38 @@ TEST(StageBound, OfAllStagesNeverExceedsTheStep) {
     larger += static_cast<int>(bound > most * 1.01);
   }
   EXPECT_GT(larger, 1'000);
+}
+
+// The compute of stages and the gradients of weights of one stage are known.
+TEST(StageBound, OfTheLastBackwardNeverExceedsTheStep) {
+  std::mt19937_64 random(6);
+  int compared = 0;
+  for (int round = 0; compared < 20'000; ++round) {
+    const StepProblem problem = randomStep(random);
+    if (problem.shape.kind != ScheduleKind::zeroBubble)
+      continue;
+    const double step =
+        stepSeconds(problem, scheduleOf(problem.shape)).value * (1 + 1e-12);
+    const StepProblem least = shorter(problem, random);
+    std::vector<StageBound> bounds = stageBounds(least);
+    addZeroBubbleBounds(least, bounds);
+    const double microBatches = problem.shape.microBatches;
+    const Seconds longer =
+        workOf(problem, problem.stages.front()).compute / microBatches -
+        bounds.front().microBatch;
+    for (std::size_t s = 1; s < bounds.size(); ++s) {
+      const auto [share, fixed] = bounds[s].lastBackward;
+      if (share == 0.0)
+        continue;
+      Seconds counted = workOf(problem, problem.stages[s]).compute;
+      for (const SliceTimes &slice : problem.stages[s].chunks.front().slices)
+        counted = counted - (1.0 - share) * microBatches * slice.count *
+                                slice.weightGradient;
+      EXPECT_LE((fixed + counted + std::max(longer, Seconds{})).value, step)
+          << "round " << round << ", stage " << s;
+      ++compared;
+    }
+  }
 }
 
 // Returns the sums of the problem's times, and shorter times of its phases.
