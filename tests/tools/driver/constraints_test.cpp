@@ -179,11 +179,11 @@ INSTANTIATE_TEST_SUITE_P(
              "FILE: /tp: must be a whole number",
              ("FILE: /pp: must be a whole number, an array of them, or "
               "\"any\""),
-             ("FILE: /cp: must be a whole number, an array of them, or "
-              "\"any\""),
              "FILE: /splits: must be a text or an array of texts",
              ("FILE: /pins/0: must be a text such as "
-              "\"h.*.mlp.fc1=column\"")}},
+              "\"h.*.mlp.fc1=column\""),
+             ("FILE: /cp: must be a whole number from 1 to 1048576, but is "
+              "\"every\"")}},
         Refusal{"Values",
                 R"({"mtplan_constraints": 1, "tp": 0, "zero": [1, 5],
                     "schedule": "2f2b"})",
