@@ -6,7 +6,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <ranges>
 
 #include "planner/integers.h"
 
@@ -158,7 +157,9 @@ private:
     for (const auto &[place, segments] : single)
       if (std::ssize(segments) == repeatsOf(chunkOf(least, place.first).slices))
         counts[place.first][place.second] +=
-            std::ranges::min(std::views::values(segments));
+            std::ranges::min_element(segments, {}, [](const auto &one) {
+              return one.second;
+            })->second;
   }
 
   const StepProblem &least;
