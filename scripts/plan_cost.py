@@ -25,7 +25,8 @@ PAGE = ROOT / "docs/planning-cost.md"
 DRAWING = ROOT / "docs/planning-cost.svg"
 COMMAND = "scripts/plan_cost.py --measure build/release/bin"
 
-OPEN = ["--pp", "any", "--cp", "any", "--vp", "any", "--zero", "any",
+OPEN = ["--pp", "any", "--stage-layers", "even", "--cp", "any", "--vp", "any",
+        "--zero", "any", "--zero-ranks", "all",
         "--schedule", "any", "--recompute", "any", "--overlap", "on"]
 
 # Each row has the model, the machine and the samples per step. One sweep
@@ -171,7 +172,7 @@ def page(rows):
     return f"""# What planning costs
 
 Wall time of the command `mtplan MODEL --gpus N` on two shared cores with
-everything open, `{' '.join(OPEN)}`:
+everything open but uneven stages and hybrid sharding, `{' '.join(OPEN)}`:
 the fastest of a few runs, against the number of GPUs and of layers. The gap is
 how far the plan is from the bound of what was left, at most. Made by
 `{COMMAND}`, which measures anew, writes
