@@ -3,7 +3,6 @@
 #include "planner/search/solve_candidate.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "planner/integers.h"

@@ -195,8 +195,7 @@ std::string alternativesSection(const PlanOutcome &outcome,
   bool chosen = std::ranges::any_of(plans, [](const PlannedCandidate &plan) {
     return !choicesText(plan.config).empty();
   });
-  // Of plans that differ only in the layers of their stages, the first is
-  // shown.
+  // Shows the first of several plans that differ only in their stages' layers.
   auto differsInLayersOnly = [&](std::size_t i) {
     return std::any_of(plans.begin(),
                        plans.begin() + static_cast<std::ptrdiff_t>(i),

@@ -55,20 +55,9 @@ int compare(const Case &drawn) {
     if (relaxation.microBatchOf(config).value == kInfinity)
       continue;
     const Relaxation::StepBound bound = relaxation.stepOf(config);
-    const std::vector<std::optional<int>> layouts = boundariesOf(graph, config);
-    relaxation.prepare({config}, layouts);
-    CandidateBounds known;
-    for (std::optional<int> layout : layouts) {
-      BoundaryBound &one = known.boundaries.emplace_back();
-      one.boundary = layout;
-      one.step = relaxation.microBatchOf(config, layout);
-      if (one.step.value == kInfinity)
-        continue;
-      Relaxation::StepBound step = relaxation.stepOf(config, layout);
-      one.step = std::max(step.quick, stepSecondsOf(step.least.problem));
-      one.stages = step.stages;
-      one.least = step.least;
-    }
+    relaxation.prepare({config}, boundariesOf(graph, config));
+    const CandidateBounds known =
+        candidateBounds(graph, config, {}, bounds, relaxation);
     Rejection rejection;
     std::optional<PlannedCandidate> one =
         solveCandidate(graph, drawn.options, drawn.machine, config, known, {},
