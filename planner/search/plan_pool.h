@@ -55,7 +55,13 @@ public:
   /// is not small and the plan's time is the sum that the solver minimises.
   Gaps nextGaps(std::size_t most);
 
-  /// Updates a plan of nextGaps.
+  /// Returns whether a plan of the configuration may be faster than all plans
+  /// so far by more than a small gap.
+  bool hasGap(std::size_t index) const {
+    return best() > found[index].lowerBound.value * (1 + smallGap);
+  }
+
+  /// Updates a plan whose gap was closed or narrowed.
   /// \param closed  the new solution of its configuration, or none
   /// \param bound   the new lower bound
   void narrow(std::size_t index, std::optional<PlannedCandidate> closed,

@@ -11,6 +11,7 @@
 
 #include "planner/integers.h"
 #include "planner/search/bound/candidate_bounds.h"
+#include "planner/search/every_plan.h"
 #include "planner/search/on_threads.h"
 #include "planner/search/plan_pool.h"
 
@@ -23,24 +24,7 @@ using Level = Candidate::BoundLevel;
 
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
-// Sets the count of solved configurations, and counts the rejected ones by
-// reason. Does not set `candidates`.
-void countCandidates(SearchResult &result, std::int64_t solved) {
-  result.solved = solved;
-  for (const Rejection &one : result.rejections) {
-    if (one.config.microBatch == 0) // an illegal mesh, not a configuration
-      continue;
-    bool pruned =
-        one.reason == Reason::bound ||
-        ((one.reason == Reason::memory || one.reason == Reason::host) &&
-         one.isLowerBound);
-    (pruned                         ? result.pruned
-     : one.reason == Reason::budget ? result.unreached
-                                    : result.refused) += one.count;
-  }
-}
-
-/// A branch-and-bound search over the configurations of a space.
+/// Searches the configurations of a space by branch and bound.
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
@@ -54,13 +38,12 @@ public:
       if (allowsUnevenCut(config, options))
         addCuts(config);
     }
-    while ((hasNext() || !ready.empty()) && !isStopped())
-      if (pool.plans().empty() && timeIsUp() && ready.empty())
-        solveOne();
-      else if (!hasNext() || ready.size() >= kAtOnce || timeIsUp())
-        solveAll(std::exchange(ready, {}));
-      else
-        expandNext();
+    // Configurations that probably fit come first, because solving the others
+    // ends early if a fast plan is known.
+    branchAndBound();
+    isFirstPass = false;
+    open.merge(later);
+    branchAndBound();
     for (std::size_t i : ready)
       open.emplace(candidates[i].bound.value, i);
     for (auto [bound, i] : open)
@@ -73,6 +56,16 @@ public:
   }
 
 private:
+  void branchAndBound() {
+    while ((hasNext() || !ready.empty()) && !isStopped())
+      if (pool.plans().empty() && timeIsUp() && ready.empty())
+        solveOne();
+      else if (!hasNext() || ready.size() >= kAtOnce || timeIsUp())
+        solveAll(std::exchange(ready, {}));
+      else
+        expandNext();
+  }
+
   // Opens the configuration with the fewest recomputed layers that may fit, and
   // rejects those with fewer. `lowerBound`, of the step, holds for any number
   // of recomputed layers.
@@ -110,7 +103,8 @@ private:
             std::optional<OrderedCuts> cuts) {
     Seconds bound =
         std::max(lowerBound, pipelineBound(bounds.compute(config), config));
-    open.emplace(bound.value, candidates.size());
+    const bool waits = isFirstPass && (cuts || !probablyFits(config));
+    (waits ? later : open).emplace(bound.value, candidates.size());
     candidates.push_back({std::move(config), bound, {}, {}, std::move(cuts)});
   }
 
@@ -130,6 +124,10 @@ private:
     bool counted =
         isCounted(options) && config.recompute != Recompute::selective;
     push(withCount(config, counted ? 0 : *fits), {}, OrderedCuts{});
+  }
+
+  bool probablyFits(const Parallelism &config) {
+    return bounds.memory(config) <= 0.75 * machine.device.memory;
   }
 
   bool hasNext() const {
@@ -213,9 +211,10 @@ private:
         break;
     }
     if (level < Level::microBatch)
-      boundByMicroBatch(next, level == Level::work);
+      boundAll(next, level == Level::work);
     else if (level == Level::microBatch)
-      boundByRelaxation(next);
+      for (std::size_t i : next)
+        boundByRelaxation(candidates[i], relaxation);
     else if (level == Level::relaxed)
       onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
         Candidate &one = candidates[next[i]];
@@ -232,21 +231,18 @@ private:
   // fit and whose tensor and context ranks share a node, so that a search
   // without time left returns a plan, and rarely a bad one.
   void solveOne() {
-    auto find = [&](auto suits) {
-      return std::ranges::find_if(open, [&](const auto &entry) {
-        const Candidate &one = candidates[entry.second];
-        return !one.cuts && suits(one.config);
-      });
+    auto classOf = [&](const auto &entry) {
+      const auto &[config, bound, level, relaxed, cuts] =
+          candidates[entry.second];
+      return cuts                                             ? 3
+             : !probablyFits(config)                          ? 2
+             : config.tp * config.cp > machine.devicesPerNode ? 1
+                                                              : 0;
     };
-    auto fits = [&](const Parallelism &config) {
-      return bounds.memory(config) <= 0.75 * machine.device.memory;
-    };
-    auto found = find([&](const Parallelism &config) {
-      return config.tp * config.cp <= machine.devicesPerNode && fits(config);
-    });
-    found = found == open.end() ? find(fits) : found;
-    if (found == open.end())
-      found = find([](const Parallelism &) { return true; });
+    auto found = open.end();
+    for (int wanted = 0; wanted < 3 && found == open.end(); ++wanted)
+      found = std::ranges::find_if(
+          open, [&](const auto &entry) { return classOf(entry) == wanted; });
     if (found == open.end())
       return expandNext();
     const std::size_t index = found->second;
@@ -280,9 +276,9 @@ private:
     candidate.cuts = std::move(cuts);
   }
 
-  // Bounds the step by the best plan of one micro-batch. If `isOnce` is true,
+  // Bounds the steps by the best plan of one micro-batch. If `isOnce` is true,
   // recomputation is bounded by its compute alone, which needs no solver.
-  void boundByMicroBatch(const std::vector<std::size_t> &next, bool isOnce) {
+  void boundAll(const std::vector<std::size_t> &next, bool isOnce) {
     std::vector<Parallelism> once;
     for (std::size_t i : next) {
       const Parallelism &config = candidates[i].config;
@@ -291,26 +287,9 @@ private:
     relaxation.prepare(once);
     for (std::size_t n = 0; n < next.size(); ++n) {
       Candidate &candidate = candidates[next[n]];
-      const Parallelism &config = candidate.config;
-      Seconds lowerBound = relaxation.microBatchOf(once[n]) +
-                           (bounds.compute(config) - bounds.compute(once[n]));
-      candidate.bound =
-          std::max(candidate.bound, pipelineBound(lowerBound, config));
-      candidate.level = config.recompute == once[n].recompute
-                            ? Level::microBatch
-                            : Level::computedOnce;
+      boundByMicroBatch(candidate, once[n], bounds, relaxation);
       if (candidate.bound.value == kInfinity)
         exclude(candidate, Reason::pins); // no strategy is legal
-    }
-  }
-
-  void boundByRelaxation(const std::vector<std::size_t> &next) {
-    for (std::size_t i : next) {
-      Candidate &candidate = candidates[i];
-      Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
-      candidate.bound = std::max(candidate.bound, lowerBound.quick);
-      candidate.relaxed = std::move(lowerBound.least.problem);
-      candidate.level = Level::relaxed;
     }
   }
 
@@ -394,8 +373,8 @@ private:
       unresolved.push_back(std::move(answer));
       return;
     }
-    // A configuration may have a plan that fits although its workspace could
-    // not be reserved, so its bound limits the space's lower bound.
+    // This configuration may still have a plan that fits, so the space's lower
+    // bound must not exceed its bound.
     if (answer.rejection.reason != Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
@@ -423,17 +402,22 @@ private:
           break;
         }
       }
+      Rejection &last = answer.rejection;
+      if ((!answer.planned || !answer.planned->fits) && !isStopped())
+        if (std::optional<PlannedCandidate> plan = fastestOfAll(
+                model, options, machine, {cutoffOf(last.config)}, last))
+          answer.planned = std::move(plan);
       settle(std::move(answer));
     }
   }
 
   // Closes gaps while the lower bound of a solved configuration is below the
-  // best time.
+  // best time: first with more points, then by trying all plans.
   void closeGaps() {
     while (!isStopped()) {
       const PlanPool::Gaps gaps = pool.nextGaps(kAtOnce);
       if (gaps.plans.empty())
-        return;
+        break;
       std::vector<Answer> answers;
       for (std::size_t i : gaps.plans) {
         const PlannedCandidate &plan = pool.plans()[i];
@@ -447,6 +431,14 @@ private:
         pool.narrow(gaps.plans[i], std::move(answers[i].planned),
                     answers[i].rejection.bound);
     }
+    for (std::size_t i = 0; i < pool.plans().size() && !isStopped(); ++i)
+      if (const PlannedCandidate &plan = pool.plans()[i]; pool.hasGap(i)) {
+        Rejection last =
+            rejectionOf(plan.config, Reason::bound, plan.lowerBound);
+        std::optional<PlannedCandidate> fastest =
+            fastestOfAll(model, options, machine, {pool.best()}, last);
+        pool.narrow(i, std::move(fastest), last.bound);
+      }
   }
 
   void conclude() {
@@ -456,7 +448,8 @@ private:
     result.lowerBound = {openBound};
     result.optimal = !plans.empty() &&
                      plans.front().time.step.value <= openBound * (1 + 1e-9);
-    countCandidates(result, std::ssize(plans));
+    result.solved = std::ssize(plans);
+    static_cast<RejectionCounts &>(result) = countsOf(result.rejections);
     if (options.tolerance > 0.0)
       result.faster = preferSimplest(plans, model, machine, options);
     // Plans beyond the list become rejections.
@@ -476,11 +469,14 @@ private:
   Bounds bounds;
   Relaxation relaxation;
   std::vector<Candidate> candidates;
-  /// The bounds and indices of the open candidates, by ascending bound.
+  /// Holds the bounds and indices of the open candidates, by ascending bound.
   std::set<std::pair<double, std::size_t>> open;
+  /// Holds those that wait for the second pass, likewise.
+  std::set<std::pair<double, std::size_t>> later;
+  bool isFirstPass = true;
   std::vector<std::size_t> ready; ///< indices of candidates to solve next
   std::array<StageCache, kThreads> caches; ///< one per thread
-  /// The uneven cuts of all layers, by the number of stages.
+  /// Holds the uneven cuts of all layers, by the number of stages.
   std::map<int, std::vector<std::vector<int>>> cutsOf;
   std::vector<Answer> unresolved; ///< answers without a plan that fits so far
   bool closing = false;           ///< whether branch and bound is over

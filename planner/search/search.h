@@ -22,34 +22,27 @@
 
 namespace mtplan::planner {
 
-/// The plans that a search found, and the rejected configurations.
-struct SearchResult {
-  /// Plans that fit, fastest first; but the first is the simplest plan within
-  /// SearchOptions::tolerance of the fastest.
+/// Holds the plans that a search found, and the rejected configurations.
+struct SearchResult : RejectionCounts {
+  /// Lists the plans that fit, fastest first; but the first is the simplest
+  /// plan within SearchOptions::tolerance of the fastest.
   std::vector<PlannedCandidate> plans;
-  /// The fastest plan that was found, if the first of `plans` is slower.
+  /// Describes the fastest plan that was found, if the first of `plans` is
+  /// slower.
   std::optional<FasterPlan> faster;
-  /// Meshes that are not legal, and configurations that are not among the
+  /// Lists meshes that are not legal, and configurations that are not among the
   /// plans. An entry may stand for several configurations (Rejection::count).
   std::vector<Rejection> rejections;
-  /// Set if `plans` is empty and a rejected plan was found: the fastest plan
-  /// that fits but is slower than SearchOptions::atMost, or else the plan that
-  /// needs least memory.
+  /// If `plans` is empty and a rejected plan was found, this is the fastest
+  /// plan that fits but is slower than SearchOptions::atMost, or else the plan
+  /// that needs least memory.
   std::optional<PlannedCandidate> nearest;
-  /// The number of legal configurations, including those that share a rejection
+  /// Counts the legal configurations, including those that share a rejection
   /// (Rejection::count): pruned + solved + refused + unreached.
   std::int64_t candidates = 0;
-  /// The number of configurations that a bound of time or memory excludes, or
-  /// whose plan is slower than SearchOptions::atMost.
-  std::int64_t pruned = 0;
-  /// The number of configurations with a plan that fits and is not slower than
+  /// Counts the configurations with a plan that fits and is not slower than
   /// SearchOptions::atMost, in `plans` or not.
   std::int64_t solved = 0;
-  /// The number of configurations without a legal plan, or whose plan does not
-  /// fit.
-  std::int64_t refused = 0;
-  /// The number of configurations that were not solved when the search stopped.
-  std::int64_t unreached = 0;
   bool optimal = false; ///< whether the fastest plan is the space's optimum
   Seconds lowerBound;   ///< a lower bound of every plan that fits
 

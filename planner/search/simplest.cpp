@@ -74,7 +74,7 @@ int techniquesOf(const Parallelism &config) {
          static_cast<int>(config.offload != Offload::none);
 }
 
-// Replaces the choices of a run, but keeps its place in the chain.
+// Replaces the choices of a run, but keeps its position in the chain.
 void become(SegmentPlan &run, const SegmentPlan &like) {
   const int first = run.first, count = run.count;
   run = like;
@@ -82,7 +82,7 @@ void become(SegmentPlan &run, const SegmentPlan &like) {
   run.count = count;
 }
 
-// Joins neighbouring runs with equal choices.
+// Merges neighbouring runs with equal choices.
 void joinEqual(std::vector<SegmentPlan> &runs) {
   std::vector<SegmentPlan> joined;
   for (SegmentPlan &run : runs)

@@ -21,20 +21,20 @@ namespace mtplan::planner {
 /// Measures how simple a plan is. Members are in order of importance; a smaller
 /// value is simpler.
 struct Simplicity {
-  /// The number of different layers: layers of one segment are equal if their
+  /// Counts the different layers: layers of one segment are equal if their
   /// strategies, layouts and parameter states are.
   int kinds = 0;
-  /// The number of twentieths of the device's memory by which the free memory
+  /// Counts the twentieths of the device's memory by which the free memory
   /// falls short of a fifth: 0 to 4. More free memory than a fifth has no
   /// further use.
   int fullness = 0;
-  /// The number of choices in one layer of each kind, and in the segments that
-  /// do not repeat, that Megatron-LM does not have: operators whose samples tp
+  /// Counts the choices in one layer of each kind, and in the segments that do
+  /// not repeat, that Megatron-LM does not have: operators whose samples tp
   /// splits, products that tp does not split by a dimension of the weight, and
   /// all_to_all over tp.
   int unusual = 0;
-  /// The number of mesh axes with several ranks and of other techniques:
-  /// virtual stages, zero-bubble, ZeRO, recomputation, offload and tiles.
+  /// Counts the mesh axes with several ranks and other techniques: virtual
+  /// stages, zero-bubble, ZeRO, recomputation, offload and tiles.
   int techniques = 0;
 
   bool operator<(const Simplicity &other) const {
@@ -44,14 +44,15 @@ struct Simplicity {
   }
 };
 
-/// Returns `Simplicity::kinds` of a plan.
-/// Complexity: quadratic in the number of runs, linear in their operators.
+/// Returns `Simplicity::kinds` of a plan. The time is quadratic in the number
+/// of runs and linear in their operators.
 int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
 
-/// Returns how simple a plan is. Complexity: as `kindsOfLayers`.
+/// Returns how simple a plan is. It takes as long as `kindsOfLayers`.
 Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan);
 
-/// The fastest plan that was found, in whose place a simpler one was chosen.
+/// Describes the fastest plan that was found, in whose place a simpler one was
+/// chosen.
 struct FasterPlan {
   Seconds step;
   Simplicity simplicity; ///< of the fastest plan
@@ -62,7 +63,7 @@ struct FasterPlan {
 /// than the fastest plan's, to the front of `plans`. Besides the plans, these
 /// variants of each plan are considered: all layers of a segment are equal to
 /// one of the plan's layers. A variant replaces the plan of its configuration.
-/// Of equally simple plans, the fastest is chosen.
+/// Among equally simple plans, the fastest is chosen.
 /// \param plans  fastest first
 /// \param model  for any number of samples
 /// \returns the fastest plan, if it is not the first of `plans` any more

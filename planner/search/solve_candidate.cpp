@@ -3,6 +3,8 @@
 #include "planner/search/solve_candidate.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "planner/integers.h"
@@ -12,7 +14,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The solution for one layout between stages and one state of the shared
+/// Holds the solution for one layout between stages and one state of the shared
 /// parameters.
 struct Attempt {
   std::optional<int> boundary, shared;
@@ -37,8 +39,16 @@ public:
         adds(h.pp == 1 && sequential == 1.0 && setting.updateAddsUp) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
     held.resize(at(config.pp));
-    for (std::size_t part = 0; part < parts.size(); ++part)
+    std::vector<int> layers(at(config.pp));
+    for (std::size_t part = 0; part < parts.size(); ++part) {
       held[part % at(config.pp)].push_back(parts[part]);
+      if (!config.layers.empty())
+        layers[part % at(config.pp)] += config.layers[part];
+    }
+    order.resize(at(config.pp));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](int stage) { return layers[at(stage)]; });
   }
 
   std::optional<PlannedCandidate>
@@ -46,8 +56,8 @@ public:
     cutoff = limits.stopAbove;
     const Seconds lowerBound = rejection.bound;
     // If streams overlap, the sum of all times only approximates the step. The
-    // cutoff does not apply to it, because only the simulation shows that a
-    // plan is too slow, and closing the gap of each sum gains little.
+    // cutoff does not apply to this sum, because only the simulation shows that
+    // a plan is too slow, and closing the gap of each sum gains little.
     if (!adds) {
       limits.stopAbove = kInfinity;
       limits.points = std::min(limits.points, kFewPoints);
@@ -81,17 +91,18 @@ public:
   }
 
 private:
-  // Returns whether the values of the first or of the last stage exceed the
-  // memory in every layout, and sets `rejection` if so. The first stage has
-  // most micro-batches in flight, and the last has the logits. The test runs
+  // Returns whether the values of some stage exceed the memory in every layout,
+  // and sets `rejection` if so. The first stage has most micro-batches in
+  // flight, another may have most layers, and the last has the logits. The test
+  // runs
   // only if `lowerBound`, which counts sizes alone, is at least 3/4 of the
-  // memory, because it is rarely lower for a stage that does not fit.
+  // memory, because this bound is rarely lower for a stage that does not fit.
   bool isTooLarge(Bytes lowerBound, Rejection &rejection) {
     constexpr double kNear = 0.75;
     const Bytes room = setting.machine->device.memory;
     if (lowerBound < kNear * room)
       return false;
-    for (int stage : std::set<int>{0, config.pp - 1}) {
+    for (int stage : std::set<int>{0, order.front(), config.pp - 1}) {
       Setting here = setting;
       here.recomputeShare = recomputeShareOf(config, stage);
       Bytes needed{kInfinity};
@@ -165,7 +176,8 @@ private:
     one.bound = least;
     Setting here = settingOfAttempt(one);
     std::vector<Seconds> compute = leastCompute();
-    for (int stage = 0; stage < config.pp; ++stage) {
+    one.stages.resize(at(config.pp));
+    for (int stage : order) {
       here.recomputeShare = recomputeShareOf(config, stage);
       const StageSolution &solution =
           StageSolver(graph, here, config, cache)
@@ -193,10 +205,11 @@ private:
       bool fits = solution.outcome == StageSolution::Outcome::fits;
       one.fits = one.fits && fits;
       one.optimal = one.optimal && fits && solution.optimal;
-      one.stages.push_back(&solution);
-      if (solution.memory.total() > one.memory().total())
-        one.fullestStage = stage;
+      one.stages[at(stage)] = &solution;
     }
+    for (int stage = 0; stage < config.pp; ++stage)
+      if (one.stages[at(stage)]->memory.total() > one.memory().total())
+        one.fullestStage = stage;
     if (one.fits) {
       StepProblem problem = stepProblemOf(graph, pricedParts(one), here, config,
                                           options.overlaps);
@@ -348,63 +361,21 @@ private:
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
+  /// The stages in the order in which they are solved, those with most layers
+  /// first: their times limit the step most, and the cuts of one configuration
+  /// share them.
+  std::vector<int> order;
   std::vector<Attempt> tried; ///< attempts with the current layout
   std::optional<Attempt> best;
   Seconds bound{kInfinity};  ///< lower bound over all layouts
   double cutoff = kInfinity; ///< slower plans are useless to the caller
   std::vector<StageBound> stageBounds;  ///< by stage
   const BoundaryBound *known = nullptr; ///< of the layout that is tried
-  /// The share of the step that the overlappable work adds at weight 0.
+  /// Holds the share of the step that the overlappable work adds at weight 0.
   double exposed = 1.0;
 };
 
-/// The phase times of all runs, and the priced parts, which point to the times.
-class Priced {
-public:
-  Priced(const ModelGraph &graph, const PlannedParts &plans,
-         const Setting &setting, const Parallelism &config)
-      : times(plans.size()), parts(plans.size()) {
-    for (std::size_t stage = 0; stage < at(config.pp); ++stage) {
-      // Runs of one stage that share a parameter reduce it once.
-      std::vector<bool> paid(graph.parameters.size(), false);
-      Setting here = setting;
-      here.recomputeShare = recomputeShareOf(config, static_cast<int>(stage));
-      for (std::size_t part = stage; part < plans.size(); part += at(config.pp))
-        for (const SegmentPlan &run : plans[part])
-          times[part].push_back(phaseTimesOf(graph, run, here, paid));
-    }
-    for (std::size_t part = 0; part < plans.size(); ++part)
-      for (std::size_t run = 0; run < plans[part].size(); ++run)
-        parts[part].push_back(
-            {&plans[part][run], &times[part][run], plans[part][run].count});
-  }
-
-private:
-  std::vector<std::vector<PhaseTimes>> times;
-
-public:
-  PricedParts parts;
-};
-
-// Returns the setting with the layout in which values pass between stages. The
-// search tries each such layout in turn.
-Setting withBoundary(const Setting &setting, const PlannedParts &parts,
-                     const Parallelism &config) {
-  Setting here = setting;
-  if (config.pp > 1 && !parts[0].empty() && !parts[0].back().carriedOut.empty())
-    here.boundary = placementOf(parts[0].back().carriedOut.front(),
-                                tensorAxisOf(setting.mesh));
-  return here;
-}
-
 } // namespace
-
-std::vector<SegmentPlan> PlannedCandidate::plans() const {
-  std::vector<SegmentPlan> all;
-  for (const std::vector<SegmentPlan> &part : parts)
-    all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
@@ -425,65 +396,6 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
     bounds.boundaries.push_back({boundary, {}, {}, {}});
   return solveCandidate(graph, options, machine, config, bounds, limits, cache,
                         rejection);
-}
-
-StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
-                          const Setting &setting, const Parallelism &config,
-                          const Overlaps &overlaps) {
-  Setting here = withBoundary(setting, parts, config);
-  return stepProblemOf(graph, Priced(graph, parts, here, config).parts, here,
-                       config, overlaps);
-}
-
-std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
-                                     const PlannedParts &parts,
-                                     const Setting &setting,
-                                     const Parallelism &config) {
-  std::vector<MemoryUse> stages;
-  for (int stage = 0; stage < config.pp; ++stage) {
-    std::vector<SegmentPlan> runs;
-    std::vector<int> repeats(graph.segments.size(), 0);
-    for (std::size_t part = at(stage); part < parts.size();
-         part += at(config.pp))
-      for (const SegmentPlan &run : parts[part]) {
-        runs.push_back(run);
-        repeats[at(run.segment)] += run.count;
-      }
-    Setting here = setting;
-    here.recomputeShare = recomputeShareOf(config, stage);
-    here.inFlight = inFlightOf(config, stage);
-    MemoryUse use = memoryOf(graph, runs, here);
-    use.reserveWorkspace(workspaceReserveOf(graph, here, repeats));
-    stages.push_back(use);
-  }
-  return stages;
-}
-
-PlannedCandidate priceGiven(const ModelGraph &graph,
-                            const SearchOptions &options,
-                            const Machine &machine, const Parallelism &config,
-                            PlannedParts parts) {
-  Setting setting =
-      withBoundary(settingOf(options, machine, config), parts, config);
-  PlannedCandidate plan;
-  plan.config = config;
-  plan.parts = std::move(parts);
-  plan.time = priceStep(graph, Priced(graph, plan.parts, setting, config).parts,
-                        setting, config, options.overlaps);
-  std::vector<MemoryUse> stages =
-      memoryByStage(graph, plan.parts, setting, config);
-  Bytes host;
-  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-    host = std::max(host, stages[stage].host);
-    if (stage == 0 || stages[stage].total() > plan.memory.total()) {
-      plan.memory = stages[stage];
-      plan.fullestStage = static_cast<int>(stage);
-    }
-  }
-  plan.memory.host = host;
-  plan.fits = plan.memory.fits();
-  plan.lowerBound = plan.time.step;
-  return plan;
 }
 
 } // namespace mtplan::planner

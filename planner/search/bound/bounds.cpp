@@ -232,9 +232,9 @@ Bytes Bounds::hostMemory(const Parallelism &config) {
   return Bytes{most * host / config.tp};
 }
 
-// The largest stage is at least any weighted mean over the stages. With weights
-// 1 / (bytes of a layer on that stage), the weighted sum is the number of
-// layers, which does not depend on the cut.
+// The memory of the largest stage is at least any weighted mean over the
+// stages. With weights 1 / (bytes of a layer on that stage), the weighted sum
+// is the number of layers, which does not depend on the cut.
 Bytes Bounds::memoryOfAnyCut(const Parallelism &config) const {
   double weights = 0.0, sum = layersOf(model);
   bool repeated = hasLayers(model);

@@ -26,17 +26,18 @@ namespace mtplan::planner {
 /// stage, a stage starts after the previous stages start and ends before they
 /// end. If a micro-batch takes T_i in stage i, the step takes at least m T_i +
 /// T_0 + ... + T_(i-1) for each i. The maximum over the p stages is least if
-/// their values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
+/// all p values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
 /// For several chunks and zero-bubble schedules, the bound is through * m / p.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
-/// Lower bounds of one micro-batch's forward, and of forward plus backward, by
-/// layer. A layer includes the segments that are always in its stage.
+/// Holds lower bounds of one micro-batch's forward, and of forward plus
+/// backward, by layer. A layer includes the segments that are always in its
+/// stage.
 struct LayerTimes {
   std::vector<Seconds> forward, both;
 };
 
-/// The uneven cuts of one pipeline, by ascending lower bound.
+/// Lists the uneven cuts of one pipeline, by ascending lower bound.
 struct OrderedCuts {
   std::vector<std::vector<int>> layers;
   std::vector<Seconds> bounds; ///< no plan with the cut is faster
@@ -49,14 +50,14 @@ Seconds cutBound(const Parallelism &config, const LayerTimes &times);
 /// Returns all uneven cuts by ascending bound. config.layers is ignored.
 OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times);
 
-/// A configuration that branch and bound has not solved yet.
+/// Describes a configuration that branch and bound has not solved yet.
 struct Candidate {
   Parallelism config;
   Seconds bound; ///< a lower bound of every plan's step
-  /// The source of `bound`. Each level is tighter, and takes longer to compute,
-  /// than the previous level: the operators' work; the best plan of one
-  /// micro-batch, first without recomputation; the least times of every
-  /// segment; the simulated step of those times.
+  /// Names the source of `bound`. Each level is tighter, and takes longer to
+  /// compute, than the previous level: the operators' work; the best plan of
+  /// one micro-batch, first with recomputation's compute alone; the least times
+  /// of every segment; the simulated step of those times.
   enum class BoundLevel : std::uint8_t {
     work,
     computedOnce,
@@ -64,9 +65,9 @@ struct Candidate {
     relaxed,
     step
   } level{};
-  /// The relaxed step, until it is simulated.
+  /// Holds the relaxed step until it is simulated.
   std::optional<StepProblem> relaxed;
-  /// The uneven cuts that this candidate represents. They become separate
+  /// Holds the uneven cuts that this candidate represents. They become separate
   /// candidates one by one.
   std::optional<OrderedCuts> cuts;
   bool isCut() const { return cuts && level == BoundLevel::microBatch; }
@@ -98,25 +99,27 @@ public:
   Seconds compute(const Parallelism &config);
 
 private:
-  /// Sizes over all ranks together, of expert parameters and of the others.
+  /// Holds sizes over all ranks together, of expert parameters and of the
+  /// others.
   struct ParameterSize {
     double elements = 0.0, bytes = 0.0;
     double expertElements = 0.0, expertBytes = 0.0;
   };
   static void add(const Parameter &parameter, ParameterSize &size);
   double heldBytes(const ParameterSize &size, const Parallelism &config) const;
-  /// Sizes of one repeat of a segment, over all ranks together. Bytes are per
-  /// sample or, in members named `fixed`, of tensors without a batch dimension.
+  /// Holds sizes of one repeat of a segment, over all ranks together. Bytes are
+  /// per sample or, in members named `fixed`, of tensors without a batch
+  /// dimension.
   struct SegmentSize {
     double perSample = 0.0, fixed = 0.0; ///< bytes saved for backward
-    /// The bytes of carriedIn that `perSample` and `fixed` include.
+    /// Hold the bytes of carriedIn that `perSample` and `fixed` include.
     double carriedPerSample = 0.0, carriedFixed = 0.0;
     double inputsPerSample = 0.0, inputsFixed = 0.0;
     ParameterSize parameters; ///< unshared parameters
-    /// Parameters shared with other repeats or segments.
+    /// Lists parameters that are shared with other repeats or segments.
     std::vector<int> shared;
   };
-  /// Bytes of one repeat of a segment on a rank of one stage.
+  /// Holds the bytes of one repeat of a segment on a rank of one stage.
   struct RepeatBytes {
     double held = 0.0;      ///< parameters and their state
     double saved = 0.0;     ///< activations of all micro-batches in flight
@@ -140,10 +143,10 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   std::vector<SegmentSize> sizes;
-  /// The last argument and result of partsOf(). Neighbouring configurations
-  /// have equal layers.
+  /// Caches the last argument and result of partsOf(), because consecutive
+  /// configurations often have equal layers.
   std::pair<std::vector<int>, std::vector<PipelinePart>> lastParts;
-  /// The time without recomputation, and the extra time if all layers
+  /// Caches the time without recomputation, and the extra time if all layers
   /// recompute, by ranks of a stage, samples and kind of recomputation.
   std::map<std::tuple<int, std::int64_t, Recompute>, std::array<Seconds, 2>>
       computed;

@@ -9,8 +9,9 @@
 namespace mtplan::planner {
 
 // Returns the layouts to try for the values between segments, which all have
-// the same one; values within a segment may have others. Split layouts come
-// first, because they are usually better, so that the others are pruned early.
+// the same layout; values within a segment may have other layouts. Split
+// layouts come first, because they are usually better, so that the other
+// layouts are pruned early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config) {
   if (config.pp == 1)
@@ -42,6 +43,25 @@ CandidateBounds candidateBounds(const ModelGraph &model,
     bound.least = std::move(step.least);
   }
   return all;
+}
+
+void boundByMicroBatch(Candidate &candidate, const Parallelism &once,
+                       Bounds &bounds, const Relaxation &relaxation) {
+  using Level = Candidate::BoundLevel;
+  const Parallelism &config = candidate.config;
+  const Seconds lowerBound = relaxation.microBatchOf(once) +
+                             (bounds.compute(config) - bounds.compute(once));
+  candidate.bound =
+      std::max(candidate.bound, pipelineBound(lowerBound, config));
+  candidate.level = config.recompute == once.recompute ? Level::microBatch
+                                                       : Level::computedOnce;
+}
+
+void boundByRelaxation(Candidate &candidate, Relaxation &relaxation) {
+  Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
+  candidate.bound = std::max(candidate.bound, lowerBound.quick);
+  candidate.relaxed = std::move(lowerBound.least.problem);
+  candidate.level = Candidate::BoundLevel::relaxed;
 }
 
 } // namespace mtplan::planner

@@ -16,17 +16,18 @@
 
 namespace mtplan::planner {
 
-/// A layout of all values between segments (Setting::boundary), and lower
+/// Holds a layout of all values between segments (Setting::boundary), and lower
 /// bounds of every plan with this layout.
 struct BoundaryBound {
   std::optional<int> boundary;
-  /// A bound of the step without simulation; +infinity: no plan is legal.
+  /// Holds a lower bound of the step without simulation; +infinity means that
+  /// no plan is legal.
   Seconds step;
   std::vector<StageBound> stages; ///< by stage; empty: no bounds
   LeastStep least;                ///< no stages: not known
 };
 
-/// The bounds of a configuration before it is solved.
+/// Holds the bounds of a configuration before it is solved.
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
   Bytes memory; ///< no plan of the configuration needs less on its device
@@ -44,6 +45,17 @@ std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
 CandidateBounds candidateBounds(const ModelGraph &model,
                                 const Parallelism &config, Seconds lowerBound,
                                 Bounds &bounds, Relaxation &relaxation);
+
+/// Raises the bound by the best plan of one micro-batch of `once`, which is the
+/// candidate's configuration, with or without its recomputation, and is
+/// prepared. The recomputation that `once` lacks counts by its compute alone.
+/// The bound is +infinity if no plan is legal.
+void boundByMicroBatch(Candidate &candidate, const Parallelism &once,
+                       Bounds &bounds, const Relaxation &relaxation);
+
+/// Raises the bound by the relaxed step of a prepared configuration, and keeps
+/// that step in the candidate for the simulation.
+void boundByRelaxation(Candidate &candidate, Relaxation &relaxation);
 
 } // namespace mtplan::planner
 

@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::size_t kPhases = 3;
 
-/// Values of forward, of the gradients of inputs and of those of weights, of
-/// one micro-batch in one virtual stage. Without a zero-bubble schedule the
-/// second is all of backward.
+/// Holds one value each for forward, the gradients of inputs and the gradients
+/// of weights, for one micro-batch in one virtual stage. Without a zero-bubble
+/// schedule, the second value is for all of backward.
 using PerPhase = std::array<double, kPhases>;
 
-/// Compute that any of some phases may have in addition to its least time.
+/// Describes compute that a plan must add to the least times of some phases.
+/// The plan may distribute this compute over the phases in any way.
 struct Spare {
   double seconds = 0.0;                                    ///< per micro-batch
   std::vector<std::pair<std::size_t, std::size_t>> places; ///< part and phase
@@ -73,8 +74,9 @@ public:
             spare.seconds / static_cast<double>(spare.places.size());
   }
 
-  // Adds a longest path against the mean distribution, and to this mean the
-  // distribution that is best against the mean of all paths. Returns the bound.
+  // Adds a longest path against the mean distribution. Then adds to this mean
+  // the distribution that is best against the mean of all paths. Returns the
+  // bound.
   double play() {
     addPath();
     ++rounds;
@@ -138,7 +140,8 @@ private:
     const StepGraph graph = stepGraphOf(distributed(), schedule, false);
     const std::vector<int> path =
         criticalPath(graph.graph, timelineOf(graph.graph));
-    // By part and phase: how often each segment's own task is on the path.
+    // `single` counts, by part and phase, how often each segment's own task is
+    // on the path.
     std::map<std::pair<std::size_t, std::size_t>, std::map<int, int>> single;
     for (int task : path) {
       length += leastGraph.graph.durationOf(task).value;
@@ -152,7 +155,8 @@ private:
       else
         ++single[{part, phase}][what.segment];
     }
-    // A plan may spend the time in the segment that is least often on the path.
+    // A plan may spend additional compute in the segment that is least often on
+    // the path.
     for (const auto &[place, segments] : single)
       if (std::ssize(segments) == repeatsOf(chunkOf(least, place.first).slices))
         counts[place.first][place.second] +=
@@ -176,9 +180,11 @@ private:
 
 Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds) {
-  // After so many rounds without progress, more are of little use.
+  // After this number of rounds without progress, further rounds are of little
+  // use.
   constexpr int kPatience = 2;
-  // Tasks of all rounds together; more would take longer than they are worth.
+  // Limits the tasks of all rounds together; more would take longer than they
+  // are worth.
   constexpr double kMostTasks = 2e5;
   const ScheduleShape &shape = least.problem.shape;
   const double tasks = 4.0 * shape.microBatches * shape.stages * shape.chunks;

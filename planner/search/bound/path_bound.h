@@ -2,8 +2,9 @@
 //
 // Bounds the step of all plans by paths through the tasks of the step. Every
 // path is a lower bound; the longest one is the step. A path runs some forwards
-// and backwards of each stage. Their times are not known, but the least time of
-// each is, and the least sum of all in a stage, which memory may raise.
+// and backwards of each stage. The times of these tasks are not known, but two
+// lower bounds are: the least time of each task, and the least sum of a stage's
+// times, which the memory limit may raise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +17,14 @@
 
 namespace mtplan::planner {
 
-/// Lower bounds of the times of every plan.
+/// Holds lower bounds of the times of every plan.
 struct LeastStep {
   StepProblem problem; ///< lower bounds of every plan's times
-  /// By virtual stage: the least compute of one micro-batch. It may exceed the
-  /// sum of the least times of its phases, which different plans may reach.
+  /// Holds, by virtual stage, the least compute of one micro-batch. This may
+  /// exceed the sum of the least times of the phases, because different plans
+  /// may reach these times.
   std::vector<Seconds> compute;
-  /// By virtual stage: the least compute of one micro-batch without the
+  /// Holds, by virtual stage, the least compute of one micro-batch without the
   /// gradients of weights; empty unless the schedule is zero-bubble.
   std::vector<Seconds> withoutWeights;
 };
@@ -30,12 +32,12 @@ struct LeastStep {
 /// Returns a lower bound of the step of every plan whose compute of a step is
 /// at least `compute` in each stage.
 ///
-/// The bound is the value of a game. What the sums of compute exceed the least
-/// times by must be spent: one player distributes it over phases and chunks so
-/// that the step is short, and the other chooses a path. Each round of
-/// fictitious play (Brown 1951, "Iterative solution of games by fictitious
-/// play") adds a longest path against the mean distribution; the mean of the
-/// paths bounds the step of every distribution.
+/// The bound comes from a game. The sums of compute exceed the sums of the
+/// least times, and every plan must spend the excess. One player distributes
+/// the excess over phases and chunks so that the step is short, and the other
+/// chooses a path. Each round of fictitious play (Brown 1951, "Iterative
+/// solution of games by fictitious play") adds a longest path against the mean
+/// distribution; the mean of the paths bounds the step of every distribution.
 /// \param compute  by stage
 /// \param enough   rounds end when the bound reaches this
 /// \param rounds   at most so many; each simulates the step. Fewer follow if

@@ -49,7 +49,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.overlapWeight = 0.0; // ReplicaBounds has replica traffic
+  setting.overlapWeight = 0.0; // ReplicaBounds bounds that traffic
   setting.boundary = boundary;
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
@@ -330,9 +330,9 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
   std::vector<Seconds> work;
   for (const StageTimes &stage : problem.stages)
     work.push_back(computeOf(stage, problem.shape.microBatches));
-  // A zero-bubble schedule runs the two parts of backward apart. The simulation
-  // uses the least time of each part; the bounds by work use the least time of
-  // both phases together, which is larger.
+  // A zero-bubble schedule runs the two parts of backward separately. The
+  // simulation uses the least time of each part; the bounds by work use the
+  // least time of both phases together, which is larger.
   if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
     bound.least.problem = relaxedStep(config, boundary, true);
     addZeroBubbleBounds(bound.least.problem, bound.stages);
@@ -352,8 +352,8 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
 }
 
 // Returns a lower bound of a step with one stage: the sum of all micro-batches,
-// of gradient accumulation, of the update, and of the work once a step that
-// does not overlap. `microBatch` is the least time of one micro-batch.
+// of gradient accumulation, of the update, and of the work that runs once a
+// step and does not overlap. `microBatch` is the least time of one micro-batch.
 Seconds Relaxation::sequentialWork(const std::vector<PhaseTimes> &replica,
                                    Seconds microBatch,
                                    const Parallelism &config) const {

@@ -25,18 +25,20 @@
 
 namespace mtplan::planner {
 
-/// Lower bounds of one micro-batch on the ranks of a stage.
+/// Holds lower bounds of one micro-batch on the ranks of a stage.
 struct MicroBatchBound {
   bool isLegal = true; ///< whether some plan exists
-  /// The least times over all plans, by segment, of one repeat.
+  /// Hold, by segment, the least times of one repeat over all plans.
   std::vector<Seconds> forward, backward;
-  /// The two parts of backward. Their sum may be less than `backward`. Empty
-  /// unless the search may choose a zero-bubble schedule.
+  /// Hold the two parts of backward. Their sum may be less than `backward`.
+  /// Both lists are empty unless the search may choose a zero-bubble schedule.
   std::vector<Seconds> inputGradient, weightGradient;
-  /// The least time of forward and inputGradient together, if not empty.
+  /// Holds the least time of forward and inputGradient together; empty if
+  /// inputGradient is empty.
   std::vector<Seconds> withoutWeights;
-  /// The least time of both phases of one repeat, by segment. It may exceed the
-  /// sum of the phases' least times, which different plans may reach.
+  /// Holds the least time of both phases of one repeat, by segment. This may
+  /// exceed the sum of the phases' least times, because different plans may
+  /// reach these times.
   std::vector<Seconds> both;
   Seconds all; ///< the least time of both phases of all repeats
 };
@@ -48,14 +50,14 @@ public:
   Relaxation(const ModelGraph &theModel, const Machine &theMachine,
              const SearchOptions &theOptions);
 
-  /// A layout of all values between segments (Setting::boundary), or nullopt if
-  /// each may have its own.
+  /// Describes the layout of all values between segments (Setting::boundary),
+  /// or is nullopt if each value may have its own layout.
   using Boundary = std::optional<int>;
 
   /// Solves the micro-batches of these configurations on two threads, with each
-  /// of these layouts between segments. The bounds of one that is too large to
-  /// be solved, or that is not solved because SearchOptions::stop returns true,
-  /// are 0.
+  /// of these layouts between segments. The bounds of a micro-batch that is too
+  /// large to be solved, or that is not solved because SearchOptions::stop
+  /// returns true, are 0.
   void prepare(const std::vector<Parallelism> &candidates,
                const std::vector<Boundary> &boundaries = {std::nullopt});
 
@@ -65,7 +67,7 @@ public:
   Seconds microBatchOf(const Parallelism &config,
                        Boundary boundary = std::nullopt) const;
 
-  /// The relaxed step of a configuration.
+  /// Holds the relaxed step of a configuration.
   struct StepBound {
     Seconds quick;   ///< a lower bound without simulation
     LeastStep least; ///< its simulated step is a lower bound

@@ -12,7 +12,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The least of several times; +infinity without any.
+/// Keeps the least of several times; +infinity without any.
 struct Least {
   Seconds value{kInfinity};
   void add(Seconds other) { value = std::min(value, other); }
@@ -182,7 +182,8 @@ const ReplicaBounds::Times &ReplicaBounds::of(const Parallelism &config,
 }
 
 // Returns the times of each segment's parameters in a stage that holds `parts`.
-// The first segment of a stage that reads a shared parameter has its cost.
+// The first segment of a stage that reads a shared parameter counts the
+// parameter's cost.
 std::vector<PhaseTimes>
 ReplicaBounds::inStage(const Times &all,
                        const std::vector<PipelinePart> &parts) const {

@@ -24,10 +24,10 @@ public:
   /// The model must outlive the object.
   explicit ReplicaBounds(const ModelGraph &theModel);
 
-  /// Least times of each segment's parameters, if one stage holds all segments
-  /// and if each segment is on a stage of its own. They differ if segments
-  /// share a parameter, because the first segment of a stage that reads it has
-  /// its cost.
+  /// Holds the least times of each segment's parameters: `together` if one
+  /// stage holds all segments, `apart` if each segment is on a stage of its
+  /// own. The times differ if segments share a parameter, because the first
+  /// segment of a stage that reads the parameter counts its cost.
   struct Times {
     std::vector<PhaseTimes> together, apart;
   };
@@ -45,7 +45,8 @@ private:
 
   const ModelGraph &model;
   std::map<std::array<std::int64_t, 8>, Times> known;
-  /// By segment: the earlier segments that read one of its shared parameters.
+  /// Lists, by segment, the earlier segments that read one of its shared
+  /// parameters.
   std::vector<std::vector<std::size_t>> sharing;
 };
 

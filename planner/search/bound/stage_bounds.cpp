@@ -30,9 +30,10 @@ Seconds backwardOf(const StageTimes &stage, bool weightGradients) {
 }
 
 // Returns the time of a stage's all-gathers before its first forward, or of its
-// reductions after its last backward, that cannot overlap compute: that of the
-// first chunk's first segment if they overlap, otherwise those of the first
-// chunk or, if they run once a step, of all chunks.
+// reductions after its last backward, that cannot overlap compute. If the
+// collectives overlap, this is the time of the first chunk's first segment;
+// otherwise it is the time of the first chunk or, if the collectives run once a
+// step, of all chunks.
 Seconds exposedTraffic(const StageTimes &stage, Seconds SliceTimes::*traffic,
                        bool overlaps, bool isOnceAStep) {
   Seconds time;
@@ -77,19 +78,20 @@ Seconds afterCompute(const StepProblem &problem, std::size_t index,
   const bool isOneChunk = stage.chunks.size() == 1;
   if (isOneChunk)
     reduce += tied;
-  // A reduction once a step follows the send if both run on compute.
+  // A reduction that runs once a step follows the send if both run on compute.
   const bool afterSend = !overlaps.reduce && isOnceAStep && reduce > Seconds{};
   const Seconds reduced = reduce + (afterSend ? send : Seconds{});
   const Seconds end =
       (overlaps.reduce ? std::max(reduce, send) : reduce + send) + sequential;
   if (isOneChunk)
     return std::max(end, reduced + onHost);
-  // If the tied chunk is reduced, its gradient is the last of all.
+  // The gradients of the tied chunk, if they are reduced, are the last ones.
   const bool isReduced = std::ranges::any_of(
       stage.chunks.front().slices,
       [](const SliceTimes &one) { return one.count * one.reduce > Seconds{}; });
   const Seconds byTied = (isReduced ? reduce : Seconds{}) + tied + stage.update;
-  // The host may work for one chunk while another is reduced.
+  // The host may work for one chunk while another chunk's gradients are
+  // reduced.
   return std::max(byTied, overlaps.reduce ? std::max(reduced + stage.update,
                                                      send + sequential)
                                           : end);
@@ -111,7 +113,7 @@ Seconds exposedSends(const StepProblem &problem, std::size_t stage) {
   return problem.shape.microBatches * time;
 }
 
-/// The time until the first backward of each stage may begin.
+/// Computes the time until the first backward of each stage may begin.
 class FirstBackward {
 public:
   /// \param weightGradients  whether a backward includes them
@@ -146,10 +148,11 @@ private:
 } // namespace
 
 // The step takes at least c C + F, by the stage's fill and drain or by one of
-// `parts`. It takes at least T, and at least sequential * (C + T): both
-// have the form s C + t T. So it takes at least every weighted mean of the
-// first and of one of the others. If `share` is the weight of the other one,
-// the mean is a C + b T + (1 - share) F, with b = weight * a.
+// `parts`. The step also takes at least T, and at least sequential * (C + T):
+// both bounds have the form s C + t T. So the step takes at least every
+// weighted mean of the first bound and one of the other two. With the weight
+// `share` for the other bound, the mean is a C + b T + (1 - share) F, where b =
+// weight * a.
 Seconds StageBound::ofSum(Seconds sum, double weight, double sequential) const {
   const auto mean = [&](double c, Seconds f, double s, double t) {
     const double share = weight * c / (t + weight * (c - s));
@@ -260,7 +263,7 @@ void addZeroBubbleBounds(const StepProblem &problem,
   const double microBatches = problem.shape.microBatches;
   const FirstBackward firstBackward(problem, false);
   Seconds fill, drain; // as in stageBounds()
-  Seconds forwards;    // as `fill`, but without the all-gathers of other stages
+  Seconds forwards;    // as `fill`, but with the all-gathers of stage 0 alone
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const ChunkTimes &own = stages[s].chunks.front();
     const Seconds forward = forwardOf(stages[s]);
@@ -282,7 +285,7 @@ void addZeroBubbleBounds(const StepProblem &problem,
           {share, start + left * (forward + inputGradient) + send + drain});
     }
     fill = start + forward + own.sendForward;
-    forwards += forward + own.sendForward;
+    forwards += (s == 0 ? start : Seconds{}) + forward + own.sendForward;
     if (s == 0)
       drain = backwardOf(stages[s], true) + afterCompute(problem, s, {});
     else

@@ -16,29 +16,29 @@
 
 namespace mtplan::planner {
 
-/// Lower bounds of a step by the compute C of one stage: the step takes at
-/// least C plus the time `fillDrain` to fill and drain the pipeline, and at
+/// Holds lower bounds of a step by the compute C of one stage: the step takes
+/// at least C plus the time `fillDrain` to fill and drain the pipeline, and at
 /// least fixed + share * C for each of `parts`.
 struct StageBound {
   Seconds fillDrain;
   struct Part {
     double share = 0.0;
     Seconds fixed;
-    /// Whether `fixed` includes one micro-batch, forward and backward, of every
-    /// other stage.
+    /// Says whether `fixed` includes one micro-batch, forward and backward, of
+    /// every other stage.
     bool passesAll = false;
   };
   std::vector<Part> parts;
   /// In a zero-bubble schedule, if `weightsShare` is positive: the step takes
   /// at least `fixed`, which includes one micro-batch, forward and backward, of
-  /// stage 0, plus C without the gradients of weights of the other
-  /// micro-batches.
+  /// stage 0, plus C, in which the gradients of weights count for only
+  /// `weightsShare` of the micro-batches.
   struct LastBackward {
     double weightsShare = 0.0; ///< share of the micro-batches
     Seconds fixed;
   } lastBackward;
-  /// The least compute of one micro-batch in the stage, which the bounds of
-  /// other stages include.
+  /// Holds the least compute of one micro-batch in the stage, which the bounds
+  /// of other stages include.
   Seconds microBatch;
 
   /// Returns the bound for a stage with this compute.
@@ -82,8 +82,8 @@ double shareWithoutTraffic(const SearchOptions &options,
 /// Until then the stage runs its own forward of micro-batch 0, which counts in
 /// the stage's compute, and at most the forwards of its warm-up; all its other
 /// compute follows. A forward takes at most the stage's compute of one
-/// micro-batch less the least backward. addZeroBubbleBounds() has this bound of
-/// a zero-bubble schedule.
+/// micro-batch less the least backward. addZeroBubbleBounds() adds this bound
+/// for a zero-bubble schedule.
 /// \param problem  lower bounds of every plan's times
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
@@ -94,7 +94,7 @@ std::vector<StageBound> stageBounds(const StepProblem &problem);
 /// micro-batches until its last backward ends. Then follow the last backwards
 /// of the stages before, and the gradients of weights, the reductions and the
 /// update of stage 0. The gradients of weights of one micro-batch take at most
-/// the stage's compute of one micro-batch less the least rest.
+/// the stage's compute of one micro-batch less the least time of the rest.
 /// \param problem  least times, with backward as the sum of its two parts
 void addZeroBubbleBounds(const StepProblem &problem,
                          std::vector<StageBound> &bounds);

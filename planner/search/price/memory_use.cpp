@@ -1,8 +1,8 @@
 //===- memory_use.cpp - Peak memory of one rank ---------------------------===//
 //
 // Parameters, training state and saved activations are summed over segments.
-// The workspace is the peak, over the operators of a segment, of the other
-// values that are alive at once, in the segment with the highest peak.
+// The workspace is the peak of all other values that are alive at one operator,
+// in the segment with the highest peak.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ namespace {
 constexpr double kRounding = 1 + 1e-12;
 
 // Returns the bytes of recomputed values of a repeat, except the segment's
-// inputs. They are alive only during the repeat's backward.
-// `tensors` and `ops` are recomputedTensors() and recomputedOps().
+// inputs. These values are alive only during the repeat's backward. `tensors`
+// and `ops` are recomputedTensors() and recomputedOps().
 double recomputedBytesOf(const SegmentGraph &segment, const SegmentPlan &plan,
                          const Setting &setting,
                          const std::vector<bool> &tensors,
@@ -58,9 +58,9 @@ int repeatsOf(const std::vector<SegmentPlan> &plans, int segment) {
   return repeats;
 }
 
-// Returns, by run, the largest blocks that are gathered while a segment of the
-// run computes: of the run's next segment or, in backward, of the one before,
-// and of a neighbouring run's.
+// Returns, by run, the largest block of weights that is gathered while a
+// segment of the run computes. The block belongs to the next segment or, in
+// backward, to the previous one, in the same run or in the neighbouring run.
 std::vector<BlockBytes> blocksAhead(const ModelGraph &model,
                                     const std::vector<SegmentPlan> &plans,
                                     const Setting &setting) {
@@ -171,7 +171,7 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.parameters += Bytes{stored * parameter.elementBytes};
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.host += Bytes{owned * perElement.host};
-      // Each virtual stage has its own space for an early reduce-scatter.
+      // Each virtual stage has its own buffer for an early reduce-scatter.
       const double chunks = std::min<double>(setting.parts, plan.count);
       use.gradients +=
           Bytes{accumulated * perElement.gradient +

@@ -13,7 +13,7 @@
 
 namespace mtplan::planner {
 
-/// The peak memory of one rank, by class.
+/// Holds the peak memory of one rank, by class.
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
@@ -23,8 +23,8 @@ struct MemoryUse {
   Bytes limit;       ///< the device's memory
   Bytes host;        ///< offloaded state, in the host's memory
   Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
-  /// The segment in which `workspace` peaks, and the index of the operator at
-  /// which it peaks there; -1: no operator has transient values.
+  /// Hold the segment in which `workspace` peaks, and the index of the operator
+  /// at which it peaks there; -1 means that no operator has transient values.
   int peakSegment = -1, peakOp = -1;
   Bytes total() const; ///< all bytes on the device, including `spare`
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
@@ -34,16 +34,16 @@ struct MemoryUse {
   bool fits() const; ///< whether device and host memory suffice
 };
 
-/// The peak of the transient values of one repeat of a segment.
+/// Holds the peak of the transient values of one repeat of a segment.
 struct RepeatWorkspace {
   /// Includes the values that backward recomputes, and the inputs. A stage with
   /// such a repeat has at least this workspace.
   Bytes bytes;
-  /// The tensors whose layouts decide about `bytes`, ascending.
+  /// Lists the tensors whose layouts determine `bytes`, ascending.
   std::vector<int> tensors;
 };
-/// Returns the workspace of one repeat with the choices of `plan`.
-/// Complexity: linear in the operators times the tensors of the segment.
+/// Returns the workspace of one repeat with the choices of `plan`. The time is
+/// linear in the operators times the tensors of the segment.
 RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
                             const Setting &setting);
 

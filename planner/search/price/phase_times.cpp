@@ -219,7 +219,7 @@ const char *nameOf(LedgerPhase phase) {
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting) {
-  // The entries of each phase, in program order.
+  // `phases` holds the entries of each phase, in program order.
   std::vector<LedgerEntry> phases[3];
   std::vector<bool> paid(model.parameters.size(), false);
   double gradientBytes = stateBytesOf(setting).gradient;

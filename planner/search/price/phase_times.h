@@ -23,20 +23,21 @@
 
 namespace mtplan::planner {
 
-/// The time of one phase, by cause.
+/// Holds the time of one phase, by cause.
 struct PhaseParts {
   Seconds compute; ///< operators
   Seconds local;   ///< layout changes without communication: slices and masks
   Seconds tensor, context; ///< collectives over the tensor or context axis
-  /// Collectives of activations over the data and expert axes, such as the
-  /// exchange of tokens between experts.
+  /// Holds the time of collectives of activations over the data and expert
+  /// axes, such as the exchange of tokens between experts.
   Seconds exchange;
   Seconds total() const {
     return compute + local + tensor + context + exchange;
   }
 };
 
-/// Times of one repeat, per micro-batch unless a comment says otherwise.
+/// Holds the times of one repeat, per micro-batch unless a comment says
+/// otherwise.
 struct PhaseTimes {
   PhaseParts forward, backward;
   Seconds weightGradient; ///< the part of backward that makes weight gradients
@@ -75,7 +76,7 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
 enum class LedgerPhase : std::uint8_t { forward, backward, update };
 const char *nameOf(LedgerPhase phase);
 
-/// A number of equal collectives with one cause.
+/// Describes a number of equal collectives with one cause.
 struct LedgerEntry {
   StepKind kind{};
   int axis = 0;
@@ -83,7 +84,7 @@ struct LedgerEntry {
   LedgerPhase phase{};
   std::string cause;   ///< the operator or parameter that owns the value
   std::string segment; ///< the segment's name
-  /// The number of collectives per micro-batch of one replica; 0 in the update.
+  /// Counts the collectives per micro-batch of one replica; 0 in the update.
   std::int64_t perMicroBatch = 0;
   std::int64_t perStep = 0; ///< number of collectives per step
   Seconds time;             ///< time of one collective
@@ -91,13 +92,13 @@ struct LedgerEntry {
 
 /// Returns the collectives in chain order: forward, backward, update.
 /// Collectives of recomputation belong to backward. Slices and masks, which do
-/// not communicate, are left out.
-/// Complexity: linear in the plans.
+/// not communicate, are left out. The time is linear in the plans.
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);
 
-/// Seconds of one step on the busiest stage, by cause; they add up to `step`.
+/// Holds the seconds of one step on the busiest stage, by cause; they add up to
+/// `step`.
 struct StepTime {
   /// Adds the parts of both phases, multiplied by `times`. `data` and the
   /// members after it do not change.
@@ -107,7 +108,8 @@ struct StepTime {
   Seconds local;           ///< see PhaseParts
   Seconds tensor, context; ///< collectives over the tensor or context axis
   Seconds exchange;        ///< see PhaseParts
-  /// The exposed traffic of parameters and gradients between replicas.
+  /// Holds the exposed time of the traffic of parameters and gradients between
+  /// replicas.
   Seconds data;
   Seconds update;   ///< the optimizer's update on the device
   Seconds host;     ///< exposed time of offload

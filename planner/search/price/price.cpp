@@ -82,7 +82,8 @@ public:
     slice.weightGradient = phases.weightGradient;
     // An operator may split a weight over positions or experts, so that the
     // weight or its gradient changes its layout between replicas in every
-    // micro-batch. Without ZeRO-3 or ZeRO-2, this does not overlap compute.
+    // micro-batch. Without ZeRO-3 or ZeRO-2, that traffic does not overlap
+    // compute.
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;
@@ -145,7 +146,7 @@ public:
     slice.backward += tax * chunk.sendBackward;
   }
 
-  /// Returns the time once a step that is proportional to the number of ranks
+  /// Returns the time, once a step, that is proportional to the number of ranks
   /// that share the optimizer state (ParameterTraffic::perSharer).
   Seconds sharing() const {
     bool shared = config.zeroStage > 0 && config.zeroStage < 3;
@@ -292,7 +293,7 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   StepTime time;
   time.step = result.step + repeatedTime(std::move(problem), result.step, left);
 
-  // The breakdown is of the busiest stage.
+  // The breakdown describes the busiest stage.
   std::size_t busiest = 0;
   for (std::size_t s = 1; s < result.stages.size(); ++s)
     if (result.stages[s].busy > result.stages[busiest].busy)

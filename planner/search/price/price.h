@@ -15,37 +15,41 @@
 
 namespace mtplan::planner {
 
-/// `count` repeats of the run `plan`, and the times of one repeat.
+/// Describes `count` repeats of the run `plan`, and holds the times of one
+/// repeat.
 struct PricedRun {
   const SegmentPlan *plan = nullptr;
   const PhaseTimes *times = nullptr;
   int count = 1;
 };
 
-/// The runs of each virtual stage, in model order.
+/// Lists the runs of each virtual stage, in model order.
 using PricedParts = std::vector<std::vector<PricedRun>>;
 
-/// `count` equal segments of a virtual stage, and the times of one segment.
+/// Describes `count` equal segments of a virtual stage by the times of one
+/// segment.
 struct StepRun {
   PhaseTimes times;
   int count = 1;
 };
 
-/// The properties of a virtual stage that determine the step's time. The bytes
-/// are one rank's shards of the values that a micro-batch sends.
+/// Holds the properties of a virtual stage that determine the step's time. The
+/// bytes are one rank's shards of the values that a micro-batch sends.
 struct StepPart {
   std::vector<StepRun> runs;
   Bytes sentForward, sentBackward;
 };
 
-/// The gradient of a parameter that several stages hold. They all-reduce it
-/// once a step.
+/// Describes the gradient of a parameter that several stages hold. These stages
+/// all-reduce the gradient once a step.
 struct TiedGradient {
   int parameter = 0;
   int stages = 0; ///< number that hold it
   Bytes bytes;    ///< one rank's shard
 };
 
+/// Returns the gradients of the parameters that several stages hold, in the
+/// order of the parameters.
 /// \param parts  the runs of each virtual stage; parts[k] is on stage k %
 /// stages
 std::vector<TiedGradient>
@@ -68,8 +72,9 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Overlaps &overlaps);
 
 /// Returns the times of the simulated step. If there are many micro-batches in
-/// a schedule other than gpipe, only as many are simulated as reach the steady
-/// state; each further one adds the mean time of a micro-batch in that state.
+/// a schedule other than gpipe, only enough of them to reach the steady state
+/// are simulated; each further micro-batch adds the mean time of a micro-batch
+/// in that state.
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &config,
                    const Overlaps &overlaps);
@@ -78,7 +83,7 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
 Seconds stepSecondsOf(StepProblem problem);
 
 /// Returns the work that `software` overlaps with compute. The members for
-/// offload are those of `rest`.
+/// offload are copied from `rest`.
 inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
   rest.pointToPoint = software.overlap.pointToPoint;
   rest.gather = software.overlap.gather;

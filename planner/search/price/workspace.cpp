@@ -203,8 +203,9 @@ void Workspace::addMessageBuffers(Phase phase) {
         liveness.add(one.tensor, one.life.first, one.life.last, one.bytes);
 }
 
-// Adds the values of blocks. All weights of a phase are received before it,
-// and all gradients are scattered after it; the shards are then accumulated.
+// Adds the values of blocks, which are all weights or all gradients of a
+// segment. All weights of a phase are received before the phase, and all
+// gradients are scattered after it; the shards are then accumulated.
 void Workspace::addBlocks(Phase phase) {
   const Span all = spanOf(phase);
   if (all.empty())
@@ -214,8 +215,8 @@ void Workspace::addBlocks(Phase phase) {
     if (one.life.first > all.first)
       liveness.add(one.tensor, all.first, one.life.first - 1, one.bytes);
     liveness.add(all.first, ahead > 0.0 ? all.last : all.first, one.between);
-    // Repeats alternate between two blocks, in which other values have no
-    // place.
+    // Repeats alternate between two buffers for blocks, which other values
+    // cannot use.
     if (ahead > 0.0 && plan.count > 1 && one.life.last < all.last)
       liveness.add(one.life.last + 1, all.last, one.bytes);
   }
@@ -228,7 +229,7 @@ void Workspace::addBlocks(Phase phase) {
   liveness.add(all.first, all.last, ahead);
   if (plan.count < 2)
     return;
-  // Repeats carry a value on in two places, which alternate.
+  // Repeats pass a value on in two buffers, which alternate.
   const auto keep = [&](const std::vector<int> &carried,
                         const std::vector<Layout> &layouts) {
     for (std::size_t i = 0; i < carried.size(); ++i) {

@@ -14,7 +14,7 @@
 
 namespace mtplan::planner {
 
-/// The bytes alive at each operator of a segment.
+/// Counts the bytes that are alive at each operator of a segment.
 class Liveness {
 public:
   explicit Liveness(std::size_t ops) : change(ops + 2, 0.0) {}
@@ -27,8 +27,8 @@ public:
     change[from] += bytes;
     change[to + 1] -= bytes;
   }
-  /// The most bytes alive at once, and the first operator with so many; -1 if
-  /// nothing is alive.
+  /// Holds the most bytes that are alive at once, and the first operator with
+  /// that many; -1 if nothing is alive.
   struct Peak {
     double bytes = 0.0;
     int op = -1;
@@ -64,12 +64,13 @@ private:
 /// computes.
 bool gathersAhead(const Setting &setting);
 
-/// By phase, bytes of the weights that replicas gather for a segment.
+/// Holds, by phase, the bytes of the weights that replicas gather for a
+/// segment.
 struct BlockBytes {
   double forward = 0.0, backward = 0.0;
 };
 
-/// The transient values of one segment under one plan.
+/// Computes the transient values of one segment under one plan.
 class Workspace {
 public:
   /// \param ahead  the weights of another segment that are received meanwhile
@@ -81,7 +82,7 @@ public:
   /// Returns the bytes of the weights that replicas gather for this segment.
   BlockBytes block() const;
 
-  /// Returns the tensors whose layouts decide about the peak.
+  /// Returns the tensors whose layouts determine the peak.
   std::vector<int> decisiveTensors(const Liveness::Peak &peak) const;
 
   /// Returns the bytes of inputs, which are alive during the entire
@@ -92,7 +93,8 @@ public:
   double inputs(std::vector<std::vector<Layout>> &known) const;
 
 private:
-  /// A range of operators, both ends included; empty if first > last.
+  /// Describes a range of operators, both ends included; it is empty if first >
+  /// last.
   struct Span {
     std::size_t first, last;
     bool empty() const { return first > last; }
@@ -104,7 +106,7 @@ private:
   double betweenBytes(const PlannedConversion &conversion) const;
   void addVersion(std::size_t t, const Layout &layout, Phase phase);
 
-  /// An all-gathered weight, or a gradient to reduce.
+  /// Describes an all-gathered weight, or a gradient to reduce.
   struct Exchanged {
     std::size_t tensor;
     Span life;

@@ -11,7 +11,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the producer and the readers, the first of each variable.
+// Returns the producer and, for each other variable, the first reader.
 std::vector<const Port *> portsByVariable(const Conversions &conversions) {
   std::vector<const Port *> ports{&conversions.maker};
   for (const Port &reader : conversions.readers)

@@ -21,24 +21,24 @@
 
 namespace mtplan::planner {
 
-/// A producer or reader of a tensor: a variable, and for each of its values the
-/// layout of the tensor, as an index into the tensor's domain.
+/// Describes a producer or reader of a tensor: a variable, and for each of its
+/// values the layout of the tensor, as an index into the tensor's domain.
 struct Port {
   int variable = -1;
   std::vector<int> layouts;
   bool operator==(const Port &) const = default;
 };
 
-/// The conversions of a tensor in one phase, from the producer's layout to the
-/// readers' layouts.
+/// Describes the conversions of a tensor in one phase, from the producer's
+/// layout to the readers' layouts.
 struct Conversions {
   int tensor = 0;
   Phase phase = Phase::forward;
   Port maker;
   std::vector<Port> readers;
-  /// The variable that chooses the layouts in which the value is read; its
-  /// value is an index into `sets`. -1: no such variable; the readers'
-  /// variables determine the layouts.
+  /// Holds the variable that chooses the layouts in which the value is read;
+  /// its value is an index into `sets`. If -1, there is no such variable, and
+  /// the readers' variables determine the layouts.
   int setVariable = -1;
   std::vector<LayoutSet> sets;
 };
@@ -55,8 +55,8 @@ void chooseSets(Conversions &conversions);
 CostTable membershipTable(const Conversions &conversions, const Port &reader);
 
 /// Makes the tables of one segment's conversions. Most tensors of a layer have
-/// the same domain and the same kinds of readers, so that each table is
-/// computed once.
+/// the same domain and the same kinds of readers, so equal tables are computed
+/// once.
 class ConversionTables {
 public:
   /// Returns the prices over the producer's and all readers' variables.

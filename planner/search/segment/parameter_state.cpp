@@ -90,8 +90,8 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
   return layouts;
 }
 
-// The bytes per element of gradient accumulators in mtplan's runtime, which are
-// fp32 for gradients of any precision.
+// Counts the bytes per element of gradient accumulators in mtplan's runtime,
+// which are fp32 for gradients of any precision.
 constexpr double kSumBytes = 4;
 
 // Returns the time of accumulation by the measured kernels of mtplan's runtime.

@@ -15,16 +15,17 @@
 
 namespace mtplan::planner {
 
-/// The storage of a parameter: one value of its variable in the choice problem.
-/// ZeRO (Rajbhandari et al. 2020) shards the state over ranks: stage 1 shards
-/// the optimizer's state, stage 2 also the gradient, stage 3 also the weight.
+/// Describes the storage of a parameter: one value of its variable in the
+/// choice problem. ZeRO (Rajbhandari et al. 2020) shards the state over ranks:
+/// stage 1 shards the optimizer's state, stage 2 also the gradient, stage 3
+/// also the weight.
 struct ParameterState {
   Layout stored; ///< the weight's layout between uses
-  /// Whether the gradient stays partial over the tensor axis until the step's
-  /// end.
+  /// Says whether the gradient stays partial over the tensor axis until the
+  /// step's end.
   bool reduceOncePerStep = false;
-  /// The layout of the optimizer's state; if `optimizer.dims` is empty, the
-  /// state has the layout `stored`.
+  /// Holds the layout of the optimizer's state; if `optimizer.dims` is empty,
+  /// the state has the layout `stored`.
   Layout optimizer;
   bool gradientIsSplit = false; ///< gradient has the optimizer's layout
 
@@ -41,14 +42,13 @@ struct ParameterState {
 Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
                         const Setting &setting);
 
-/// The bytes of a reported value, such as the loss: ranks add it up over the
-/// micro-batches, and reduce it once a step, in double precision.
+/// Counts the bytes of a reported value, such as the loss: ranks add it up over
+/// the micro-batches, and reduce it once a step, in double precision.
 inline constexpr double kReportedBytes = 8;
 
 /// Returns the layout of the gradient accumulator: the stored or the
-/// optimizer's layout, partial over every other axis whose ranks have other
-/// samples or positions, and partial over the tensor axis if
-/// reduceOncePerStep.
+/// optimizer's layout, partial over every other axis whose ranks have different
+/// samples or positions, and partial over the tensor axis if reduceOncePerStep.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
 /// Returns the layout after all-gathers over every axis but the tensor axis.
@@ -76,7 +76,8 @@ Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
 Seconds updateTime(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
-/// The times of an offloaded optimizer, once a step; zero without offload.
+/// Holds the times of an offloaded optimizer, once a step; zero without
+/// offload.
 struct HostTimes {
   Seconds down;   ///< copy of gradients to the host
   Seconds update; ///< the optimizer's update on the host

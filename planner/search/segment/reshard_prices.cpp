@@ -28,8 +28,8 @@ Seconds stepTime(const StepMove &step, double elements, double elementBytes,
 
 namespace {
 
-// Sums `timeOf(step, shard's elements before it)` over the steps of a layout
-// change.
+// Sums `timeOf(step, elements of the shard before the step)` over the steps of
+// a layout change.
 template <typename TimeOf>
 Seconds sumOfSteps(const Layout &from, const Layout &to,
                    const std::vector<std::int64_t> &shape, const Mesh &mesh,
@@ -205,7 +205,7 @@ ConversionTrees::ConversionTrees(const LayoutDomain &theDomain, Phase thePhase)
       paths.push_back(from == to ? 0.0 : theDomain.between(from, to, thePhase));
       nexts.push_back(to);
     }
-  // Floyd and Warshall; a direct conversion wins ties.
+  // Runs the Floyd-Warshall algorithm; a direct conversion wins ties.
   for (int by = 0; by < size; ++by)
     for (int from = 0; from < size; ++from)
       for (int to = 0; to < size; ++to) {
@@ -229,7 +229,8 @@ ConversionTrees::Trees &ConversionTrees::treesTo(LayoutSet set) {
       trees.price[at(root)] = pathPrice(root, std::countr_zero(set));
     return trees;
   }
-  // Each division of the set is visited once: `part` has its first layout.
+  // Each division of the set is visited once, because `part` always contains
+  // the set's first layout.
   std::vector<double> atBranch(at(size), kInfinity);
   trees.part.assign(at(size), first);
   const LayoutSet others = set ^ first;

@@ -54,12 +54,13 @@ Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
                   double elementBytes, const Mesh &mesh);
 
-/// The layouts of a tensor; a set of layouts is a bit mask over their indices.
+/// Holds the layouts of a tensor; a set of layouts is a bit mask over their
+/// indices.
 struct LayoutDomain {
   std::vector<Layout> layouts;
-  /// The times of conversions, [from * size() + to].
+  /// Holds the times of conversions, [from * size() + to].
   std::vector<double> seconds;
-  /// The times in backward, [from * size() + to]; empty if they equal
+  /// Holds the times in backward, [from * size() + to]; empty if they equal
   /// `seconds`.
   std::vector<double> backwardSeconds;
   std::vector<double> bytes; ///< size of one rank's shard, per layout
@@ -85,7 +86,7 @@ struct LayoutDomain {
   }
 };
 
-/// A set of layouts of a domain, as a bit mask.
+/// Represents a set of layouts of a domain as a bit mask.
 using LayoutSet = std::uint64_t;
 constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 
@@ -93,9 +94,8 @@ constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 /// may start from any layout that exists already, and other layouts may be
 /// intermediate. The conversions are a minimum Steiner arborescence, found by
 /// dynamic programming over the requested set and its subsets (Dreyfus and
-/// Wagner 1971).
-/// O(n^3) once, then O(3^k n + 2^k n^2) for a set of k layouts, less for
-/// subsets that are known; n = domain.size(), at most 64.
+/// Wagner 1971). The time is O(n^3) once, then O(3^k n + 2^k n^2) for a set of
+/// k layouts, less for subsets that are known; n = domain.size(), at most 64.
 class ConversionTrees {
 public:
   explicit ConversionTrees(const LayoutDomain &theDomain,
@@ -114,9 +114,9 @@ public:
   std::vector<std::pair<int, int>> conversions(int made, LayoutSet set);
 
 private:
-  /// The cheapest trees to a set, by root: a path to `branch`, and from there
-  /// the trees to `part` and to the rest of the set. For a single layout the
-  /// tree is a path, and `branch` and `part` are empty.
+  /// Holds the cheapest trees to a set, by root. A tree is a path to `branch`
+  /// and, from there, the trees to `part` and to the rest of the set. For a
+  /// single layout the tree is a path, and `branch` and `part` are empty.
   struct Trees {
     std::vector<double> price;
     std::vector<int> branch;

@@ -18,8 +18,8 @@
 
 namespace mtplan::planner {
 
-/// A layout change within one phase of every micro-batch. In backward, the
-/// layout changes of a saved value start from SegmentPlan::saved.
+/// Describes a layout change within one phase of every micro-batch. In
+/// backward, the layout changes of a saved value start from SegmentPlan::saved.
 struct PlannedConversion {
   int tensor = 0;
   Phase phase = Phase::forward;
@@ -28,21 +28,22 @@ struct PlannedConversion {
   bool operator==(const PlannedConversion &) const = default;
 };
 
-/// `count` consecutive repeats of a segment with equal layouts.
+/// Describes `count` consecutive repeats of a segment with equal layouts.
 struct SegmentPlan {
   int segment = 0; ///< index into ModelGraph::segments
   int first = 0;   ///< number of the first repeat
   int count = 1;
   std::vector<Strategy> strategies; ///< by op
-  /// By tensor: the layout in which the tensor is produced or received; none
-  /// for inputs.
+  /// Holds, by tensor, the layout in which the tensor is produced or received;
+  /// none for inputs.
   std::vector<std::optional<Layout>> made;
-  /// By tensor: the layout in which the tensor is saved for backward; none if
-  /// it is not saved.
+  /// Holds, by tensor, the layout in which the tensor is saved for backward;
+  /// none if it is not saved.
   std::vector<std::optional<Layout>> saved;
-  /// Grouped by tensor, in a legal order of execution.
+  /// Lists the layout changes, grouped by tensor, in a legal order of
+  /// execution.
   std::vector<PlannedConversion> conversions;
-  /// By model parameter: its state; none if the segment does not use the
+  /// Holds, by model parameter, its state; none if the segment does not use the
   /// parameter.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
@@ -79,7 +80,7 @@ inline const Op *fusedProducer(const SegmentGraph &segment,
 /// Returns a sentence for every contradiction within or between runs, which are
 /// in chain order: a value is read in a layout in which it does not exist;
 /// neighbours disagree about a boundary's layout; a tied parameter is stored in
-/// two layouts. Complexity: linear in the plans.
+/// two layouts. The time is linear in the plans.
 /// \param setting  provides the mesh
 std::vector<std::string> check(const ModelGraph &graph,
                                const std::vector<SegmentPlan> &plans,

@@ -454,7 +454,8 @@ private:
   std::vector<OpRun> runs; ///< by operator
   std::vector<int> tiles;  ///< by tensor
   std::vector<int> likeOf; ///< by tensor: the first one with the same prices
-  /// The tensors whose prices were computed, and whether they are passed.
+  /// Lists the tensors whose prices were computed, and whether they pass
+  /// between operators.
   std::vector<std::pair<int, bool>> priced;
   ConversionTables tables;
   SegmentProblem result;

@@ -33,7 +33,7 @@
 
 namespace mtplan::planner {
 
-/// The scaling of a table's costs from one micro-batch to a step.
+/// Says how a table's costs are scaled from one micro-batch to a step.
 enum class CostScale : std::uint8_t {
   /// Time is multiplied by the step's micro-batches, memory by the
   /// micro-batches in flight.
@@ -47,31 +47,36 @@ enum class CostScale : std::uint8_t {
   accumulation,    ///< time is that of accumulationTime()
 };
 
-/// The scaling of a table's costs from one repeat and micro-batch to a step.
+/// Says how a table's costs are scaled from one repeat and micro-batch to a
+/// step.
 struct TableScale {
   CostScale scale = CostScale::perMicroBatch;
-  /// Whether the costs are those of a recomputed value: in the share of repeats
-  /// that recompute, its time counts twice and its memory does not count.
+  /// Says whether the costs are those of a recomputed value: in the share of
+  /// repeats that recompute, its time counts twice and its memory does not
+  /// count.
   bool recomputed = false;
   int parameter = -1;     ///< the accumulated one, for CostScale::accumulation
   bool ofWeights = false; ///< whether only gradients of weights are computed
 };
 
-/// A Link, and the meaning of each of its variables, which readAssignment
+/// Holds a Link, and the meaning of each of its variables, which readAssignment
 /// needs.
 struct SegmentProblem {
   Link link;
   std::vector<TableScale> scales;                ///< by table
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
-  /// By parameter: its variable; -1: the segment does not use the parameter.
+  /// Holds, by parameter, its variable, or -1 if the segment does not use the
+  /// parameter.
   std::vector<int> parameterVariables;
-  /// By parameter: the state for each value of its variable.
+  /// Holds, by parameter, the state for each value of its variable.
   std::vector<std::vector<ParameterState>> parameterStates;
-  /// By tensor: the variable of its saved layout; -1: not saved.
+  /// Holds, by tensor, the variable of its saved layout, or -1 if it is not
+  /// saved.
   std::vector<int> savedVariables;
   std::vector<Conversions> conversions;
-  /// By boundary variable, link.in before link.out: the layout for each value.
+  /// Holds, by boundary variable (link.in before link.out), the layout for each
+  /// value.
   std::vector<std::vector<Layout>> boundary;
 };
 

@@ -352,15 +352,32 @@ Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
   return {config, reason, {kNever}, lowerBound, true, {}};
 }
 
+RejectionCounts countsOf(const std::vector<Rejection> &rejections) {
+  using Reason = Rejection::Reason;
+  RejectionCounts counts;
+  for (const Rejection &one : rejections) {
+    if (one.config.microBatch == 0) // an illegal mesh, not a configuration
+      continue;
+    const bool isPruned =
+        one.reason == Reason::bound ||
+        ((one.reason == Reason::memory || one.reason == Reason::host) &&
+         one.isLowerBound);
+    (isPruned                       ? counts.pruned
+     : one.reason == Reason::budget ? counts.unreached
+                                    : counts.refused) += one.count;
+  }
+  return counts;
+}
+
 // The configuration that recomputes most layers needs least memory; the one
 // that recomputes fewest is the fastest.
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options) {
   one.count = 0;
-  std::map<int, std::int64_t> countsOf; // by the layers of the largest stage
+  std::map<int, std::int64_t> byLargest; // by the layers of the largest stage
   for (std::size_t cut = first; cut < cuts.size(); ++cut) {
     auto [entry, isNew] =
-        countsOf.try_emplace(*std::ranges::max_element(cuts[cut]));
+        byLargest.try_emplace(*std::ranges::max_element(cuts[cut]));
     if (isNew) {
       one.config.layers = cuts[cut];
       entry->second = std::ssize(recomputeCounts(one.config, options));

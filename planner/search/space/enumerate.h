@@ -15,7 +15,7 @@
 
 namespace mtplan::planner {
 
-/// A configuration that is not among the plans, and the reason.
+/// Describes a configuration that is not among the plans, and the reason.
 struct Rejection {
   Parallelism config; ///< microBatch 0: all configurations of this mesh
   /// `budget` means that the search stopped before it reached the
@@ -29,15 +29,16 @@ struct Rejection {
     pins,
     budget
   } reason{};
-  /// For `bound`, `memory` and `budget`: a lower bound of plans that fit.
+  /// For `bound`, `memory` and `budget`, holds a lower bound of the step of
+  /// plans that fit.
   Seconds bound;
-  /// For `memory` and `host`: the memory of the smallest plan that was found,
-  /// or a lower bound of every plan's memory (isLowerBound).
+  /// For `memory` and `host`, holds the memory of the smallest plan that was
+  /// found, or a lower bound of every plan's memory (isLowerBound).
   Bytes needed;
   bool isLowerBound = false;
   std::string detail;
   bool limited = false; ///< whether more memory might lower the bound
-  /// The number of configurations in this entry: besides `config`, those that
+  /// Counts the configurations in this entry: besides `config`, those that
   /// recompute other numbers of layers or have other cuts.
   std::int64_t count = 1;
 };
@@ -57,6 +58,18 @@ Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
 /// \param one  the rejection of any of them
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options);
+
+/// Counts the legal configurations in rejections by the kind of reason.
+struct RejectionCounts {
+  /// Counts those that a bound of time or memory excludes, or whose plan is
+  /// slower than SearchOptions::atMost.
+  std::int64_t pruned = 0;
+  /// Counts those without a legal plan, or whose plan does not fit.
+  std::int64_t refused = 0;
+  /// Counts those that were not solved when the search stopped.
+  std::int64_t unreached = 0;
+};
+RejectionCounts countsOf(const std::vector<Rejection> &rejections);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
 /// order. Each illegal mesh is added to `rejections` once.

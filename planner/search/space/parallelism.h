@@ -23,18 +23,19 @@
 
 namespace mtplan::planner {
 
-/// The values that backward recomputes, so that forward does not save them:
+/// Says which values backward recomputes, so that forward does not save them:
 /// none; values of core attention (Korthikanti et al. 2022, section 5) or those
-/// of another Software::selective; all values of a layer except its input.
+/// that Software::selective names instead; all values of a layer except its
+/// input.
 enum class Recompute : std::uint8_t { none, selective, full };
 const char *nameOf(Recompute recompute); ///< "none", "selective" or "full"
 
-/// The training state that is stored in the host's memory between its uses.
+/// Says which training state is stored in the host's memory between its uses.
 enum class Offload : std::uint8_t { none, optimizer };
 const char *nameOf(Offload offload); ///< "none" or "optimizer"
 
-/// A configuration. Ranks are numbered in Megatron's default order, tensor
-/// ranks innermost: tp - cp - ep - dp - pp.
+/// Holds a configuration. Ranks are numbered in Megatron's default order,
+/// tensor ranks innermost: tp - cp - ep - dp - pp.
 struct Parallelism {
   int dp = 1; ///< data-parallel replicas; ep of them share a set of experts
   int tp = 1; ///< tensor ranks
@@ -48,21 +49,21 @@ struct Parallelism {
   /// ZeRO stage (Rajbhandari et al. 2020): 1 splits the optimizer's state over
   /// the replicas, 2 also the gradients, 3 also the parameters.
   int zeroStage = 0;
-  /// The number of replicas that share one copy of the state that ZeRO shards;
+  /// Counts the replicas that share one copy of the state that ZeRO shards;
   /// divides dp. A number below dp means hybrid sharding, with one copy per
   /// group of replicas; it must then be a multiple of ep and larger than ep.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
-  /// The number of layers per virtual stage that recompute by `recompute`; the
-  /// other layers save all values. Negative: all layers recompute.
+  /// Counts the layers per virtual stage that recompute by `recompute`; the
+  /// other layers save all values. If negative, all layers recompute.
   int recomputeLayers = -1;
   Offload offload = Offload::none;
-  /// The number of tiles in which ZeRO stage 3 all-gathers, uses and reduces
-  /// the largest weight of a product; the tiles of smaller weights are no
-  /// larger (see segment_runs.h). 1: untiled.
+  /// Counts the tiles in which ZeRO stage 3 all-gathers, uses and reduces the
+  /// largest weight of a product; the tiles of smaller weights are no larger
+  /// (see segment_runs.h). 1 means untiled.
   int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
-  /// The number of layers of each virtual stage, in model order: pp *
+  /// Lists the number of layers of each virtual stage, in model order: pp *
   /// virtualStages numbers that add up to the model's layers.
   std::vector<int> layers;
 
@@ -102,7 +103,7 @@ inline int tensorAxisOf(const Mesh &mesh) {
   return static_cast<int>(mesh.axes.size()) - 1;
 }
 
-/// The values that may be chosen; an empty list allows every value.
+/// Lists the values that may be chosen; an empty list allows every value.
 template <typename T> struct Choices {
   std::vector<T> only;
   bool allows(T value) const {
@@ -124,7 +125,7 @@ std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
 /// Returns the legal values of Parallelism::zeroRanks for the configuration's
 /// dp and ep: legal requested values or, if the choice is open, dp and, for
 /// each level of the network, the largest legal value that fits in one domain.
-/// For ZeRO stage 0: 1.
+/// For ZeRO stage 0, the only value is 1.
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 

@@ -22,7 +22,7 @@ std::string nameOfRepeat(std::string label, int repeat) {
   return label;
 }
 
-/// The parts of a pattern that contains a range of numbers.
+/// Holds the parts of a pattern that contains a range of numbers.
 struct NumberedPattern {
   std::string before, after;
   int first = 0, last = 0;

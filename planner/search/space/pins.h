@@ -4,7 +4,7 @@
 // PATTERN=VALUE. The pattern is matched against the name of every repeat of
 // every operator ("h.3.mlp.fc1") or parameter; `*` matches any run of
 // characters, so "h.*.mlp.fc1" matches all repeats, and "h.4..7.mlp.fc1"
-// matches repeats 4 to 7. The value is the use of the tensor axis:
+// matches repeats 4 to 7. The value says how the tensor axis is used:
 //
 //   h.*.mlp.fc1=column    an operator: a nameOf(Split), replicated or partial
 //   wte.weight=[tp,-]     a parameter: the axes over which its dimensions are
@@ -27,7 +27,7 @@
 
 namespace mtplan::planner {
 
-/// A parsed pin whose names are not resolved yet.
+/// Holds a parsed pin whose names are not resolved yet.
 struct PinText {
   std::string text; ///< as written, for messages
   std::string pattern;
@@ -36,14 +36,15 @@ struct PinText {
       entries; ///< the value for a parameter: "tp" or "" per dimension
 };
 
-/// The restrictions of the search space that pins must observe.
+/// Lists the restrictions of the search space that pins must observe.
 struct PinSpace {
   std::vector<Split> splits; ///< the splits that the tensor axis may use
   std::optional<int> tp;     ///< if set, sizes must divide by it
 };
 
 /// Returns whether `pattern`, in which `*` matches any run of characters,
-/// matches all of `name`. O(|pattern| |name|) for any number of stars.
+/// matches all of `name`. The time is O(|pattern| |name|) for any number of
+/// stars.
 bool matchesPattern(const std::string &pattern, const std::string &name);
 
 /// Returns, per segment and ascending, the repeats before which the segment

@@ -21,7 +21,7 @@
 
 namespace mtplan::planner {
 
-/// Consecutive repeats of one segment.
+/// Describes consecutive repeats of one segment.
 struct RepeatRange {
   int segment = 0;
   int first = 0; ///< the first repeat, counted within the segment

@@ -16,10 +16,10 @@ const char *wordOf(const Op &op, const Strategy &strategy, int axis) {
 }
 
 StateBytes stateBytesOf(Precision precision) {
-  // fp32 has no master copy: gradient 4 bytes, two moments 8; an update reads
-  // the gradient, and reads and writes weight and moments (4 + 2 * 12).
-  // Otherwise: gradient 2 bytes, master and moments 12; an update also writes
-  // the weight (2 + 2 * 12 + 2).
+  // fp32 has no master copy: the gradient has 4 bytes, and the two moments have
+  // 8; an update reads the gradient, and reads and writes weight and moments (4
+  // + 2 * 12). Otherwise the gradient has 2 bytes, and master and moments have
+  // 12; an update also writes the weight (2 + 2 * 12 + 2).
   if (precision == Precision::fp32)
     return {4, 8, 28, 0};
   return {2, 12, 28, 0};
@@ -64,7 +64,8 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       break;
     case AxisRole::tensor:
       setting.rules.push_back({options.tensorSplits, true});
-      // Feature splits are always allowed, because they follow from others.
+      // Feature splits are always allowed, because they follow from other
+      // splits.
       setting.rules.back().splits.push_back(Split::feature);
       break;
     }
@@ -85,7 +86,8 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   bool besideHost = config.offload != Offload::none &&
                     (overlaps.down || overlaps.hostUpdate || overlaps.up);
   setting.updateAddsUp = !besideHost;
-  // With several chunks, the host may update one while another is reduced.
+  // With several chunks, the host may update one chunk while the gradients of
+  // another chunk are reduced.
   setting.hostAddsUp = config.virtualStages == 1 ||
                        (!besideHost && !hidesReplicaTraffic(options, config));
   setting.machine = &machine;

@@ -23,18 +23,19 @@
 
 namespace mtplan::planner {
 
-/// The user's choices, by the indices of the graph for which the pins are
+/// Holds the user's choices, by the indices of the graph for which the pins are
 /// resolved.
 struct Pins {
-  /// [segment][op]: the use of the tensor axis, as a nameOf(Split),
-  /// "replicated" or "partial"; empty: free.
+  /// Says, by [segment][op], how the tensor axis is used: a nameOf(Split),
+  /// "replicated" or "partial"; empty means free.
   std::vector<std::vector<std::string>> ops;
-  /// [parameter]: per dimension the axis that shards it, "" if none.
+  /// Names, by [parameter], the axis that shards each dimension, or "" if none
+  /// does.
   std::vector<std::optional<std::vector<std::string>>> parameters;
 };
 
-/// One configuration for the solver: a mesh, a micro-batch, and every other
-/// value on which prices depend.
+/// Holds one configuration for the solver: a mesh, a micro-batch, and every
+/// other value on which prices depend.
 struct Setting {
   Mesh mesh;
   std::vector<AxisRule> rules;           ///< by axis
@@ -47,31 +48,31 @@ struct Setting {
   bool scattersEarly = false;            ///< see SearchOptions
   bool gathersAhead = false;             ///< see SearchOptions
   Recompute recompute = Recompute::none; ///< applies to repeated segments
-  /// The share of a segment's repeats that recompute; the others save all
+  /// Holds the share of a segment's repeats that recompute; the others save all
   /// values. Prices are those of a mean repeat.
   double recomputeShare = 1.0;
-  /// The weight of all-gathers of parameters, gradient reductions and updates
-  /// in the minimised sum; below 1 if they may overlap other work.
+  /// Holds the weight of all-gathers of parameters, gradient reductions and
+  /// updates in the minimised sum; below 1 if they may overlap other work.
   double overlapWeight = 1.0;
-  /// The share of the micro-batches whose gradients of weights count in the
-  /// minimised sum; below 1 to bound a zero-bubble schedule, which postpones
-  /// some (StageBound::lastBackward).
+  /// Holds the share of the micro-batches whose gradients of weights count in
+  /// the minimised sum; below 1 to bound a zero-bubble schedule, which
+  /// postpones some of these gradients (StageBound::lastBackward).
   double weightsShare = 1.0;
   Offload offload = Offload::none;
   int tiles = 1; ///< see Parallelism
-  /// Whether the device's update, and the host's work for the optimizer, run in
-  /// sequence with the work to which overlapWeight applies.
+  /// Say whether the device's update, and the host's work for the optimizer,
+  /// run in sequence with the work to which overlapWeight applies.
   bool updateAddsUp = true, hostAddsUp = true;
-  /// The micro-batches in flight on a rank; with virtual stages the mean over
-  /// its chunks.
+  /// Counts the micro-batches in flight on a rank; with virtual stages, this is
+  /// the mean over the rank's chunks.
   double inFlight = 1.0;
   int parts = 1; ///< virtual stages per stage
-  /// If set, the placement on the tensor axis of all values between segments:
-  /// the dimension that the axis splits, or kReplicated.
+  /// If set, holds the placement on the tensor axis of all values between
+  /// segments: the dimension that the axis splits, or kReplicated.
   std::optional<int> boundary;
-  /// If set, the index into parameterStates() of the state that every shared
-  /// parameter has. Stages are solved separately; with the index, all stages
-  /// that share a parameter choose the same state.
+  /// If set, holds the index into parameterStates() of the state that every
+  /// shared parameter has. Stages are solved separately; with the index, all
+  /// stages that share a parameter choose the same state.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
   const Software *software = &defaultSoftware();
@@ -82,9 +83,9 @@ struct Setting {
 /// Returns the use of the tensor axis under `strategy`, as in Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 
-/// Bytes per element of training state. In mixed precision: 2 for the gradient
-/// and 12 for the optimizer's state, beside 2 for the weight (Rajbhandari et
-/// al. 2020, section 3.1).
+/// Counts the bytes per element of training state. Mixed precision takes 2 for
+/// the gradient and 12 for the optimizer's state, beside 2 for the weight
+/// (Rajbhandari et al. 2020, section 3.1).
 struct StateBytes {
   double gradient = 2;
   double optimizer = 12;
@@ -99,69 +100,74 @@ StateBytes stateBytesOf(Precision precision);
 /// Returns the bytes with the setting's software and offload.
 StateBytes stateBytesOf(const Setting &setting);
 
-/// A dimension whose size the tensor axis must divide for a split to be legal.
+/// Describes a dimension whose size the tensor axis must divide for a split to
+/// be legal.
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
   Split split = Split::head; ///< if not allowed, the divisor does not matter
 };
 
-/// The choices that are open to a search, and its limits.
+/// Holds the choices that are open to a search, and its limits.
 struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
-  /// Samples per replica and micro-batch.
+  /// Counts the samples per replica and micro-batch.
   std::optional<std::int64_t> microBatch;
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
-  /// The number of replicas that share the state that ZeRO shards; 0: all. If
+  /// Counts the replicas that share the state that ZeRO shards; 0 means all. If
   /// the choice is open, the search tries all and, for each network level, the
   /// largest number that fits in one domain.
   Choices<int> zeroRanks{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
-  /// The layers per virtual stage that recompute in full, if any do; -1: all.
+  /// Counts the layers per virtual stage that recompute in full, if any do; -1
+  /// means all.
   Choices<int> recomputeLayers{{-1}};
   /// Offload requires a machine with hosts.
   Choices<Offload> offload{{Offload::none}};
   Choices<int> tiles{{1}}; ///< other numbers than 1 only in ZeRO stage 3
-  /// The layers of each virtual stage; empty: evenly distributed.
+  /// Counts the layers of each virtual stage; if empty, they are evenly
+  /// distributed.
   std::vector<int> layers;
-  /// Whether pipelines with one chunk per stage may also be cut unevenly
-  /// (unevenCuts). Ignored if `layers` is set.
+  /// Says whether pipelines with one chunk per stage may also be cut unevenly
+  /// (unevenCuts). The option is ignored if `layers` is set.
   bool unevenCuts = false;
   Overlaps overlaps{false, false, false, false, false, false};
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
-  /// Whether ZeRO pads dimensions that the number of shards does not divide,
-  /// like trainers that flatten their state. The IR cannot express padding.
+  /// Says whether ZeRO pads dimensions that the number of shards does not
+  /// divide, like trainers that flatten their state. The IR cannot express
+  /// padding.
   bool padsShards = false;
-  /// Whether each segment outside the layers that uses a shared weight, such as
-  /// a tied embedding, has a gradient accumulator of its own, so that the order
-  /// of micro-batches does not change the sums.
+  /// Says whether each segment outside the layers that uses a shared weight,
+  /// such as a tied embedding, has a gradient accumulator of its own, so that
+  /// the order of micro-batches does not change the sums.
   bool sumsPerUse = false;
-  /// Whether ZeRO-1 reduce-scatters gradients during backward, into the
+  /// Says whether ZeRO-1 reduce-scatters gradients during backward, into the
   /// accumulators of the next repeat. This needs memory for the shards of one
   /// more repeat.
   bool scattersEarly = false;
-  /// Whether ZeRO-3 all-gathers the weights of a segment while the segment
-  /// before computes. This needs memory for the weights of both.
+  /// Says whether ZeRO-3 all-gathers the weights of a segment while the
+  /// previous segment computes. This needs memory for the weights of both
+  /// segments.
   bool gathersAhead = false;
   std::vector<Split> tensorSplits; ///< the splits that tp may use
-  /// The collectives that may change the layout of a value between operators.
-  /// Weights and their gradients may use all collectives.
+  /// Lists the collectives that may change the layout of a value between
+  /// operators. Weights and their gradients may use all collectives.
   Choices<StepKind> collectives;
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
   int top = 1; ///< number of plans to return, best first
-  /// The share of the fastest plan's step by which the first plan may be slower
-  /// in order to be simpler (search/simplest.h).
+  /// Holds the share of the fastest plan's step by which the first plan may be
+  /// slower in order to be simpler (search/simplest.h).
   double tolerance = 0.0;
-  /// The longest allowed step. Slower plans are rejected.
+  /// Limits the step's time. Slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
-  /// The search calls `stop` between candidates and between bounds. If it
+  /// The search calls `stop` between candidates and between bounds. If `stop`
   /// returns true, the search stops or, as long as there is no plan, solves
-  /// candidates that probably fit until there is one. Null: the search never
+  /// candidates that probably fit until there is one. If null, the search never
   /// stops early.
   std::function<bool()> stop;
 };

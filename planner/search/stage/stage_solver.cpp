@@ -125,13 +125,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
   setting.inFlight = inFlight;
   // Without shared parameters the state is irrelevant.
   setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
-  StageCache::Key key = unitKey();
-  key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
-  key.push_back(static_cast<std::int64_t>(setting.weightsShare * 1e9));
-  key.push_back(config.microBatches());
-  key.push_back(passesThrough(graph) ? setting.parts : 1);
-  key.insert(key.end(), repeats.begin(), repeats.end());
-  std::deque<StageCache::Solved> &known = cache.known[key];
+  std::deque<StageCache::Solved> &known = cache.known[stageKey(repeats)];
   bool forAnyCutoff = limits.stopAbove == kInfinity;
   for (const StageCache::Solved &one : known) {
     if (forAnyCutoff && one.inFlight == inFlight && one.points == limits.points)
@@ -158,6 +152,8 @@ void StageCache::trim() {
   constexpr std::size_t kManySolutions = 2000, kManyUnits = 200;
   if (known.size() > kManySolutions)
     known.clear();
+  if (leastMemories.size() > kManySolutions)
+    leastMemories.clear();
   if (units.size() > kManyUnits)
     units.clear();
 }
@@ -178,6 +174,16 @@ StageCache::Key StageSolver::unitKey() const {
           setting.boundary.value_or(-9),
           setting.sharedState.value_or(-9),
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};
+}
+
+StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
+  StageCache::Key key = unitKey();
+  key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
+  key.push_back(static_cast<std::int64_t>(setting.weightsShare * 1e9));
+  key.push_back(config.microBatches());
+  key.push_back(passesThrough(graph) ? setting.parts : 1);
+  key.insert(key.end(), repeats.begin(), repeats.end());
+  return key;
 }
 
 // The first segment of the stage that reads a shared parameter has the cost of
@@ -240,8 +246,9 @@ public:
   }
 
 private:
-  /// The solutions that fit with `reserve` bytes of workspace, and whose
-  /// workspace is below `ceiling`. `forbidden` excludes larger ones.
+  /// Describes the solutions that fit with `reserve` bytes of workspace, and
+  /// whose workspace is below `ceiling`. `forbidden` excludes solutions with a
+  /// larger workspace.
   struct Part {
     double reserve = 0.0, ceiling = kInfinity;
     std::vector<Forbidden> forbidden;
@@ -321,7 +328,7 @@ private:
     // No single repeat is the cause: runs of several repeats buffer messages,
     // and a carried value that is saved in several layouts is stored once per
     // layout, although the chain's memory counts it once. A larger reserve
-    // finds a solution that fits, but not every one.
+    // finds a solution that fits, but may exclude others that fit.
     bound = std::min(bound, solution.lowerBound);
     larger.reserve =
         std::max({part.reserve, found.memory.workspace.value,
@@ -357,9 +364,9 @@ private:
     return found;
   }
 
-  /// Limits of the number of parts, of the values of one cause, and of the
-  /// entries that an elimination joins if causes are forbidden. Parts beyond
-  /// these limits are not solved; their lower bounds still count.
+  /// Limit the number of parts, the values of one cause, and the entries that
+  /// an elimination joins if causes are forbidden. Parts beyond these limits
+  /// are not solved; their lower bounds still count.
   static constexpr int kMostParts = 32;
   static constexpr std::size_t kMostValues = 16;
   static constexpr double kMostWork = 1e5;
@@ -369,8 +376,8 @@ private:
   const SolveLimits limits;
   const double room;
   std::vector<Part> open; ///< the last is solved next
-  /// The time of the best solution that fits, and a lower bound over all parts
-  /// that were solved.
+  /// Hold the time of the best solution that fits, and a lower bound over all
+  /// parts that were solved.
   double least = kInfinity, bound = kInfinity;
   Seconds looseBound{kInfinity};
   bool limited = true;    ///< whether memory limits some part
@@ -407,14 +414,22 @@ Bytes StageSolver::leastMemory(const std::vector<int> &repeats,
   setting.inFlight = inFlight;
   setting.boundary = std::nullopt;
   setting.sharedState = std::nullopt;
+  StageCache::Key key = stageKey(repeats);
+  key.push_back(static_cast<std::int64_t>(inFlight * 1e9));
+  if (auto known = cache.leastMemories.find(key);
+      known != cache.leastMemories.end())
+    return known->second;
   const std::vector<HeldSegment> held = problemsOf(repeats);
-  if (someDomainIsEmpty(held))
-    return {kInfinity};
-  const ChainProblem chain = chainOf(held, repeats);
-  const std::vector<LeastCost> least =
-      cache.solvers.solverOf(chain).least(chain, {{0.0, 1.0}});
-  return Bytes{least.front().total} + reserveOf(held, repeats) +
-         setting.machine->device.reserved;
+  Bytes bytes{kInfinity};
+  if (!someDomainIsEmpty(held)) {
+    const ChainProblem chain = chainOf(held, repeats);
+    const LeastCost least =
+        cache.solvers.solverOf(chain).least(chain, {{0.0, 1.0}}).front();
+    bytes = Bytes{least.total} + reserveOf(held, repeats) +
+            setting.machine->device.reserved;
+  }
+  cache.leastMemories.emplace(std::move(key), bytes);
+  return bytes;
 }
 
 std::vector<Seconds> StageSolver::leastTimes(const std::vector<int> &repeats) {

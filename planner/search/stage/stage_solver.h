@@ -31,7 +31,7 @@ SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner);
 
-/// The strategies of a stage, or the reason why there are none.
+/// Holds the strategies of a stage, or the reason why there are none.
 struct StageSolution {
   enum class Outcome : std::uint8_t {
     fits,
@@ -39,16 +39,17 @@ struct StageSolution {
     abandoned, ///< no plan is faster than the cutoff
     illegal    ///< some operator has no legal strategy
   } outcome = Outcome::illegal;
-  /// In chain order, as if the stage held the first repeats of each segment.
+  /// Lists the runs in chain order, as if the stage held the first repeats of
+  /// each segment.
   std::vector<SegmentPlan> runs;
   std::vector<PhaseTimes> times; ///< by run: the times of one repeat
   MemoryUse memory;
   Bytes reserve; ///< the bytes that are reserved for the workspace
-  /// Lower bounds of the sum of times over plans that fit; +infinity if no plan
-  /// fits. `lowerBound` holds for plans whose layout changes are the cheapest
-  /// at this weight of overlapped work (Setting::overlapWeight); at other
-  /// weights, the same layouts may be reached through smaller intermediate
-  /// ones. `looseBound` holds for every plan.
+  /// Hold lower bounds of the sum of times over plans that fit; +infinity if no
+  /// plan fits. `lowerBound` holds for plans whose layout changes are the
+  /// cheapest at this weight of overlapped work (Setting::overlapWeight); at
+  /// other weights, the same layouts may be reached through smaller
+  /// intermediate layouts. `looseBound` holds for every plan.
   Seconds lowerBound, looseBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
   /// If false, `runs` are the fastest plan even without a memory limit.
@@ -78,8 +79,10 @@ private:
   /// references to solutions valid.
   std::map<Key, std::deque<Solved>> known;
   /// The key has the configuration's numbers, the boundary, the shared state,
-  /// the segment and the owners of shared parameters.
+  /// overlapWeight, the segment and the owners of shared parameters.
   std::map<Key, SegmentProblem> units;
+  /// The key is that of `known`, followed by the micro-batches in flight.
+  std::map<Key, Bytes> leastMemories;
 };
 
 /// Solves stages of one configuration.
@@ -102,12 +105,13 @@ public:
   /// operator has no legal strategy.
   Bytes leastMemory(const std::vector<int> &repeats, double inFlight);
 
-  /// Returns the least time in a step of one repeat of each segment, over all
-  /// plans of the stage; 0 for segments that it does not have.
+  /// Returns, by segment, the least time that one repeat takes in a step, over
+  /// all plans of the stage; 0 for segments that the stage does not have.
   std::vector<Seconds> leastTimes(const std::vector<int> &repeats);
 
 private:
   StageCache::Key unitKey() const;
+  StageCache::Key stageKey(const std::vector<int> &repeats) const;
   std::vector<HeldSegment> problemsOf(const std::vector<int> &repeats);
   ChainProblem chainOf(const std::vector<HeldSegment> &held,
                        const std::vector<int> &repeats) const;
@@ -133,7 +137,7 @@ Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
 std::vector<int> repeatsOf(const ModelGraph &graph,
                            const std::vector<PipelinePart> &parts);
 
-/// The repeats of a run that are in one chunk of the stage.
+/// Describes the repeats of a run that are in one chunk of the stage.
 struct RunSlice {
   int run = 0;
   int first = 0; ///< number of the first repeat in the model

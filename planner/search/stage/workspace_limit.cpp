@@ -130,7 +130,8 @@ double eliminationWork(const Link &link) {
 
 void forbid(Problem &problem, const Forbidden &forbidden) {
   const auto &values = forbidden.values;
-  // Adds a table over variables, with `isLegal` of their values.
+  // Adds a table over `scope` that forbids the values for which `isLegal` is
+  // false.
   auto addTable = [&](std::vector<int> scope, auto isLegal) {
     CostTable table{std::move(scope), {}, {}};
     std::vector<int> at0(table.scope.size(), 0);

@@ -1,10 +1,10 @@
 //===- workspace_limit.h - The workspace of a stage -------------*- C++ -*-===//
 //
 // The solver limits a sum of memory over its tables. A workspace is a maximum
-// over program points, which no table has. So a fixed number of bytes is
-// reserved for it. Where a solution needs more, the layouts that cause it are
-// forbidden together, and the chain is solved again (a logic-based Benders cut:
-// Hooker and Ottosson 2003).
+// over program points, which such a sum cannot express. So a fixed number of
+// bytes is reserved for the workspace. Where a solution needs more, the layouts
+// that cause it are forbidden together, and the chain is solved again (a
+// logic-based Benders cut: Hooker and Ottosson 2003).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace mtplan::planner {
 
-/// A segment of a stage and its choice problem.
+/// Holds a segment of a stage and its choice problem.
 struct HeldSegment {
   int segment = 0;
   const SegmentProblem *problem = nullptr;
@@ -32,23 +32,23 @@ double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting);
 
-/// Values of variables of one link that no repeat may have together.
+/// Lists values of variables of one link that no repeat may have together.
 struct Forbidden {
   int link = 0;
   std::vector<std::pair<int, int>> values; ///< pairs of variable and value
 };
 
-/// Returns the values in `assignment` of all variables that decide about the
+/// Returns the values in `assignment` of all variables that determine the
 /// layouts of `tensors`.
 Forbidden forbiddenBy(const SegmentGraph &segment,
                       const SegmentProblem &problem, int link,
                       const Assignment &assignment,
                       const std::vector<int> &tensors);
 
-/// Forbids the values together. Adds up to one variable of two values for each
-/// forbidden value, which counts as true while all values before it agree, so
-/// that no table has more than three variables. The first variables keep their
-/// numbers.
+/// Forbids the combination of the values. Adds at most one Boolean variable per
+/// forbidden value, so that no table has more than three variables; a variable
+/// is true if all forbidden values up to its own are chosen. The existing
+/// variables keep their numbers.
 /// \pre the link has costs for every table, and `forbidden.values` is not empty
 void forbid(Problem &problem, const Forbidden &forbidden);
 

@@ -1,0 +1,66 @@
+//===- planned_candidate.h - A configuration with its plan ------*- C++ -*-===//
+//
+// Describes a configuration with a strategy for every operator, and prices a
+// given plan, such as a plan from a file, exactly as the search prices its
+// plans.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_PLANNED_CANDIDATE_H
+#define MTPLAN_PLANNER_SEARCH_PLANNED_CANDIDATE_H
+
+#include <vector>
+
+#include "planner/search/price/memory_use.h"
+#include "planner/search/price/price.h"
+
+namespace mtplan::planner {
+
+/// Lists the runs of each virtual stage, in model order.
+using PlannedParts = std::vector<std::vector<SegmentPlan>>;
+
+/// Holds a configuration with its strategies.
+struct PlannedCandidate {
+  Parallelism config;
+  PlannedParts parts;
+  StepTime time; ///< times of the simulated step
+  /// Holds the memory of the stage that needs most on the device; `memory.host`
+  /// is the maximum over the stages.
+  MemoryUse memory;
+  int fullestStage = 0;
+  bool fits = false;
+  Seconds lowerBound; ///< no plan of this configuration is faster
+  bool optimal = false;
+  /// Says whether the strategies of every stage minimise the stage's sum of
+  /// times.
+  bool isLeastSum = false;
+  /// Says whether that sum is the step, because nothing overlaps.
+  bool addsUp = false;
+
+  /// Returns all runs in chain order.
+  std::vector<SegmentPlan> plans() const;
+};
+
+/// Returns a plan's step as a problem for the simulator.
+/// \param graph  scaled to one micro-batch of all replicas
+StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps);
+
+/// Returns the memory use of one rank of each stage, including the workspace
+/// that the search reserves.
+std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
+                                     const PlannedParts &parts,
+                                     const Setting &setting,
+                                     const Parallelism &config);
+
+/// Returns the plan as the search would return it. The lower bound is the
+/// plan's step, since no other plan is known.
+PlannedCandidate priceGiven(const ModelGraph &graph,
+                            const SearchOptions &options,
+                            const Machine &machine, const Parallelism &config,
+                            PlannedParts parts);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_PLANNED_CANDIDATE_H
