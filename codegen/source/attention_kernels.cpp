@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostWidth = 256; // as in attention_tiles.cuh
 
-/// Returns a head's width: the constant D if it has this value, else digits.
+/// Returns a head's width: the constant D if D has this value, else digits.
 std::string widthText(const KernelWriter &to, std::int64_t width) {
   return to.names.isConstant("D", width) ? "D" : to.count(width);
 }

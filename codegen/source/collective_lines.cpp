@@ -22,7 +22,7 @@ std::string dimensionText(int which) {
 
 } // namespace
 
-/// A table of the program: an array of structs, whose members a loop reads.
+/// Writes a table of the program, an array of structs that a loop reads.
 class Table {
 public:
   /// Returns the expression by which the loop reads one value per row. If all
@@ -73,7 +73,7 @@ private:
   std::vector<Column> columns;
 };
 
-/// The function and the arguments of a collective's call.
+/// Describes the function and the arguments of a collective's call.
 struct CollectiveLines::Call {
   std::string function, group, operation;
   const Tensor *from = nullptr, *to = nullptr;
@@ -362,9 +362,8 @@ std::string CollectiveLines::causeOf(std::size_t i) const {
   case CollectiveKind::reduceScatter:
     return term + " and needs a shard of " + dimensionText(call.scattered);
   case CollectiveKind::allToAll:
-    return "each rank has a shard of " + dimensionText(call.scattered) +
-           " of " + origin + " and needs one of " +
-           dimensionText(call.gathered);
+    return "each rank has a shard of " + dimensionText(call.gathered) + " of " +
+           origin + " and needs one of " + dimensionText(call.scattered);
   }
   return term;
 }

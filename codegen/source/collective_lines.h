@@ -51,9 +51,9 @@ private:
   std::string ranksText(const runtime::Group &group) const;
   std::string originOf(const runtime::Instruction &instruction) const;
   /// Returns whether instruction i can be in the row of a table that has the
-  /// instructions [row, row + length). It must be a collective, wait only for
-  /// instructions of the row, be awaited only by these, and have the same
-  /// `overlapped` as instruction `row`.
+  /// instructions [row, row + length). Instruction i must be a collective, wait
+  /// only for instructions of the row, be awaited only by these, and have the
+  /// same `overlapped` as instruction `row`.
   bool isWithin(std::size_t i, std::size_t row, std::size_t length) const;
   bool areAlike(std::size_t i, std::size_t other, std::size_t length) const;
   std::size_t rowsFrom(std::size_t i, std::size_t end, std::size_t length,
@@ -67,7 +67,8 @@ private:
   const StageNames &names;
   const SharedNames &shared;
   Text &text;
-  /// For each instruction, the last instruction that waits for it, or -1.
+  /// Holds, for each instruction, the last instruction that waits for it, or
+  /// -1.
   std::vector<int> lastWaiters;
   std::set<std::string> namesTaken; ///< names of tables
 };

@@ -28,7 +28,7 @@ template <typename See> void forInstructions(const Plan &plan, See see) {
         see(instruction);
 }
 
-/// The messages from one stage to another in a step.
+/// Lists the messages from one stage to another in a step.
 struct Traffic {
   std::vector<int> sent, received; ///< channels, in order
   std::int64_t bytes = 0;
@@ -315,8 +315,10 @@ private:
     text.line("Rank rank = startedRank(start, ranks, " + listText(sizes) +
               ", " + kStreams + ");");
     if (!plan.groups.empty())
-      text.comment("Groups and lines are in the order of enum Group and enum "
-                   "Lines.");
+      text.comment(traffic.empty()
+                       ? "Groups are in the order of enum Group."
+                       : "Groups and lines are in the order of enum Group and "
+                         "enum Lines.");
     for (const Group &group : plan.groups) {
       text.comment("Group " + group.name + ".");
       text.call("join", {"rank", listsText(group.communicators)});

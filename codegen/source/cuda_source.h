@@ -17,13 +17,13 @@
 
 namespace mtplan::codegen {
 
-/// Thrown for a plan that cannot be written as a program. what() starts with
-/// the label if a single instruction is at fault.
+/// Reports that a plan cannot be written as a program. what() starts with the
+/// label of the instruction if a single instruction is at fault.
 struct SourceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One file of a program.
+/// Holds one file of a program.
 struct ProgramFile {
   std::string path; ///< "kernels/norm.cuh", within the program's folder
   std::string text;

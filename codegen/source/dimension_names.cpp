@@ -14,6 +14,8 @@ using namespace runtime;
 
 namespace {
 
+constexpr const char *kTypes = "types"; // the label of the token types' input
+
 std::int64_t integerOf(const KernelCall &call, const std::string &name) {
   const auto *value = settingValue<std::int64_t>(call.settings, name);
   return value ? *value : 0;
@@ -92,6 +94,10 @@ std::string DimensionNames::known(const std::string &name,
   return std::to_string(value);
 }
 
+std::string DimensionNames::limitOf(const Input &input) const {
+  return known(input.label == kTypes ? "S" : "V", input.limit);
+}
+
 const std::string &DimensionNames::axis(int which) const {
   return axes[indexed(which)];
 }
@@ -106,8 +112,24 @@ void DimensionNames::learnSplit(const Place &place) {
     found->second.clear();
 }
 
+void DimensionNames::learnSplitOfSum(std::size_t stage,
+                                     const Instruction &instruction) {
+  const Tensor &in = instruction.inputs[0], &out = instruction.outputs[0];
+  const auto learn = [&](const Tensor &from, const Tensor &to) {
+    const std::vector<std::vector<int>> split = splitOf({stage, &from});
+    if (!split.empty() && splitOf({stage, &to}).empty() &&
+        from.shape == to.shape)
+      splits.try_emplace({stage, to.buffer, to.shape}, split);
+  };
+  learn(in, out);
+  learn(out, in);
+}
+
 void DimensionNames::learnFrom(std::size_t stage,
                                const Instruction &instruction) {
+  if (const auto *sum = std::get_if<KernelCall>(&instruction.what);
+      sum && sum->kernel == "accumulate")
+    return learnSplitOfSum(stage, instruction);
   const auto *call = std::get_if<Collective>(&instruction.what);
   if (!call)
     return;
@@ -353,6 +375,8 @@ void DimensionNames::nameFrom(std::size_t stage, const Instruction &instruction,
   };
   const auto nameVocabulary = [&](const Tensor &tensor, std::size_t d) {
     const std::int64_t size = globalShape({stage, &tensor})[d];
+    if (known("S", size) != std::to_string(size))
+      return nameAs(tensor, d, "S", "token types");
     const bool isPadded = known("V", size) == std::to_string(size);
     nameAs(tensor, d, isPadded ? "Vp" : "V",
            isPadded ? "V, padded" : "tokens of the vocabulary");
@@ -363,7 +387,9 @@ void DimensionNames::nameFrom(std::size_t stage, const Instruction &instruction,
   if (const auto *input = std::get_if<Input>(&instruction.what)) {
     const Tensor &tensor = instruction.outputs[0];
     if (round == 0 && input->limit > 0)
-      constant({"V", input->limit, "tokens of the vocabulary"});
+      constant(input->label == kTypes
+                   ? Dimension{"S", input->limit, "token types"}
+                   : Dimension{"V", input->limit, "tokens of the vocabulary"});
     for (std::size_t d = 0; round == 0 && d < input->dims.size(); ++d)
       if (input->dims[d] == "batch")
         nameAs(tensor, d, "B", "samples of a micro-batch, over all ranks");

@@ -20,14 +20,14 @@
 
 namespace mtplan::codegen {
 
-/// A constant of the program.
+/// Describes a constant of the program.
 struct Dimension {
   std::string name; ///< "T"
   std::int64_t size = 1;
   std::string meaning; ///< "positions of a sequence"
 };
 
-/// A size, and the expression by which the program writes it ("B / dp").
+/// Holds a size, and the expression by which the program writes it ("B / dp").
 struct Extent {
   std::int64_t value = 1;
   std::string text = "1";
@@ -50,6 +50,10 @@ public:
   /// Returns the constant with this value that is called `name`, or `name` and
   /// a number ("V2"). Without such a constant, returns the value's digits.
   std::string known(const std::string &name, std::int64_t value) const;
+
+  /// Returns the limit of an input's integers: the constant of the vocabulary
+  /// or, for the input "types", that of the token types.
+  std::string limitOf(const runtime::Input &input) const;
   /// Returns the constant that holds the number of ranks along an axis.
   const std::string &axis(int which) const;
 
@@ -57,7 +61,7 @@ private:
   /// Stage, buffer, global shape and dimension identify a tensor's dimension.
   using Key =
       std::tuple<std::size_t, int, std::vector<std::int64_t>, std::size_t>;
-  /// A tensor, and the number of its stage.
+  /// Holds a tensor, and the number of its stage.
   struct Place {
     std::size_t stage;
     const runtime::Tensor *tensor;
@@ -65,11 +69,15 @@ private:
 
   /// Records the split of a tensor over ranks. A plan states a split only where
   /// an instruction needs it. Other tensors of the same buffer and shape are
-  /// taken to have the same split.
+  /// assumed to have the same split.
   void learnSplit(const Place &place);
+  /// An operand of `accumulate` has the same split as the result. If only one
+  /// of the two splits is known, records it for the other tensor.
+  void learnSplitOfSum(std::size_t stage,
+                       const runtime::Instruction &instruction);
   /// An all-gather or a reduce-scatter over one axis has a shard and a complete
-  /// tensor. Records the split of the shard, from that of the complete tensor.
-  /// If only the shard's split is known, records that of the complete tensor.
+  /// tensor. Derives the shard's split from the split of the complete tensor,
+  /// or the reverse if only the shard's split is known.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;
@@ -96,15 +104,15 @@ private:
 
   const runtime::Plan &plan;
   std::vector<std::string> axes;
-  /// The axes that split each dimension, by stage, buffer and local shape.
-  /// Empty if tensors of the same key are split differently.
+  /// Maps stage, buffer and local shape to the axes that split each dimension.
+  /// The axes are empty if tensors of the same key are split differently.
   std::map<std::tuple<std::size_t, int, std::vector<std::int64_t>>,
            std::vector<std::vector<int>>>
       splits;
   std::map<Key, std::size_t> nodes;
   std::vector<std::size_t> parents;
   std::vector<std::int64_t> sizes; ///< size over all ranks, by node
-  /// By root node, the constants whose product is the dimension's size.
+  /// Maps a root node to the constants whose product is the dimension's size.
   std::map<std::size_t, std::vector<std::string>> names;
   std::vector<Dimension> dimensions;
 };

@@ -52,6 +52,7 @@ void writeCopy(const KernelWriter &to) {
 void writeActivation(const KernelWriter &to) {
   constexpr const char *kKinds[] = {"gelu", "geluTanh", "silu",
                                     "relu", "tanh",     "sigmoid"};
+  static_assert(std::size(kKinds) == std::size(kActivations));
   const std::string body =
       to.spec.kernel == "activation" ? "Activated" : "ActivatedGrad";
   writeEach(to, allInputs(to),
@@ -79,7 +80,7 @@ void writeMask(const KernelWriter &to) {
 }
 
 /// Returns the number of contiguous runs in which a result is copied: a product
-/// of its leading dimensions if one has this value, else digits.
+/// of its leading dimensions if such a product has this value, else digits.
 std::string runsText(const KernelWriter &to, const StridedSource &source) {
   const Tensor &result = to.output(0);
   std::int64_t runs = elementsOf(result);

@@ -14,13 +14,13 @@
 
 namespace mtplan::codegen {
 
-/// The members of a MatrixShape, as expressions of the program.
+/// Holds the members of a MatrixShape, as expressions of the program.
 struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
   std::string vectorStep;       ///< from bias to bias, in elements
   /// Each triple has three consecutive buffers of a batched product. The
-  /// program checks that the distances between them are equal.
+  /// program checks that the distances between consecutive buffers are equal.
   std::vector<std::vector<std::string>> triples;
 };
 
@@ -29,7 +29,7 @@ struct WantedProduct {
   MatrixText text;
 };
 
-/// Declarations that calls of kernels need elsewhere in a program.
+/// Lists the declarations that calls of kernels need elsewhere in a program.
 struct Needs {
   std::set<std::string> files;         ///< runtime files with the kernels
   std::vector<WantedProduct> products; ///< each shape once
@@ -42,7 +42,7 @@ void writeKernel(const runtime::Instruction &instruction,
                  const runtime::Program &program, const StageNames &names,
                  Text &text, Needs &needs);
 
-/// Products of one program that form one batched product.
+/// Describes products of one program that form one batched product.
 struct ProductBatch {
   std::vector<int> instructions; ///< as in runtime::Batch
   runtime::EvenRuns runs;        ///< strides between the products

@@ -44,7 +44,8 @@ const char *useOf(MemoryClass memoryClass) {
   case MemoryClass::gradients:
     return "Gradients, from the first micro-batch to the update.";
   case MemoryClass::activations:
-    return "Values that are kept from forward to backward.";
+    return "Values that are kept from forward to backward. After backward the "
+           "same bytes may hold reduced gradients.";
   case MemoryClass::workspace:
     return "Other values of a micro-batch, in bytes that they share; and sums "
            "of the step.";

@@ -45,8 +45,8 @@ public:
   }
 
 private:
-  /// Writes a size as the product of as many letters as possible, each of which
-  /// is in exactly those of a, b and c that `places` marks.
+  /// Writes a size as the product of the sizes of as many letters as possible.
+  /// Each letter is in exactly those of a, b and c that `places` marks.
   std::string count(std::int64_t number,
                     const std::array<bool, 3> &places) const {
     std::vector<Extent> extents;
@@ -134,7 +134,7 @@ std::vector<std::string> membersOf(const MatrixShape &shape,
   return members;
 }
 
-/// The members of a shape that a call sets at run time.
+/// Names the members of a shape that a call sets at run time.
 enum class Varies { nothing, adds, biasOrAdds };
 
 /// Adds the shapes that calls of this product may request from cuBLASLt.
@@ -160,7 +160,7 @@ void addTensor(std::vector<std::string> &tensors, const char *name,
   tensors.push_back(std::string(".") + name + " = " + tensor);
 }
 
-/// Returns `tensor`, advanced by the step of every loop times its index.
+/// Returns `tensor`, advanced by the step of every loop times the loop's index.
 std::string moved(const std::string &tensor, std::int64_t LetterStep::*side,
                   const MatrixCalls &calls) {
   std::string by;
@@ -247,7 +247,8 @@ public:
   }
 
 private:
-  /// Returns the bytes of the tensor's copy in `type`; 0 if it has that type.
+  /// Returns the bytes of a copy of the tensor in `type`; 0 if the tensor has
+  /// that type.
   static std::int64_t roomAs(ElementType type, Tensor tensor) {
     return std::exchange(tensor.type, type) == type ? 0 : roomFor(tensor);
   }
@@ -321,8 +322,9 @@ void writeFollowed(const KernelWriter &to) {
     writeInTurn(to);
 }
 
-/// Returns the stride from one matrix of a batch to the next, in elements, as a
-/// difference of buffer offsets where it is one.
+/// Returns the stride from one matrix of a batch to the next, in elements. The
+/// stride is written as a difference of buffer offsets if it equals this
+/// difference.
 std::string apartText(const StageNames &names, const Tensor &from,
                       const Tensor &to, std::int64_t elements) {
   if (elements == 0)

@@ -2,6 +2,7 @@
 
 #include "codegen/source/program_head.h"
 
+#include <algorithm>
 #include <set>
 
 #include "codegen/source/schedule_lines.h"
@@ -79,9 +80,12 @@ public:
     title.comment(
         "`now` is a call of such a function: its rank, its layer, counted "
         "from the stage's first, and its micro-batch. now[buf::x] is the "
-        "tensor x of this call" +
-        whereUsed("now.entry(", ", and now.entry(buf::x, i) that of layer i") +
-        "." +
+        "tensor x of this call." +
+        whereUsed("now.entry(",
+                  " now.entry(buf::x, i) is entry i of x, modulo the entries "
+                  "of the buffer: a layer reads entry i of layer_input and "
+                  "writes entry i + 1, and layer_output_grad counts from the "
+                  "last layer.") +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
         whereUsed("buf::layer_output]", " layer_output goes to the head or to "
@@ -101,13 +105,16 @@ public:
           "from column to column: .a = {k, 1} is contiguous, {1, m} is "
           "transposed. The second list has the tensors." +
           whereUsed(".batches", " A batch repeats the product at equal "
-                                "distances: apart() is the step from one "
-                                "matrix to the next.") +
+                                "distances: the third number of .a, .b and .c "
+                                "is the step from one matrix to the next, 0 "
+                                "if all products read the same one, and "
+                                ".vectorStep is that of .bias and .sums.") +
           whereUsed(".kept", " .kept is the argument of gelu.") +
           whereUsed(".sums", " .sums receives the sum of the named operand "
                              "over k, a bias gradient.") +
           whereUsed(".adds", " .adds adds .before to the product or, without "
-                             ".before, the contents of c and .sums.") +
+                             ".before, the contents of c" +
+                                 whereUsed(".sums", " and .sums") + ".") +
           whereUsed(".inputs = ", " Without .inputs or .result the type is "
                                   "f32."));
     }
@@ -157,8 +164,8 @@ private:
         if (end != std::string::npos &&
             segments.contains(name.substr(0, end)) &&
             step.find(" " + name + "_") != std::string::npos)
-          return " " + name + " is a part of the segment " +
-                 name.substr(0, end) + " of layers, and not its layer " +
+          return " " + name + " is the part of the segment " +
+                 name.substr(0, end) + " that begins with layer " +
                  name.substr(end + 1) + ".";
         segments.insert(name);
       }
@@ -167,21 +174,26 @@ private:
 
   /// Says how long the tensors of each arena live.
   void writeMemory(Text &title) const {
-    std::string slots;
-    for (std::size_t stage = 0; stage < plan.stages.size(); ++stage)
-      if (const int count = microBatchesInFlight(plan.stages[stage]); count > 1)
-        slots += (slots.empty() ? ", in slot now.microBatch % " : " and % ") +
-                 std::to_string(count) + " on stage " + std::to_string(stage);
+    const bool hasSlots =
+        std::ranges::any_of(plan.stages, [](const Stage &stage) {
+          return std::ranges::any_of(
+              stage.buffers, [](const Buffer &one) { return one.slots > 1; });
+        });
     title.line("//");
     title.comment(
         "memory.cuh has the buffers by arena. kParameters holds the weights "
         "that kernels read, and kOptimizer master weights and moments. "
         "kGradients lives from the first micro-batch to the update. "
         "kActivations holds what backward reads of its micro-batch's forward" +
-        slots +
-        ". kWorkspace holds everything else, such as the gradients of "
+        std::string(hasSlots ? ", in slot now.microBatch % slots of a buffer "
+                               "with several"
+                             : "") +
+        ", and may hold reduced gradients after it. kWorkspace holds "
+        "everything else, such as the gradients of "
         "activations, in bytes that are shared by turns. Scratch memory of "
-        "kernels and the copies of sent tensors are outside the arenas.");
+        "kernels" +
+        whereUsed("send(now", " and the copies of sent tensors") +
+        " are outside the arenas.");
   }
 
   /// Says in which order each stage runs the forward (F) and the backward (B)

@@ -10,14 +10,14 @@
 namespace mtplan::codegen {
 namespace {
 
-/// The files of the runtime that one header of the program joins.
+/// Lists the runtime files that one header of the program contains.
 struct HeaderRow {
   const char *path;
   const char *summary;
   std::vector<std::string> files; ///< not all of them need exist
 };
 
-/// Returns all possible headers. Each includes only earlier ones.
+/// Returns all possible headers. Each header includes only earlier ones.
 const std::vector<HeaderRow> &headerRows() {
   static const std::string device = "runtime/cuda/device/",
                            standalone = "runtime/cuda/standalone/",
@@ -117,7 +117,7 @@ std::size_t rowOf(const std::string &path) {
   throw std::logic_error(path + " belongs to no header of a program");
 }
 
-/// The parts of a runtime file.
+/// Holds the parts of a runtime file.
 struct Body {
   std::vector<std::string> includes; ///< included runtime files
   std::set<std::string> system;      ///< system headers: "cstdint"

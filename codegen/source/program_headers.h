@@ -2,7 +2,7 @@
 //
 // An emitted program contains the kernels and helpers of the runtime as text.
 // These runtime files include only each other and the headers of C++, CUDA and
-// NCCL. Each header of the program joins the runtime files of one subject.
+// NCCL. Each header of the program contains the runtime files of one subject.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 
 namespace mtplan::codegen {
 
-/// A file of the runtime whose text is embedded in this library.
+/// Holds a runtime file, whose text is embedded in this library.
 struct SourceFile {
   const char *path; ///< "runtime/cuda/device/norm.cuh"
   const char *text;
@@ -25,7 +25,7 @@ struct SourceFile {
 /// Returns all embedded files (written by embed_source.cmake).
 std::span<const SourceFile> sourceFiles();
 
-/// A header of the emitted program.
+/// Describes a header of the emitted program.
 struct ProgramHeader {
   std::string path;    ///< "kernels/norm.cuh", within the program's folder
   std::string summary; ///< for the list of files in train.cu

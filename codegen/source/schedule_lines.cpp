@@ -19,8 +19,8 @@ bool follows(const ScheduleEntry &entry, const ScheduleEntry &later, int by) {
          later.microBatch == entry.microBatch + by;
 }
 
-/// Returns the number of consecutive repetitions of the `length` entries from
-/// `at` on. Each repetition is for the next micro-batch.
+/// Returns how many times in a row the `length` entries from `at` on occur, the
+/// first time included. Each time is for the next micro-batch.
 int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -116,6 +116,28 @@ std::string functionNameOf(const runtime::Program &program) {
          std::to_string(first->stage);
 }
 
+std::string purposeOfMessages(const runtime::Program &program) {
+  const auto &first =
+      std::get<runtime::Transfer>(program.instructions.front().what);
+  return std::string(first.sends ? "Sends the " : "Receives the ") +
+         (program.name.ends_with(".backward") ? "gradient" : "activation") +
+         " of micro-batch now.microBatch " + (first.sends ? "to" : "from") +
+         " stage " + std::to_string(first.stage) + ".";
+}
+
+std::string purposeOfReduction(const runtime::Program &program) {
+  bool sums = false, reports = false;
+  for (const runtime::Instruction &one : program.instructions) {
+    sums |= std::holds_alternative<runtime::Collective>(one.what);
+    reports |= std::holds_alternative<runtime::Report>(one.what);
+  }
+  if (reports)
+    return sums ? "sums the loss over ranks and reports it"
+                : "reports the loss";
+  return sums ? "sums gradients over ranks"
+              : "adds up the gradients of a tied weight";
+}
+
 int microBatchesInFlight(const runtime::Stage &stage) {
   std::set<int> forward;
   for (const ScheduleEntry &entry : stage.schedule) {
@@ -132,7 +154,14 @@ std::string layersText(const runtime::Plan &plan, int layers) {
   if (layers == plan.layers)
     return "L";
   const auto pp = std::ranges::find(plan.mesh, "pp", &runtime::Axis::name);
-  return pp != plan.mesh.end() && layers * pp->size == plan.layers
+  const bool isShareOfEach =
+      std::ranges::all_of(plan.stages, [&](const runtime::Stage &stage) {
+        return std::ranges::any_of(
+            stage.schedule,
+            [&](const ScheduleEntry &entry) { return entry.count == layers; });
+      });
+  return pp != plan.mesh.end() && layers * pp->size == plan.layers &&
+                 isShareOfEach
              ? "L / pp"
              : std::to_string(layers);
 }

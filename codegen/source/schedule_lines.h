@@ -30,6 +30,12 @@ void writeSchedule(const runtime::Plan &plan,
 /// receives is named after this action, and any other has its name in the plan.
 std::string functionNameOf(const runtime::Program &program);
 
+/// Returns a sentence on what a program does that only sends or receives.
+std::string purposeOfMessages(const runtime::Program &program);
+
+/// Returns what a program of Stage::reduce does: "sums gradients over ranks".
+std::string purposeOfReduction(const runtime::Program &program);
+
 /// Returns the number of micro-batches that run forward before the first
 /// backward, or 0 if there are fewer than two.
 int microBatchesInFlight(const runtime::Stage &stage);

@@ -10,7 +10,8 @@
 
 namespace mtplan::codegen {
 
-/// A constant of the program for a value that kernels have as a setting.
+/// Describes a constant of the program that holds the value of a kernel
+/// setting.
 struct NamedSetting {
   std::string setting; ///< "rate"
   std::string name;    ///< "dropoutRate"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLong = 1000; // characters of a function worth sharing
 
-/// A function without its first line, its comments and its spaces.
+/// Holds a function without its first line, its comments and its spaces.
 struct Comparable {
   std::string body;                 ///< without the names of buffers
   std::vector<std::string> buffers; ///< their names, in order of use
@@ -66,8 +66,8 @@ void share(StageFunction &own, const StageFunction &other,
   std::string buffers = "buf";
   if (!differing.empty()) {
     buffers = own.name + "_buf";
-    own.buffers.comment("The buffers of " + own.name + ", by the names that " +
-                        other.name + " has for them.");
+    own.buffers.comment("With these buffers " + other.name +
+                        " also does what " + own.name + " would do.");
     own.buffers.open("struct " + buffers + " : buf {");
     for (const auto &[name, its] : differing) {
       std::string line = "static constexpr auto ";

@@ -10,7 +10,7 @@
 
 namespace mtplan::codegen {
 
-/// A function of a stage that runs one program.
+/// Describes a function of a stage, which runs one program.
 struct StageFunction {
   std::string name;          ///< "h_forward"
   std::string call;          ///< how the schedule calls it: "h_forward<buf>"
@@ -18,7 +18,8 @@ struct StageFunction {
   Text text;                 ///< the function
   bool isOfSchedule = false; ///< forward or backward of a micro-batch
   bool isTemplate = false;   ///< the function is a template over the buffers
-  /// The function is another stage's template, to be called with these buffers.
+  /// If set, the function is another stage's template, which is called with
+  /// these buffers.
   bool isShared = false;
   Text buffers; ///< a struct with the template's names, or nothing
 };

@@ -14,8 +14,8 @@
 
 namespace mtplan::codegen {
 
-/// A constant of the stage: the number, in the model, of the first layer of
-/// some of its programs and parameters.
+/// Describes a constant of the stage: the number, in the model, of the first
+/// layer of some of the stage's programs and parameters.
 struct FirstLayer {
   std::string name;
   int layer;
@@ -32,8 +32,8 @@ public:
   /// Returns a tensor as the program reads it in the current run:
   /// "now[buf::h_ln_1]", "now.entry(buf::layer_input, now.layer + 1)".
   std::string tensor(const runtime::Tensor &tensor) const;
-  /// Returns the same with the expression `buffer` for the buffer, such as
-  /// "now[row.tensor]".
+  /// Returns the same with the expression `buffer` in place of the buffer's
+  /// name: "now[row.tensor]".
   std::string reference(const runtime::Tensor &tensor,
                         std::string_view buffer) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
@@ -71,7 +71,7 @@ public:
   Extent whole(const runtime::Tensor &tensor, std::size_t dim) const {
     return dimensions.global(number, tensor, dim);
   }
-  /// Like DimensionNames::known().
+  /// Does the same as DimensionNames::known().
   std::string known(const std::string &name, std::int64_t value) const {
     return dimensions.known(name, value);
   }
@@ -133,8 +133,8 @@ std::string productText(const std::vector<std::string> &factors);
 std::string grouped(const std::string &expression);
 std::string typeText(runtime::ElementType type); ///< "f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);
-/// Returns the bytes of a tensor, rounded up to a multiple of 256 like in
-/// runtime/cuda.
+/// Returns the bytes of a tensor. The number is rounded up to a multiple of
+/// 256, which runtime/cuda does, too.
 std::int64_t roomFor(const runtime::Tensor &tensor);
 
 } // namespace mtplan::codegen

@@ -232,7 +232,8 @@ private:
   /// Writes the comment above a program's function. The program runs a segment
   /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(int which, StageFunction &function) const {
-    const std::string &program = stage.programs[indexed(which)].name;
+    const Program &one = stage.programs[indexed(which)];
+    const std::string &program = one.name;
     const auto runs = [&](const std::vector<ScheduleEntry> &entries,
                           int least = 1) {
       return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
@@ -241,23 +242,16 @@ private:
     };
     function.isOfSchedule = runs(stage.schedule);
     const bool repeats = runs(stage.schedule, 2);
-    const bool isMessage =
-        functionNameOf(stage.programs[indexed(which)]) != program;
+    if (functionNameOf(one) != program)
+      return function.comment.comment(purposeOfMessages(one));
     function.comment.comment(
-        isMessage ? "It is called for micro-batch now.microBatch."
-                  : program + (function.isOfSchedule
-                                   ? std::string(", of ") +
-                                         (repeats ? "layer now.layer, " : "") +
-                                         "micro-batch now.microBatch."
-                               : runs(stage.reduce)
-                                   ? ": reduces gradients over ranks, after "
-                                     "all micro-batches. A "
-                                     "rank has the terms of its own samples. "
-                                     "Over other axes ranks "
-                                     "have different shards, or equal "
-                                     "gradients, and nothing is "
-                                     "summed."
-                                   : ": updates parameters."));
+        program +
+        (function.isOfSchedule
+             ? std::string(", of ") + (repeats ? "layer now.layer, " : "") +
+                   "micro-batch now.microBatch."
+         : runs(stage.reduce)
+             ? ": after all micro-batches, " + purposeOfReduction(one) + "."
+             : ": updates parameters."));
   }
 
   /// Writes the comment above an instruction: what it does, and the shapes of
@@ -303,7 +297,8 @@ private:
     }
     const std::string in = shapesOf(instruction.inputs),
                       out = shapesOf(results);
-    const std::string all = title + ": " + in + " -> " + out;
+    const std::string all =
+        title + ": " + in + (in.empty() ? "" : " -> ") + out;
     if (text.fits("// " + all))
       return text.comment(all);
     text.comment(title);
@@ -324,14 +319,14 @@ private:
       return plan.mesh[indexed(static_cast<int>(find("axis")))].name;
     };
     if (call.kernel == "mask")
-      return "; on " + axis() + " 0 only, because ranks of " + axis() +
-             " sum what it is added to";
+      return "; zero except on rank 0 of " + axis() +
+             ", because the ranks of " + axis() + " sum what it is added to";
     if (call.kernel == "slice")
       return "; each rank of " + axis() + " takes a shard of dimension " +
              std::to_string(find("dim"));
     if (call.kernel == "embedding" &&
         names.ranksAlong(instruction.inputs[1], 0) == 1 && plan.ranks > 1)
-      return "; every rank of the stage has the whole table";
+      return "; every rank of the stage has all rows of the table";
     return "";
   }
 
@@ -352,9 +347,8 @@ private:
       writeTransfer(instruction, *transfer, run, to);
     } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
       const Tensor &fed = instruction.outputs[0];
-      to.call("feed",
-              {run, quoted(input->label), names.tensor(fed), names.view(fed),
-               shared.dimensions.known("V", input->limit)});
+      to.call("feed", {run, quoted(input->label), names.tensor(fed),
+                       names.view(fed), shared.dimensions.limitOf(*input)});
     } else {
       const std::string &label = std::get<Report>(instruction.what).label;
       const auto found = std::ranges::find(shared.reports, label);
@@ -399,16 +393,18 @@ private:
   /// \param calls  how to call the function of each program
   void writeStep(const std::vector<std::string> &calls, Text &to) const {
     to.line();
-    to.comment(
-        "Runs forward and backward of all micro-batches, in the order of "
-        "the pipeline schedule, then reduces gradients over ranks.");
+    to.comment("Runs forward and backward of all micro-batches" +
+               std::string(plan.stages.size() > 1
+                               ? ", in the order of the pipeline schedule"
+                               : "") +
+               ", then reduces gradients over ranks.");
     to.open("void forwardAndBackward(Rank &rank) {");
     Text schedule = to.nested();
     const int inFlight = microBatchesInFlight(stage);
     writeSchedule(plan, stage.schedule, calls, schedule, inFlight);
     if (schedule.text().find("inFlight") != std::string::npos)
       to.line("constexpr int inFlight = " + std::to_string(inFlight) +
-              "; // micro-batches, before the first backward");
+              "; // micro-batches that run forward before the first backward");
     to.add(schedule);
     if (!overlapped.empty())
       to.line("rank.streams.join(" +
@@ -422,7 +418,7 @@ private:
     to.line();
     to.comment("Updates all parameters, after squares() and the all-gather "
                "of the gradient norm. AdamW multiplies each gradient by "
-               "now.rank.numbers->update.gradientFactor, which clips it.");
+               "rank.numbers->update.gradientFactor, which clips it.");
     to.open("void update(Rank &rank) {");
     writeSchedule(plan, updates->schedule(), calls, to);
     to.close();

@@ -15,22 +15,23 @@
 
 namespace mtplan::codegen {
 
-/// Names that all stages share.
+/// Holds the names that all stages share.
 struct SharedNames {
   const DimensionNames &dimensions;
   const SettingNames &settings;
   std::vector<std::string> groups, streams; ///< names of constants
-  /// By sending and receiving stage: the number of the channel between them.
+  /// Maps a sending and a receiving stage to the number of the channel between
+  /// them.
   std::map<std::pair<int, int>, int> lines;
   std::vector<std::string> reports; ///< labels of reported values
 };
 
-/// The texts of the files to which all stages are written.
+/// Holds the texts of the files to which all stages are written.
 struct StageTexts {
   Text step;       ///< train.cu: forward, backward, update
   Text memory;     ///< memory.cuh: arenas, buffers, products
   Text parameters; ///< parameters.cuh: initial values, gradients, updates
-  /// Files of the runtime that declare the functions which the texts call.
+  /// Lists the runtime files that declare the functions which the texts call.
   std::set<std::string> needed;
 };
 

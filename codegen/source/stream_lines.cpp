@@ -12,7 +12,8 @@ using namespace runtime;
 
 namespace {
 
-/// Returns the suffix of the name of an event after an instruction.
+/// Returns the suffix of the name of the event that is recorded after an
+/// instruction.
 const char *endOf(const Instruction &instruction) {
   if (const auto *call = std::get_if<Collective>(&instruction.what))
     switch (call->kind) {

@@ -12,10 +12,10 @@
 
 namespace mtplan::codegen {
 
-/// Writes the forks, joins, waits and events of one program. All other streams
-/// of the program fork from the first stream when a run begins, and join it
-/// when the run ends. A stream with only overlapped instructions joins later,
-/// when the schedule ends.
+/// Writes the forks, joins, waits and events of one program. All streams except
+/// the first fork from the first stream when a run begins, and join it when the
+/// run ends. A stream with only overlapped instructions joins later, when the
+/// schedule ends.
 class StreamLines {
 public:
   /// \param theStreams  names of the constants for the streams of the plan

@@ -18,7 +18,7 @@ using namespace runtime;
 
 namespace {
 
-/// The name of a result.
+/// Holds the name of a result.
 struct ResultName {
   std::string text;
   bool isExact = false; ///< more precise than the plan's name
@@ -61,13 +61,14 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   return {label};
 }
 
-/// Returns `text` without `end`, or "" if it does not end with it.
+/// Returns `text` without its ending `end`, or "" if the text has another
+/// ending.
 std::string without(const std::string &text, const std::string &end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
 
-/// If the result is the gradient of a forward operator's first operand, summed
-/// over all uses of the operand, returns the operator's label; otherwise "".
+/// Returns the label of a forward operator if the result is the gradient of the
+/// operator's first operand, summed over all uses of the operand; otherwise "".
 std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel.ends_with("_norm_grad") &&
@@ -82,8 +83,8 @@ bool isGather(const Instruction &instruction) {
   return call && call->kind == runtime::CollectiveKind::allGather;
 }
 
-/// If the result is a part of the operand, returns the suffix that turns the
-/// operand's name into the result's; otherwise "".
+/// Returns the suffix that turns the name of the operand into that of the
+/// result if the result is a part of the operand; otherwise "".
 std::string suffixOfPart(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel == "mask")
@@ -100,8 +101,8 @@ std::string suffixOfPart(const Instruction &instruction) {
 }
 
 /// Finds the tensors of a stage. A tensor has a definition and all its uses, in
-/// all programs. If several definitions reach one use, they form one tensor: a
-/// layer reads the input of the first layer or the output of the layer before.
+/// all programs. Definitions that reach the same use form one tensor: a layer
+/// reads the input of the first layer or the output of the layer before.
 class BufferDivision {
 public:
   explicit BufferDivision(Stage &theStage)
@@ -177,13 +178,13 @@ public:
 private:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  /// Buffer, entry and entry step of a tensor.
+  /// Holds the buffer, entry and entry step of a tensor.
   using Place = std::tuple<int, int, int>;
-  /// Buffer, entry and slot of a tensor in a run.
+  /// Holds the buffer, entry and slot of a tensor in a run.
   using Bytes = std::tuple<int, int, int>;
 
-  /// A definition, or a read of a value from an earlier run. Nodes of one
-  /// tensor form a tree, whose root has the facts of all its nodes.
+  /// Describes a definition, or a read of a value from an earlier run. Nodes of
+  /// one tensor form a tree, whose root has the facts of all its nodes.
   struct Node {
     std::size_t parent;
     int buffer;
@@ -195,17 +196,17 @@ private:
     bool leavesLayer = false;         ///< read outside of repeated layers
     bool isWeight = false;            ///< gathered from a parameter
     /// If there is a suffix, it is appended to the name of tensor `from` or, if
-    /// that is kNone, to `origin`.
+    /// `from` is kNone, to `origin`.
     std::size_t from = kNone;
     std::string origin = {}, suffix = {};
   };
 
   struct ProgramTensors {
-    /// The node of each operand and result, in the order of the instructions;
-    /// kNone if tensors do not share the buffer.
+    /// Holds the node of each operand and result, in the order of the
+    /// instructions; kNone if tensors do not share the buffer.
     std::vector<std::size_t> nodes;
-    /// Nodes of the values that a run reads from earlier runs, and of the
-    /// values that it leaves for later runs.
+    /// These hold the nodes of the values that a run reads from earlier runs,
+    /// and of the values that it leaves for later runs.
     std::map<Place, std::size_t> taken, left;
   };
 
@@ -353,11 +354,12 @@ private:
   Stage &stage;
   std::vector<bool> isShared; ///< by buffer: several tensors use it
   std::vector<ProgramTensors> programs;
-  /// The node of the first operand of the first instruction of each label.
+  /// Maps a label to the node of the first operand of the label's first
+  /// instruction.
   std::map<std::string, std::size_t> firstOperands;
   std::map<Bytes, std::size_t> present; ///< node of the latest value
   std::vector<Node> nodes;
-  /// By buffer, the root nodes of its tensors, in program order.
+  /// Lists, for each buffer, the root nodes of its tensors, in program order.
   std::vector<std::vector<std::size_t>> tensorsOf;
 };
 

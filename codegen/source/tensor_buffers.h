@@ -17,8 +17,8 @@ runtime::Plan withTensorBuffers(runtime::Plan plan);
 
 /// Returns whether an operator or a parameter is in a repeated layer.
 bool isInLayer(std::string_view label);
-/// Returns whether a program computes for a repeated layer: whether some
-/// instruction that does not gather a weight is in one.
+/// Returns whether a program computes a repeated layer: whether an instruction
+/// other than a gather of a weight is in a repeated layer.
 bool isOfLayer(const runtime::Program &program);
 
 /// Returns whether two buffers have the same bytes, entries and slots.

@@ -65,8 +65,8 @@ void Text::line(const std::string &words) {
 namespace {
 
 /// Returns the position of the last space that is at most `width` and outside
-/// of shapes ("f32 [B, T]"). Without one, returns the first such space after
-/// `width`.
+/// of shapes ("f32 [B, T]"). If there is no such space, returns the first space
+/// after `width` that is outside of shapes.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
   std::size_t last = std::string_view::npos;
   int depth = 0;
@@ -142,7 +142,8 @@ std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   return parts;
 }
 
-/// Limits to try, in order. Lists in braces, such as shapes, are split last.
+/// These limits are tried in order. Lists in braces, such as shapes, are split
+/// last.
 constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
 
 /// Splits an argument with the first limits by which all parts fit into

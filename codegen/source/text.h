@@ -10,21 +10,21 @@
 
 namespace mtplan::codegen {
 
-/// The text of a program. Comments and calls are wrapped at 80 columns.
+/// Holds the text of a program. Comments and calls are wrapped at 80 columns.
 class Text {
 public:
   void line(const std::string &words = "");
   /// Returns whether a line of these words has at most 80 columns.
   bool fits(const std::string &words) const;
   /// Appends a comment, wrapped into lines that begin with "//". The first line
-  /// begins with `lead`, and the others are indented by as much.
+  /// begins with `lead`, and the others are indented by the length of `lead`.
   void comment(const std::string &words, const std::string &lead = "");
   /// Appends a call `head(first, second, ...tail`, wrapped between arguments. A
   /// head that ends in a brace is followed by no parenthesis.
   void call(const std::string &head, const std::vector<std::string> &arguments,
             const std::string &tail = ");");
-  /// Appends a call `head(first, {list}, {list});`. If it is longer than a
-  /// line, each list begins a line.
+  /// Appends a call `head(first, {list}, {list});`. If the call is longer than
+  /// a line, each list begins a line.
   void callWithLists(const std::string &head, const std::string &first,
                      const std::vector<std::vector<std::string>> &lists,
                      const std::string &last = "");

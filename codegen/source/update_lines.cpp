@@ -33,8 +33,8 @@ UpdateLines::UpdateLines(const Plan &thePlan, const Stage &theStage,
       const std::size_t begin = indexed(batch.instructions.front()),
                         end = indexed(batch.instructions.back()) + 1;
       const auto *call = std::get_if<KernelCall>(&all[begin].what);
-      // Only AdamW has a multi-tensor kernel. A launch of it has one precision,
-      // and only the first stream is supported.
+      // Only AdamW has a multi-tensor kernel. A launch of this kernel has one
+      // precision, and only the first stream is supported.
       if (!call || call->kernel != "adamw" || all[begin].stream != 0 ||
           std::any_of(all.begin() + static_cast<std::ptrdiff_t>(begin),
                       all.begin() + static_cast<std::ptrdiff_t>(end),

@@ -17,8 +17,8 @@ namespace mtplan::runtime::cpu {
 // Pointwise operators
 //===----------------------------------------------------------------------===//
 
-/// The arguments of a loop: up to three operands and two results of `count`
-/// elements each.
+/// Holds the arguments of a loop: up to three operands and two results of
+/// `count` elements each.
 template <typename R> struct Pieces {
   const R *in[3];
   R *out[2];
@@ -150,11 +150,13 @@ Loop<R> activationLoop(const KernelSpec &spec, bool gradient) {
   static const Loop<R> kSlopes[] = {geluGradLoop, geluTanhGradLoop,
                                     siluGradLoop, reluGradLoop,
                                     tanhGradLoop, sigmoidGradLoop};
+  static_assert(std::size(kValues) == std::size(kActivations) &&
+                std::size(kSlopes) == std::size(kActivations));
   return (gradient ? kSlopes : kValues)[static_cast<int>(activationOf(spec))];
 }
 
-/// Returns the loops by kernel; null for activations, whose loop depends on the
-/// attribute `kind`.
+/// Returns the loops by kernel. The entries of activations are null, because
+/// their loop depends on the attribute `kind`.
 template <typename R> const std::map<std::string, Loop<R>> &loops() {
   static const std::map<std::string, Loop<R>> kLoops = {
       {"accumulate", addLoop},

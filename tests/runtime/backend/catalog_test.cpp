@@ -102,8 +102,7 @@ void Writer::pointwise() {
     cases.push_back(
         named("logit_softcap_grad").set("cap", 1.5).in(x).in(x).out(x));
     cases.push_back(named("swiglu_grad").in(x).in(x).in(x).out(x).out(x));
-    for (const char *kind :
-         {"gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid"}) {
+    for (const char *kind : kActivations) {
       cases.push_back(named("activation").set("kind", kind).in(x).out(x));
       cases.push_back(
           named("activation_grad").set("kind", kind).in(x).in(x).out(x));

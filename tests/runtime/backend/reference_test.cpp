@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/backend/signature.h"
 #include "tests/runtime/backend/kernel_case.h"
 
 using namespace mtplan::runtime;
@@ -200,8 +201,7 @@ TEST(Reference, NormalisesRows) {
 TEST(Reference, PointwiseOnesHaveTheirSlopes) {
   const TensorView x{kF64, {2, 3, 4}, {}};
   const Doubles weights = normals(24, 6);
-  for (const char *kind :
-       {"gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid"}) {
+  for (const char *kind : kActivations) {
     const Case forward = Case("activation").set("kind", kind).in(x).out(x);
     expectSlope(forward, 0, {weights},
                 run(Case("activation_grad")
