@@ -78,7 +78,7 @@ std::size_t offsetOfDepth(std::string_view text, std::size_t mostDepth) {
   return text.size();
 }
 
-// The set of keys of one object. Most objects are small, and a linear search
+// Holds the keys of one object. Most objects are small, and a linear search
 // through a few keys is faster than a tree.
 class Keys {
 public:

@@ -33,13 +33,13 @@ struct JsonScalar {
       {}; ///< characters of a string, or spelling of a real number
 };
 
-/// One open container.
+/// Describes one open container.
 struct JsonLevel {
   bool isArray;
   std::string key;          ///< key of an object's member that is being read
   std::size_t elements = 0; ///< number of elements read completely
 };
-/// The open containers, the outermost first.
+/// Lists the open containers, the outermost first.
 using JsonPath = std::vector<JsonLevel>;
 
 /// Receives the values that the reader finds, each with the path that leads to
@@ -55,7 +55,7 @@ public:
   virtual void repeatedKey(const JsonPath &path);
 };
 
-/// Thrown for text that is not acceptable JSON at byte `offset`.
+/// Is thrown for text that is not acceptable JSON at byte `offset`.
 class JsonTextFault : public std::runtime_error {
 public:
   JsonTextFault(std::size_t theOffset, const std::string &what)

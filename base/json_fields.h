@@ -21,13 +21,13 @@
 
 namespace mtplan::base {
 
-/// The faults of one file, in the order in which they were found.
+/// Lists the faults of one file in the order in which they were found.
 using JsonErrors = std::vector<std::string>;
 
 /// Joins the faults to one text, one per line.
 std::string joinLines(const JsonErrors &errors);
 
-/// The range from `least` to `most`; `above` excludes `least` itself.
+/// Holds the range from `least` to `most`; `above` excludes `least`.
 struct NumberRange {
   double least = 0.0;
   double most = std::numeric_limits<double>::max();
@@ -45,8 +45,9 @@ std::optional<std::int64_t> readInteger(const Json &value,
                                         std::int64_t least, std::int64_t most,
                                         JsonErrors &errors);
 
-/// The members of one object. If a key is missing, a method without a fallback
-/// records a fault and returns the least number of the range, 0 or empty text.
+/// Reads the members of one object. If a key is missing, a method without a
+/// fallback records a fault and returns the least number of the range, 0 or
+/// empty text.
 class JsonFields {
 public:
   /// Records a fault if `value` is not an object. Every member is then missing,

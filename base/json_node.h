@@ -20,9 +20,10 @@
 
 namespace mtplan::base {
 
-/// One value and its position in the file. The value and the node of its parent
-/// must outlive the node. Reading methods other than at() throw JsonError if
-/// the value is not of the kind, or not in the range, that they return.
+/// Refers to one value and knows its position in the file. The value and the
+/// node of its parent must outlive the node. Reading methods other than at()
+/// throw JsonError if the value is not of the kind, or not in the range, that
+/// they return.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -66,7 +67,7 @@ private:
   std::size_t index = 0;            ///< index of the value in an array
 };
 
-/// The members of an object that allows only the given names.
+/// Reads the members of an object that allows only the given names.
 class JsonMembers {
 public:
   /// \throws JsonError if the value is not an object or has another member

@@ -16,7 +16,7 @@ namespace mtplan::base {
 
 namespace {
 
-// Maximum number of repeated keys that one error reports.
+// Limits the number of repeated keys that one error reports.
 constexpr std::size_t kMostRepeats = 100;
 
 // Returns the position of a byte as "line:column", both counted from 1.

@@ -22,13 +22,13 @@
 
 namespace mtplan::base {
 
-/// A JSON value. Members keep the order of the file, so that the output derived
-/// from a file is deterministic and in the same order.
+/// Holds a JSON value. Members keep the order of the file, so that the output
+/// derived from a file is deterministic and in the same order.
 using Json = nlohmann::ordered_json;
 
-/// Thrown for a text or a value that is rejected. what() starts with the JSON
-/// pointer of the fault or, if the text is not JSON, too long or nested too
-/// deeply, with "line:column".
+/// Is thrown for a text or a value that is rejected. what() starts with the
+/// JSON pointer of the fault or, if the text is not JSON, is too long or is
+/// nested too deeply, with "line:column".
 class JsonError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -37,8 +37,8 @@ public:
       : std::runtime_error(where.empty() ? fault : where + ": " + fault) {}
 };
 
-/// Limits that no legitimate file reaches. A text beyond them is rejected while
-/// it is read, before it uses much memory or time.
+/// Holds limits that no legitimate file reaches. A text beyond them is rejected
+/// while it is read, before it uses much memory or time.
 struct JsonLimits {
   std::size_t depth = 64; ///< nested arrays and objects
   std::size_t members = std::numeric_limits<std::size_t>::max(); ///< per object

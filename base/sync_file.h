@@ -21,7 +21,8 @@ inline int syncOpen(int handle) {
 }
 
 /// Syncs the entries of a folder to the disk. A rename in the folder survives a
-/// crash only after this (Pillai et al., OSDI 2014). Returns 0, or the error.
+/// crash only after such a sync (Pillai et al., OSDI 2014). Returns 0, or the
+/// error.
 inline int syncFolder(const std::string &folder) {
   int handle = -1;
   do

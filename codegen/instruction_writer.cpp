@@ -54,8 +54,8 @@ std::vector<Setting> settingsOf(Operation *op) {
 
 // Adds `op`, an epilogue or a bias gradient, to the kernel before it. Operands
 // of an epilogue that the kernel does not compute are appended to the kernel's
-// operands. The epilogue of a bias gradient is the same as the kernel's, so
-// only its outputs are added.
+// operands. If `op` is the epilogue of a bias gradient, the kernel has the same
+// epilogue, so only the outputs of `op` are added.
 void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
   std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
   kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),

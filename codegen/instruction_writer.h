@@ -12,8 +12,8 @@
 
 namespace mtplan::codegen {
 
-/// An instruction, and the launch number of its operation (`mtp.batch`), or -1
-/// if the operation has none.
+/// Holds an instruction, and the launch number of its operation (`mtp.batch`),
+/// or -1 if the operation has none.
 struct Written {
   runtime::Instruction instruction;
   std::int64_t batch = -1;

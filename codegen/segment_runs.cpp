@@ -14,7 +14,7 @@ template <typename Change> void forEachTensor(Written &one, Change change) {
       change(tensor);
 }
 
-// Returns the instructions for the layer after the one that a run is for.
+// Returns the instructions for the layer after the layer of the run.
 std::vector<Written> ofNextLayer(std::vector<Written> instructions) {
   for (Written &one : instructions)
     forEachTensor(
@@ -22,7 +22,8 @@ std::vector<Written> ofNextLayer(std::vector<Written> instructions) {
   return instructions;
 }
 
-// Returns the instructions for layer `layer` of their segment, in any run.
+// Returns the instructions for layer `layer` of their segment, whatever the
+// layer of the run is.
 std::vector<Written> ofLayer(std::vector<Written> instructions, int layer) {
   for (Written &one : instructions)
     forEachTensor(one, [&](runtime::Tensor &tensor) {
@@ -32,12 +33,13 @@ std::vector<Written> ofLayer(std::vector<Written> instructions, int layer) {
   return instructions;
 }
 
-// Returns the layer of a segment that its first run is for.
+// Returns the layer of the first run of a segment.
 int firstOf(const SegmentRuns &runs) {
   return runs.ascends() ? 0 : runs.count - 1;
 }
 
-// Returns the gathers of another run, followed by the instructions of this one.
+// Returns the gathers for another run, followed by the instructions of this
+// run.
 std::vector<Written> joined(std::vector<Written> gathers,
                             const std::vector<Written> &own) {
   std::int64_t unused = 0; // first launch number that `own` does not use
@@ -78,9 +80,9 @@ std::vector<ScheduledProgram> programsOf(const SegmentRuns &runs) {
         runs.count);
     return programs;
   }
-  // The numbers of entries are not negative. The program that gathers the
-  // weights of the layer before its own therefore counts layers from the second
-  // layer of the segment.
+  // The entries of tensors must not be negative. A backward program, which
+  // gathers the weights of the layer before its own, therefore counts layers
+  // from the second layer of the segment.
   if (runs.ascends())
     add("", joined(ofNextLayer(ahead), own), runs.firstLayer, 0,
         runs.count - 1);

@@ -1,9 +1,9 @@
 //===- segment_runs.h - Programs of a segment's runs ------------*- C++ -*-===//
 //
-// The runs of a segment in one direction are one program, unless a run gathers
-// the weights of the next one (`mtp.ahead`). Then the last run has a program of
-// its own, because what follows it is another segment, and weights of a task's
-// first run have a program that runs before it.
+// The runs of a segment in one direction share one program, unless a run
+// gathers the weights of the next run (`mtp.ahead`). In this case, the last run
+// has a program of its own, because another segment follows it, and a further
+// program gathers the weights of the task's first run before that run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,13 @@
 
 namespace mtplan::codegen {
 
-/// The instructions of a segment in one direction.
+/// Holds the instructions of a segment in one direction.
 struct Direction {
   std::vector<Written> ahead; ///< those that the run before executes
   std::vector<Written> own;
 };
 
-/// The runs of a segment in one direction of a task.
+/// Describes the runs of a segment in one direction of a task.
 struct SegmentRuns {
   std::string name;      ///< of the segment
   std::string direction; ///< ".forward" or ".backward"
@@ -36,7 +36,8 @@ struct SegmentRuns {
   bool ascends() const { return direction == ".forward"; }
 };
 
-/// A program, and the entry that runs it, without program and micro-batch.
+/// Holds a program, and the entry that runs it. The entry lacks the index of
+/// the program, and the micro-batch.
 struct ScheduledProgram {
   runtime::Program program;
   runtime::ScheduleEntry entry;

@@ -14,11 +14,12 @@
 
 namespace mtplan::codegen {
 
-/// For each dimension of a tensor, the axes of Plan::mesh that shard it.
+/// Lists, for each dimension of a tensor, the axes of Plan::mesh that shard it.
 using Split = std::vector<std::vector<int>>;
 
-/// Translates the PlaceAttr that passes/memory has written. Every array becomes
-/// one buffer of the stage, named after the first value that refers to it.
+/// Translates the PlaceAttr that passes/memory has written. PlaceAttrs that
+/// describe the same array in an arena become one buffer of the stage, which is
+/// named after the first value that refers to it.
 class StageTensors {
 public:
   /// Both arguments must outlive the object, which adds to the stage's arenas

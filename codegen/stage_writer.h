@@ -28,11 +28,11 @@ public:
         const std::vector<ir::SegmentOp> &segments, ir::UpdateOp update);
 
 private:
-  /// The forward and backward instructions of a segment.
+  /// Holds the forward and backward instructions of a segment.
   struct Directions {
     Direction forward, backward;
   };
-  /// A program of the update.
+  /// Describes a program of the update.
   struct UpdatePart {
     std::vector<Written> instructions;
     int firstCopy = 0, copies = 1;
@@ -51,14 +51,14 @@ private:
   PlanNames &names;
   std::int64_t number;
   runtime::Stage stage;
-  /// Every mtp.parameter of the stage, by label.
+  /// Maps a label to the mtp.parameter operations of the stage.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
   StageTensors tensors;
   InstructionWriter instructions;
-  /// Instructions, by segment name.
+  /// Maps a segment's name to its instructions.
   std::map<std::string, Directions> directions;
-  /// By segment name, the entries that run its programs forward and backward.
-  /// They have no micro-batch yet.
+  /// Maps a segment's name to the entries that run its programs forward and
+  /// backward. The entries have no micro-batch yet.
   using Entries = std::vector<runtime::ScheduleEntry>;
   std::map<std::string, std::pair<Entries, Entries>> scheduled;
 };

@@ -80,13 +80,13 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
   return false;
 }
 
-/// By stream, the index of the last instruction that has ended when a given
-/// instruction begins; -1 if none has.
+/// Holds, for each stream, the index of the last instruction that has ended
+/// when a given instruction begins; -1 if none has.
 using Ended = std::vector<int>;
 
-/// Returns instruction `i` and, if it begins a launch, the others of the
-/// launch, without outputs that only a fused consumer reads and that a batched
-/// product therefore does not write.
+/// Returns instruction `i` and, if it begins a launch, the other instructions
+/// of the launch. The others lack outputs that only a fused consumer reads,
+/// because a batched product does not write these.
 std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
   std::vector<Instruction> launch{program.instructions[i]};
   for (const runtime::Batch &batch : program.batches) {

@@ -13,8 +13,9 @@ namespace mtplan::codegen {
 /// other waits imply is omitted. The first instruction of a launch has the
 /// waits of the whole launch.
 ///
-/// Complexity: the number of pairs of instructions on different streams, times
-/// the runs of the program for buffers with several entries or slots.
+/// The work is proportional to the number of pairs of instructions on different
+/// streams, times the runs of the program for buffers with several entries or
+/// slots.
 void writeWaits(runtime::Plan &plan);
 
 } // namespace mtplan::codegen

@@ -47,14 +47,16 @@ enum class CostClass : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// The role of a factor, which names its split in a plan ("row", "vocab"). The
-/// split of a `data` factor is named after the dimension (ir/dim_classes.h):
-/// batch, sequence, expert, hidden for the model dimension, or feature.
+/// States the role of a factor, which names its split in a plan ("row",
+/// "vocab"). The split of a `data` factor is named after the dimension
+/// (ir/dim_classes.h): batch, sequence, expert, hidden for the model dimension,
+/// or feature.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
   std::string name;
-  /// Size in this operator's types: global, or per rank once partitioned.
+  /// Holds the size in this operator's types: global, or per rank once
+  /// partitioned.
   std::int64_t size = 1;
   FactorRole role = FactorRole::data;
   bool divisible = true;
@@ -62,22 +64,22 @@ struct Factor {
   double skew = 0.0; ///< see planner::Factor::skew
 };
 
-/// The factors of one dimension, major first. The product of their sizes is the
-/// size of the dimension. Only the first factor can be sharded. A dimension
-/// with an empty list has no factor and is never sharded.
+/// Lists the factors of one dimension, major first. The product of their sizes
+/// is the size of the dimension. Only the first factor can be sharded. A
+/// dimension with an empty list has no factor and is never sharded.
 using DimFactors = llvm::SmallVector<int, 2>;
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
 struct FactorRule {
   using Tensors = llvm::SmallVector<TensorFactors, 6>;
-  /// Sets of operands in which the operator is jointly linear.
+  /// Lists the sets of operands in which the operator is jointly linear.
   using LinearGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;
 
   llvm::SmallVector<Factor, 6> factors;
   Tensors operands, results;
   llvm::SmallVector<int, 2> addends; ///< operands added to a product: the bias
-  /// Operands that are lookup tables: the operator reads only as many of their
-  /// elements as its first result has.
+  /// Lists the operands that are lookup tables. The operator reads only as many
+  /// elements of a table as its first result has.
   llvm::SmallVector<int, 1> lookedUp;
   LinearGroups linearGroups;
 
@@ -104,14 +106,15 @@ struct FactorRule {
   }
 };
 
-/// The state of reverse-mode differentiation. An operator reads the gradients
-/// of its results and adds gradients of its operands. The gradients of a value
-/// with several users are summed in the order in which they are added.
+/// Holds the state of reverse-mode differentiation. An operator reads the
+/// gradients of its results and adds gradients of its operands. The gradients
+/// of a value with several users are summed in the order in which they are
+/// added.
 class GradientBuilder {
 public:
   explicit GradientBuilder(mlir::OpBuilder &opBuilder) : builder(opBuilder) {}
 
-  /// The builder that inserts new operators.
+  /// Inserts new operators.
   mlir::OpBuilder &builder;
 
   /// Returns the sum of the gradients added for `value` so far, or null.

@@ -38,7 +38,7 @@ def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
   ];
 }
 
-// The base of pure, labelled operators that implement ComputeOp. A planned
+// Is the base of pure, labelled operators that implement ComputeOp. A planned
 // operator has its strategy in the discardable attribute `mtp.strategy`. The
 // verifier accepts global shapes and, once partitioned, the shapes of one rank,
 // because no attribute repeats a size that sharding would change.
@@ -53,14 +53,14 @@ class Mtp_ComputeOpBase<string mnemonic, list<Trait> traits = []>
   string types = "functional-type(operands, results)";
   let assemblyFormat = !strconcat(head, " `(` ", inputs,
                                   " `)` attr-dict `:`\n", types);
-  // The case of CostClass (ir/compute_op.h) that prices the operator.
+  // Names the case of CostClass (ir/compute_op.h) that prices the operator.
   string costClass = "traffic";
   let extraClassDeclaration = !strconcat(
       "::mtplan::ir::CostClass getCostClass() {\n",
       "  return ::mtplan::ir::CostClass::", costClass, ";\n}\n");
 }
 
-// The base of operators without a gradient. `reason` is a C++ expression for
+// Is the base of operators without a gradient. `reason` is a C++ expression for
 // the end of the error message.
 class Mtp_NoGradientOpBase<string mnemonic, string reason,
                            list<Trait> traits = []>
@@ -73,7 +73,8 @@ class Mtp_NoGradientOpBase<string mnemonic, string reason,
   }]);
 }
 
-// The base of operators of a backward half, which have no gradient themselves.
+// Is the base of operators of a backward half, which have no gradient
+// themselves.
 class Mtp_GradientOpBase<string mnemonic, list<Trait> traits = []>
     : Mtp_NoGradientOpBase<mnemonic, "kSecondOrder", traits>;
 

@@ -18,8 +18,8 @@
 
 namespace mtplan::ir {
 
-/// A string: the operation is fused with the operation right before it, as its
-/// epilogue or, for a sum over tokens, as a bias gradient.
+/// Names a string attribute: the operation is fused with the operation right
+/// before it, as its epilogue or, for a sum over tokens, as a bias gradient.
 inline constexpr llvm::StringLiteral kFusedAttrName = "mtp.fused";
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 inline constexpr llvm::StringLiteral kBiasGradient = "bias_gradient";
@@ -45,18 +45,19 @@ inline mlir::Operation *epilogueOf(mlir::Operation *op) {
   return next && isFusedAs(next, kEpilogue) ? next : nullptr;
 }
 
-/// An array on mtp.accumulate: the micro-batch whose term overwrites the
-/// accumulator instead of being added, and then, if only one of the repeated
-/// layers does so, the number of that layer in the model.
+/// Names an array attribute of mtp.accumulate. Its first element is the
+/// micro-batch whose term overwrites the accumulator instead of being added. If
+/// only one of the repeated layers does so, the second element is the number of
+/// that layer in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
-/// A unit attribute on mtp.accumulate: the segment has its own accumulator for
-/// a weight that other segments use, too.
+/// Names a unit attribute of mtp.accumulate: the segment has its own
+/// accumulator for a weight that other segments use, too.
 inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 
-/// An integer: operations of one program with the same number, and the
-/// operations fused with them, form one launch: a batched product, a group of
-/// collectives, or a multi-tensor update.
+/// Names an integer attribute. Operations of one program with the same number,
+/// and the operations fused with them, form one launch: a batched product, a
+/// group of collectives, or a multi-tensor update.
 inline constexpr llvm::StringLiteral kBatchAttrName = "mtp.batch";
 
 /// Returns the launch number of `op`, or -1 if it has none.
@@ -65,39 +66,39 @@ inline std::int64_t batchOf(mlir::Operation *op) {
   return batch ? batch.getInt() : -1;
 }
 
-/// A unit attribute on a collective of a segment: it moves a weight of the
-/// segment or its gradient (ZeRO 3), in one launch with those of the segment's
-/// other weights.
+/// Names a unit attribute of a segment's collective. The collective moves a
+/// weight of the segment or the weight's gradient (ZeRO 3), in one launch with
+/// the collectives of the segment's other weights.
 inline constexpr llvm::StringLiteral kOfBlockAttrName = "mtp.of_block";
 
 inline bool isOfBlock(mlir::Operation *op) {
   return op->hasAttr(kOfBlockAttrName);
 }
 
-/// A unit attribute on an all-gather of a block: the run before, of another
-/// layer or segment, runs it. A program before the first run of a task gathers
-/// the weights of that run.
+/// Names a unit attribute of a block's all-gather. The previous run, which is
+/// of another layer or segment, executes the all-gather. A program before the
+/// first run of a task gathers the weights of that run.
 inline constexpr llvm::StringLiteral kAheadAttrName = "mtp.ahead";
 
 inline bool isAhead(mlir::Operation *op) { return op->hasAttr(kAheadAttrName); }
 
-/// A string on a reduction of mtp.update: the segment whose backward program
-/// runs the reduction, in the last micro-batch only. Later programs do not wait
-/// for the reduction.
+/// Names a string attribute of a reduction in mtp.update: the segment whose
+/// backward program runs the reduction, in the last micro-batch only. Later
+/// programs do not wait for the reduction.
 inline constexpr llvm::StringLiteral kOverlappedAttrName = "mtp.overlapped";
 
 inline bool isOverlapped(mlir::Operation *op) {
   return op->hasAttr(kOverlappedAttrName);
 }
 
-/// A string: the stream that the operation runs on.
+/// Names a string attribute: the stream that the operation runs on.
 inline constexpr llvm::StringLiteral kStreamAttrName = "mtp.stream";
 
-/// All streams, in the order in which a plan numbers those that it uses. In
-/// this order, the streams run kernels, collectives within a replica (tensor,
-/// context and expert parallelism), collectives between data-parallel replicas,
-/// messages between stages, copies of gradients to the host, kernels of the
-/// host, and copies of weights back to the device.
+/// Lists all streams, in the order in which a plan numbers the streams that it
+/// uses. In this order, the streams run kernels, collectives within a replica
+/// (tensor, context and expert parallelism), collectives between data-parallel
+/// replicas, messages between stages, copies of gradients to the host, kernels
+/// of the host, and copies of weights back to the device.
 inline constexpr std::array<std::string_view, 7> kStreams = {
     "compute", "tensor", "data", "pipeline", "down", "host", "up"};
 

@@ -103,7 +103,7 @@ void DimClasses::visitCompute(ComputeOp op) {
     facts.back().experts = factor.role == FactorRole::expert;
     facts.back().places = sendsTokens && factor.name == "c";
   }
-  // Equal head widths of all operators are one class.
+  // Head dimensions of equal width are one class in all operators.
   if (auto width = op->getAttrOfType<IntegerAttr>("head_dim")) {
     int d = first + rule.find("d");
     auto [entry, isNew] = headDims.try_emplace(width.getInt(), d);

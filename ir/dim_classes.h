@@ -4,7 +4,7 @@
 // if they are the same dimension of a value on the two sides of a segment
 // boundary, or if they are the same dimension of a parameter that is read at
 // two places. The inputs declare which dimensions count samples and positions;
-// through the classes, this is known for all other tensors.
+// the classes extend these declarations to all other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,16 @@ struct DimClass {
   bool whole = false;    ///< a norm or softmax reduces over the dimension
   bool experts = false;  ///< counts experts
   bool places = false;   ///< counts the tokens of an expert's capacity
-  /// Whether the class can be sharded: it has a divisible factor that is the
-  /// major or only one of a dimension, or it has a dimension of a parameter.
+  /// Says whether the class can be sharded: the class has a divisible factor
+  /// that is the major or only one of a dimension, or it has a dimension of a
+  /// parameter.
   bool splittable = false;
-  /// Factor classes, major first, whose sizes multiply to this class's size;
-  /// empty if the dimension has a single factor.
+  /// Lists factor classes, major first, whose sizes multiply to this class's
+  /// size. The list is empty if the dimension has a single factor.
   std::vector<int> product;
 };
 
-/// The classes of a module, numbered in program order.
+/// Holds the classes of a module, numbered in program order.
 class DimClasses {
 public:
   explicit DimClasses(mlir::ModuleOp module);

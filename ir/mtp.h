@@ -24,40 +24,46 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// The attribute of a module with its mesh, a MeshAttr.
+/// Names the attribute of a module that holds its mesh, a MeshAttr.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
-/// The attribute of an operator with its strategy, a StrategyAttr.
+/// Names the attribute of an operator that holds its strategy, a StrategyAttr.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
-/// A unit attribute that is set once shapes are those of one rank.
+/// Names the unit attribute that is set once shapes are those of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
-/// Number of pipeline stages over which the chunks of segments are distributed.
+/// Names the attribute with the number of pipeline stages over which the chunks
+/// of segments are distributed.
 inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
-/// The mesh axis whose coordinates are the pipeline stages, in a module that is
-/// split over stages.
+/// Names the mesh axis whose coordinates are the pipeline stages, in a module
+/// that is split over stages.
 inline constexpr llvm::StringLiteral kStageAxis = "pp";
-/// Number of layers of the model, which scales `residual` initialisation.
+/// Names the attribute with the number of layers of the model, which scales
+/// `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
-/// The tasks of each stage in order, three numbers per task: 0 for forward or 1
-/// for backward, the chunk of the model, and the micro-batch.
+/// Names the attribute with the tasks of each stage in order, three numbers per
+/// task: 0 for forward or 1 for backward, the chunk of the model, and the
+/// micro-batch.
 inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
-/// Number of micro-batches per step.
+/// Names the attribute with the number of micro-batches per step.
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "mtp.micro_batches";
-/// An array of PlaceAttr, the arena and offsets of each tensor: the results of
-/// an operation, the arguments of a segment or a backward half, the accumulator
-/// of mtp.accumulate, or the parameter of mtp.store.
+/// Names an array attribute of PlaceAttr, the arena and offsets of each tensor:
+/// the results of an operation, the arguments of a segment or a backward half,
+/// the accumulator of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
-/// An array of PlaceAttr. On mtp.adamw: the parameter, both moments and, if
-/// they are stored separately, the master weights; if the host runs the update,
-/// then the host's buffers for the gradient and, if its type is not that of the
-/// masters, the weight. On mtp.accumulated: the gradient's other accumulators.
+/// Names an array attribute of PlaceAttr. On mtp.adamw, the array holds the
+/// parameter, both moments and, if they are stored separately, the master
+/// weights. If the host runs the update, the host's buffers follow: that of the
+/// gradient and, if the weight has another type than the master weights, that
+/// of the weight. On mtp.accumulated, the array holds the gradient's other
+/// accumulators.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
-/// The layers that an operation of the update covers, two numbers: the first
-/// layer, relative to the first layer of the segment, and the number of layers.
+/// Names the attribute with the layers that an operation of the update covers,
+/// two numbers: the first layer, relative to the first layer of the segment,
+/// and the number of layers.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
-/// The number of the update program that contains an operation, counted
-/// separately before and after the gradient norm. A program covers the same
-/// layers of all its parameters.
+/// Names the attribute with the number of the update program that contains an
+/// operation. Programs are counted separately before and after the gradient
+/// norm. A program covers the same layers of all its parameters.
 inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
     "mtp.update_program";
 

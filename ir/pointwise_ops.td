@@ -11,17 +11,18 @@
 include "mlir/IR/EnumAttr.td"
 include "compute_ops.td"
 
-// The base of elementwise operators. All operands and results have one shape,
-// and every dimension may be sharded. `flops` counts operations per element: 1
-// for an addition or multiplication and 8 for a transcendental function, which
-// is about the degree of its polynomial approximation in single precision.
-// `linear` lists groups of operands in which the operator is jointly linear
-// (FactorRule::linearGroups).
+// Is the base of elementwise operators. All operands and results have one
+// shape, and every dimension may be sharded. `flops` counts operations per
+// element: 1 for an addition or multiplication and 8 for a transcendental
+// function, which is about the degree of its polynomial approximation in single
+// precision. `linear` lists groups of operands in which the operator is jointly
+// linear (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
   let hasVerifier = 0;
   let types = "type($result)";
-  // The body of buildGradient. Operators of a backward half keep this default.
+  // Holds the body of buildGradient. Operators of a backward half keep this
+  // default.
   code gradient = [{
       return rejectGradient(*this, gradients, kSecondOrder);
   }];

@@ -1,6 +1,6 @@
 //===- passes.h - From a model to the program of one rank -------*- C++ -*-===//
 //
-// There is a folder for each stage of the rewriting, and verify/. A
+// There is a folder for each stage of the rewriting, and a folder verify/. A
 // verification pass ends each stage and rejects a result that breaks the
 // stage's guarantees, except for memory, which runtime::checkPlan checks in the
 // executable plan. moduleOf() in tools/driver/pipeline.cpp runs the stages up

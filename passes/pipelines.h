@@ -8,17 +8,18 @@
 namespace mtplan::passes {
 
 struct PlacementOptions {
-  /// Minimum bytes per element of a gradient accumulator, or 0 for the type of
-  /// the gradient.
+  /// Sets the minimum bytes per element of a gradient accumulator, or is 0 for
+  /// the type of the gradient.
   int gradientBytes = 0;
-  /// Whether each segment that does not repeat has its own gradient accumulator
-  /// for a weight that several segments of a stage use.
+  /// Says whether each segment that does not repeat has its own gradient
+  /// accumulator for a weight that several segments of a stage use.
   bool sumsPerUse = false;
-  /// Whether gradient reductions overlap with the backward pass.
+  /// Says whether gradient reductions overlap with the backward pass.
   bool overlapsReductions = false;
-  /// Whether weights are gathered while the segment before computes (ZeRO 3).
+  /// Says whether weights are gathered while the previous run computes (ZeRO
+  /// 3).
   bool gathersAhead = false;
-  /// Whether the host holds and updates the optimizer state.
+  /// Says whether the host holds and updates the optimizer state.
   bool offloads = false;
 };
 

@@ -1,7 +1,7 @@
 //===- integers.h - Indices, lists and divisors -----------------*- C++ -*-===//
 //
-// Helpers for indices, lists and divisors. Indices are ints, so that -1 and
-// negative differences need no casts; the standard library's are unsigned.
+// Defines helpers for indices, lists and divisors. Indices are ints, so that -1
+// and negative differences need no casts; the standard library's are unsigned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ bool contains(const List &list, const Value &value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-/// Returns all divisors of `number` >= 1, ascending. O(sqrt(number)).
+/// Returns all divisors of `number` >= 1, ascending, in O(sqrt(number)) time.
 inline std::vector<std::int64_t> divisorsOf(std::int64_t number) {
   std::vector<std::int64_t> low, high;
   for (std::int64_t d = 1; d <= number / d; ++d)

@@ -1,6 +1,6 @@
 //===- units.h - Quantities that cannot be mixed up -------------*- C++ -*-===//
 //
-// Every number the planner reasons about has a unit, and the unit is its type:
+// Defines types for quantities with units, so that units cannot be mixed up:
 //
 //   Bytes        size in memory or on the wire      (double, 1 B)
 //   Seconds      modelled or measured time          (double, 1 s)
@@ -8,8 +8,8 @@
 //   BytesPerSec  bandwidth, one direction           (double, 1 B/s)
 //   FlopsPerSec  throughput                         (double, 1 flop/s)
 //
-// Gigabytes and microseconds exist only where text is read or printed: the
-// machine files and the report. Conversion happens there and nowhere else.
+// Gigabytes and microseconds exist only where text is read or printed, as in
+// machine files and reports. Numbers are converted there and nowhere else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace mtplan::planner {
 
-/// A double with a unit, which combines only with quantities of the same unit.
+/// Holds a double with a unit, and adds only quantities of the same unit.
 /// Scaling keeps the unit; the ratio of two quantities is a plain number.
 template <typename Tag> struct Quantity {
   double value = 0.0;

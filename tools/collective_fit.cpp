@@ -2,9 +2,9 @@
 //
 //   collective_fit <collectives.csv> <machines.csv> [--rows]
 //
-// Prices every measured all-reduce from 1 MiB to 1 GiB whose hardware a machine
-// describes. Prints the median error of each source and hardware, and of all
-// priced rows; --rows also prints each row.
+// Prices every measured all-reduce from 1 MiB to 1 GiB for whose hardware there
+// is a machine file. Prints the median error of each pair of source and
+// hardware, and that of all priced rows; --rows also prints each row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +56,7 @@ int run(const std::string &table, const std::string &map, bool each) {
                   row.line, row.gpus, row.bytes / kMiB, row.measured * 1e6,
                   row.predicted * 1e6, 100 * row.error());
   std::printf(" rows    median  source, hardware\n");
-  // Groups are in the order of their first row.
+  // Each group has the rows of one source and hardware, in order of appearance.
   std::vector<std::vector<CollectiveRow>> groups;
   std::size_t priced = 0;
   for (const CollectiveRow &row : rows) {

@@ -258,7 +258,7 @@ FailureOr<RunResult> interpret(ModuleOp module, const RunOptions &options) {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// The lower bound of a tensor's norm, relative to the largest element of all
+/// Bounds a tensor's norm from below, relative to the largest element of all
 /// tensors of its kind.
 constexpr double kMinNorm = 1e-5;
 

@@ -38,8 +38,8 @@ struct TensorKey {
   std::string name() const;
 };
 
-/// A change of one element of one parameter before the step, for the difference
-/// quotient of a gradient check.
+/// Describes a change of one element of one parameter before the step, for the
+/// difference quotient of a gradient check.
 struct Perturbation {
   std::string label;
   std::int64_t copy = 0;    ///< ignored if `label` has no `*`
@@ -47,8 +47,8 @@ struct Perturbation {
   double delta = 0.0;
 };
 
-/// The hyperparameters of AdamW. The moments are zero before the step, as in
-/// the first update of a training run.
+/// Holds the hyperparameters of AdamW. The moments are zero before the step, as
+/// in the first update of a training run.
 struct AdamOptions {
   double learningRate = 1e-3;
   double beta1 = 0.9;
@@ -57,29 +57,29 @@ struct AdamOptions {
   double decay = 0.01;
 };
 
-/// A function that is called after a collective with the inputs and the results
-/// of all ranks. The function may change the results, so that tests can inject
-/// faults that no operator expresses.
+/// Is called after a collective with the inputs and the results of all ranks.
+/// The function may change the results, so that tests can inject faults that no
+/// operator expresses.
 using CollectiveHook =
     std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
                        std::vector<HostTensor> &received)>;
 
 enum class Phase : std::uint8_t { forward, backward, update };
 
-/// One forward or backward run through one chunk of the model, for one
-/// micro-batch.
+/// Describes one forward or backward run through one chunk of the model, for
+/// one micro-batch.
 struct StageTask {
   Phase phase = Phase::forward;
-  /// The `chunk` of the segments, or 0 without a pipeline.
+  /// Holds the `chunk` of the segments, or 0 without a pipeline.
   std::int64_t chunk = 0;
   std::int64_t microBatch = 0;
   // NOLINTNEXTLINE(modernize-use-nullptr): as above
   auto operator<=>(const StageTask &) const = default;
 };
 
-/// Values that replace random parameters and data, so that a run can start from
-/// the state of another program. `element` is the row-major index in the global
-/// tensor, which for an input is the tensor of one micro-batch.
+/// Gives values that replace random parameters and data, so that a run can
+/// start from the state of another program. `element` is the row-major index in
+/// the global tensor, which for an input is the tensor of one micro-batch.
 struct GivenNumbers {
   std::function<double(const TensorKey &, std::int64_t element)> parameter;
   std::function<double(const std::string &label, std::int64_t microBatch,
@@ -90,23 +90,24 @@ struct GivenNumbers {
 struct RunOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
-  /// Number of the step, which selects data and dropout masks. The optimizer
-  /// always starts from zero moments, because a run is a single step.
+  /// Holds the number of the step, which selects data and dropout masks. The
+  /// optimizer always starts from zero moments, because a run is a single step.
   int step = 1;
   std::optional<Perturbation> perturbation;
   std::optional<GivenNumbers> given = {};
   AdamOptions adam;
   CollectiveHook afterCollective;
-  /// The tasks of each stage in order, each task once. If empty, each
+  /// Lists the tasks of each stage in order, each task once. If empty, each
   /// micro-batch runs forward and backward before the next.
   std::vector<std::vector<StageTask>> order = {};
 };
 
-/// The shards of a tensor on all ranks, and their layout.
+/// Holds the shards of a tensor on all ranks, and their layout.
 struct DistributedTensor {
   /// If null, the tensor is replicated within each stage that holds it.
   LayoutAttr layout;
-  /// Shards by rank; a shard is empty if the rank's stage lacks the tensor.
+  /// Holds the shards by rank; a shard is empty if the rank's stage lacks the
+  /// tensor.
   std::vector<HostTensor> ranks;
 
   bool holds(std::int64_t rank) const {
@@ -128,14 +129,14 @@ struct CollectiveKey {
 
 struct RunResult {
   MeshAttr mesh; ///< null for a run on one rank
-  /// The operands of `mtp.adamw`, or without an `mtp.update` the accumulators
-  /// of parameters.
+  /// Holds the gradients that `mtp.adamw` reads, or without an `mtp.update` the
+  /// accumulators of parameters.
   TensorTable gradients;
   TensorTable parameters; ///< after the update, if there is one
-  /// The values of `mtp.result`, or without an `mtp.update` the accumulators
-  /// that belong to no parameter.
+  /// Holds the values of `mtp.result`, or without an `mtp.update` the
+  /// accumulators that belong to no parameter.
   TensorTable results;
-  /// Number of executions in the step, summed over layers, micro-batches and
+  /// Counts the executions in the step, summed over layers, micro-batches and
   /// stages. `slice` and `mask` are counted too, though they send nothing.
   /// `send` and `receive` are counted under the axis of stages.
   std::map<CollectiveKey, std::int64_t> collectives;
@@ -146,15 +147,16 @@ struct RunResult {
 /// forward through the chain of segments and, if segments have backward halves,
 /// backward. The ranks of a stage run in lock step. If segments have chunks and
 /// the mesh has an axis of stages, each stage runs its own chunks and exchanges
-/// messages and sums with others. Fails, with a diagnostic, if the module does
-/// not verify, if it has an operator without a kernel, or if stages deadlock.
+/// messages and sums with the other stages. Fails, with a diagnostic, if the
+/// module does not verify, if it has an operator without a kernel, or if stages
+/// deadlock.
 mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
                                      const RunOptions &options = {});
 
-/// The largest difference between two runs, and its location.
+/// Describes the largest difference between two runs, and its location.
 struct Comparison {
-  /// The largest relative error; infinite for NaN, wrong shapes and missing
-  /// tensors.
+  /// Holds the largest relative error, which is infinite for NaN, wrong shapes
+  /// and missing tensors.
   double worst = 0.0;
   std::string kind;      ///< "gradient", "parameter" or "result"
   std::string name;      ///< label with the layer's number, see TensorKey::name

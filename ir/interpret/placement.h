@@ -1,9 +1,9 @@
 //===- placement.h - Kernel calls on the shards of a rank -------*- C++ -*-===//
 //
 // The interpreter runs an operator as a call of its reference kernel. The
-// placement is computed from strategy and factor rule and lists the mesh axes
-// that shard each dimension of the operator's tensors, so that kernels need no
-// factor names.
+// placement is computed from the strategy and the factor rule, and lists the
+// mesh axes that shard each dimension of the operator's tensors, so that
+// kernels need no factor names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ KernelCall callOf(mlir::Operation *op,
 /// Moves the results out of a call that has run.
 std::vector<HostTensor> takeResults(KernelCall &call);
 
-/// The axes that shard the operands and results of an operator.
+/// Holds the axes that shard the operands and results of an operator.
 class Placement {
 public:
   /// Makes a placement that shards no tensor.
@@ -50,8 +50,8 @@ public:
   /// Records in `call` which shard of each of its tensors `rank` holds.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
-  /// The axes that shard each dimension of each tensor, major axis first. An
-  /// empty list means that no tensor is sharded.
+  /// Lists the axes that shard each dimension of each tensor, major axis first.
+  /// An empty list means that no tensor is sharded.
   using TensorAxes = std::vector<std::vector<llvm::SmallVector<int, 2>>>;
   const TensorAxes &operandAxes() const { return operands; }
   const TensorAxes &resultAxes() const { return results; }

@@ -103,7 +103,7 @@ bool MeshView::fits(LayoutAttr layout, std::size_t tensorRank) const {
 
 namespace {
 
-/// The sizes of a tensor seen as [outer, dim, inner].
+/// Holds the outer and inner sizes of a tensor seen as [outer, dim, inner].
 struct Strip {
   std::int64_t outer = 1, inner = 1;
 
@@ -142,7 +142,7 @@ HostTensor concatenate(const std::vector<HostTensor> &pieces, std::size_t dim) {
   return result;
 }
 
-/// One rank of a collective, and the values of all ranks.
+/// Describes one rank of a collective, with the values of all ranks.
 struct CollectiveRank {
   const std::vector<HostTensor> &inputs;
   std::vector<std::int64_t> group; ///< ranks, in axis order
@@ -191,8 +191,8 @@ HostTensor runOnRank(Operation *op, const CollectiveRank &self) {
       });
 }
 
-/// The dimensions along which a collective slices and concatenates; -1 if it
-/// does not.
+/// Holds the dimensions along which a collective slices (`cut`) and
+/// concatenates (`joined`), or -1 if it does not.
 struct Dims {
   std::int64_t cut = -1, joined = -1;
 };

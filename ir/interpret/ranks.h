@@ -22,7 +22,8 @@ namespace mtplan::ir {
 using runtime::reference::forEachIndex, runtime::reference::globalIndex,
     runtime::reference::Span;
 
-/// A tensor with its elements in row-major order. A scalar has one element.
+/// Holds a tensor with its elements in row-major order. A scalar has one
+/// element.
 struct HostTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> data;
@@ -40,8 +41,8 @@ struct HostTensor {
   }
 };
 
-/// The shards of one value of an SPMD program, one per rank. The shards are
-/// immutable and shared, so that passing a value on copies nothing.
+/// Holds the shards of one value of an SPMD program, one per rank. The shards
+/// are immutable and shared, so that passing a value on copies nothing.
 using RankValues = std::shared_ptr<const std::vector<HostTensor>>;
 
 inline RankValues share(std::vector<HostTensor> values) {

@@ -263,7 +263,8 @@ LogicalResult StageRun::advanceTask() {
 //===----------------------------------------------------------------------===//
 
 // Sets `copies` to the layers for which `op` runs. The list is empty, and `op`
-// runs once, if neither its label nor those of its operands have a `*`.
+// runs once, if `op` reads neither a value of a repeated layer nor an
+// accumulator whose label has a `*`.
 LogicalResult StageRun::findCopies() {
   copies.emplace();
   if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);

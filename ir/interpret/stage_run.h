@@ -1,10 +1,10 @@
 //===- stage_run.h - One stage's ranks, in lock step ------------*- C++ -*-===//
 //
-// Interprets the ranks of one stage: its tasks, each a forward or backward run
-// through one chunk of the model for one micro-batch, and then the update.
-// run() returns when the stage is done or has to wait for another stage, and
-// the next call resumes the stage. Without a pipeline, one stage has the whole
-// model.
+// Interprets the program of one stage on all ranks of the stage: first the
+// tasks, each of which is a forward or backward run through one chunk of the
+// model for one micro-batch, and then the update. run() returns when the stage
+// is done or has to wait for another stage, and the next call resumes the
+// stage. Without a pipeline, one stage has the whole model.
 //
 // Messages of one phase from one stage to another are received in the order in
 // which they are sent, and sending never blocks. The stages of a group perform
@@ -34,14 +34,15 @@ struct Message {
   RankValues values; ///< one per rank of the sender's stage
 };
 
-/// One all-reduce over a group of stages, with the values contributed so far.
+/// Describes one all-reduce over a group of stages, with the values contributed
+/// so far.
 struct GroupSum {
   AllReduceOp first; ///< operator of the first stage that contributed
   std::map<std::int64_t, RankValues> passed;
 };
 
-/// The messages and all-reduces between pipeline stages, which run separate
-/// programs.
+/// Holds the messages and all-reduces between pipeline stages, which run
+/// separate programs.
 class StageMessages {
 public:
   explicit StageMessages(std::int64_t stageCount) : stages(stageCount) {}
@@ -75,11 +76,11 @@ private:
   std::int64_t stages;
   std::map<Channel, std::deque<Message>> channels;
   std::map<Group, std::vector<GroupSum>> sums;
-  /// Number of all-reduces of a group that a stage has finished.
+  /// Counts the all-reduces of a group that a stage has finished.
   std::map<std::pair<Group, std::int64_t>, std::size_t> finished;
 };
 
-/// The state that all stages of a run share.
+/// Holds the state that all stages of a run share.
 struct SharedRun {
   const RunOptions &options;
   MeshView mesh; ///< ranks of one stage
@@ -90,7 +91,7 @@ struct SharedRun {
   std::map<CollectiveKey, std::int64_t> collectives = {};
 };
 
-/// The segments, update and tasks of one stage.
+/// Holds the segments, update and tasks of one stage.
 struct StageProgram {
   std::vector<SegmentOp> segments; ///< in chain order
   UpdateOp update;                 ///< may be null
@@ -117,12 +118,12 @@ public:
 
 private:
   using Frame = llvm::DenseMap<mlir::Value, RankValues>;
-  /// One of the repeated layers of a segment.
+  /// Identifies one of the repeated layers of a segment.
   struct Visit {
     SegmentOp segment;
     std::int64_t copy = 0;
   };
-  /// A micro-batch and a layer.
+  /// Identifies a micro-batch and a layer.
   using FrameKey = std::pair<std::int64_t, const Visit *>;
 
   // Tasks and the update run one operator at a time. `op` does not advance
@@ -149,8 +150,8 @@ private:
                                                 const RankValues &input);
   mlir::LogicalResult executeKernel(mlir::Operation *ran, Frame &frame);
   mlir::FailureOr<const Placement *> placementOf(mlir::Operation *ran);
-  /// Sets `result` to `value` in `frame`. Fails if the shape of `value` is not
-  /// the declared one.
+  /// Sets `result` to `value` in `frame`. Fails if the shape of `value` differs
+  /// from that of `result`.
   mlir::LogicalResult define(mlir::Value result,
                              const mlir::FailureOr<RankValues> &value,
                              Frame &frame);
@@ -166,10 +167,11 @@ private:
   std::map<std::int64_t, std::vector<Visit>> chunks;
   llvm::DenseMap<mlir::Operation *, Placement> placements;
 
-  // The index of the current task in program.tasks, and the index of its
-  // current layer in visits(), counted from the end in backward.
+  // `task` is the index of the current task in program.tasks, and `visit` the
+  // index of its current layer in visits(), counted from the end in backward.
   std::size_t task = 0, visit = 0;
-  /// Next operator, or null before the first operator of the current layer.
+  /// Points to the next operator. Is null before the first operator of a layer,
+  /// and once the stage is done.
   mlir::Operation *op = nullptr;
   mlir::Operation *waiting = nullptr;
   runtime::Moment moment;
@@ -177,11 +179,12 @@ private:
   std::vector<RankValues> carried;
   std::map<FrameKey, Frame> frames; ///< forward values that backward reads
 
-  // The values of the update. A value whose label has no `*` is in `common`, so
-  // that all layers may read it. All others are in `byCopy`, by layer.
+  // `common` and `byCopy` hold the values of the update. A value whose label
+  // has no `*` is in `common`, so that all layers may read it. All others are
+  // in `byCopy`, by layer.
   Frame common;
   std::map<std::int64_t, Frame> byCopy;
-  /// Layers for which `op` of the update has still to run.
+  /// Lists the layers for which `op` of the update has yet to run.
   std::optional<std::vector<std::int64_t>> copies;
 };
 

@@ -1,7 +1,7 @@
 //===- step_state.h - Parameters, sums and data of a step -------*- C++ -*-===//
 //
-// The state that the structure operators read and write, such as mtp.parameter,
-// mtp.accumulate and mtp.input.
+// Holds the state that structure operators read and write, such as
+// mtp.parameter, mtp.accumulate and mtp.input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ public:
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
 
-  /// Counts the target tokens of the step, the value of the input "count".
+  /// Counts the target tokens of the step for the input "count".
   mlir::LogicalResult prepare(mlir::ModuleOp module);
 
   mlir::FailureOr<RankValues> readParameter(ParameterOp op, std::int64_t copy);
@@ -67,7 +67,7 @@ private:
   bool perturbed = false;
   double targetCount = 0.0; ///< 0 if the module has no targets
   TensorTable parameters, accumulators, gradients, results;
-  /// Kinds of initial values (ParameterOp::getInit), by label.
+  /// Holds the kind of initial values (ParameterOp::getInit) of each label.
   std::map<std::string, std::string, std::less<>> inits;
 };
 

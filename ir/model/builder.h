@@ -1,8 +1,9 @@
 //===- builder.h - Builds a model from operators ----------------*- C++ -*-===//
 //
-// A thin layer over OpBuilder. Result shapes are derived from the operands, and
-// parameters are named after their operator (`label`.weight, `label`.bias).
-// Activations are [batch, sequence, features], weights are [in, out].
+// Adds a thin layer over OpBuilder. Result shapes are derived from the
+// operands, and parameters are named after their operator (`label`.weight,
+// `label`.bias). Activations are [batch, sequence, features] and weights are
+// [in, out].
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,8 @@
 
 namespace mtplan::ir {
 
-/// The size of a padded dimension, such as the rows of an embedding table, and
-/// its size without padding.
+/// Holds the size of a padded dimension, such as the rows of an embedding
+/// table, and its size without padding.
 struct Padded {
   std::int64_t stored = 1, used = 1;
 };

@@ -203,8 +203,8 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
       fields.number("capacity_factor", experts.capacityFactor, 0.0, 1.0e6);
   if (experts.capacityFactor <= 0.0)
     fields.error("capacity_factor", "must be above 0");
-  // Transformers adds the balance loss only if this is true. Here the loss is
-  // added if its coefficient is above 0.
+  // Transformers adds the balance loss only if output_router_logits is true.
+  // Here the loss is added if its coefficient is above 0.
   fields.ignore({"output_router_logits"});
   fields.findings.note(
       "an expert takes " +

@@ -136,11 +136,11 @@ void readVit(HfConfig &config) {
 // T5 and T5 v1.1
 //
 // The encoder-decoder has RMS norms, no biases, and unscaled attention scores,
-// because the query weights are initialised smaller. In v1.1 the MLP is gated
-// and the logits have a separate matrix. If logits are tied to the embedding,
-// the outputs are divided by the square root of the width. mtplan's own key
-// `decoder_sequence` sets the length of the targets, by default the length of
-// the input.
+// because T5 initialises the query weights smaller instead. In v1.1 the MLP is
+// gated and the logits have a separate matrix. If logits are tied to the
+// embedding, the outputs are divided by the square root of the width. mtplan's
+// own key `decoder_sequence` sets the length of the targets, by default the
+// length of the input.
 //===----------------------------------------------------------------------===//
 
 void readT5(HfConfig &config) {

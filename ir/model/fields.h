@@ -30,8 +30,8 @@ inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 
 struct JsonMember;
 
-/// One JSON value. `integer` is set if a number is whole, which includes 12.0,
-/// as in JSON Schema. The members are in the order of the file.
+/// Holds one JSON value. `integer` is set if a number is whole, which includes
+/// 12.0, as in JSON Schema. The members are in the order of the file.
 struct JsonValue {
   enum class Kind { null, boolean, number, string, array, object };
   Kind kind = Kind::null;
@@ -63,7 +63,7 @@ std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
 inline constexpr std::int64_t kSizeLimit = std::int64_t{1} << 31;
 inline constexpr std::int64_t kMaxLayers = 10'000;
 
-/// The errors and notes about one file.
+/// Holds the errors and notes about one file.
 struct Findings {
   std::string file;
   std::vector<std::string> errors, notes;

@@ -11,9 +11,9 @@ namespace mtplan::ir {
 
 namespace {
 
-// Default limit of the sequence length of models with rotary positions. The
-// limit in the file of such a model is often longer than the sequences that it
-// was pretrained on.
+// Limits the sequence length of models with rotary positions by default. The
+// limit in such a model's file is often longer than the sequences that the
+// model was pretrained on.
 constexpr std::int64_t kDefaultLongest = 8192;
 
 // The vocabulary is padded to this multiple, so that its shape does not depend
@@ -151,8 +151,8 @@ std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
 }
 
 // Returns the longest sequence that needs no RoPE scaling. If the file scales
-// positions, this is the original length, and a note says that scaling is not
-// applied. Otherwise it is `positions`.
+// positions, the result is the original length, and a note says that scaling is
+// not applied. Otherwise the result is `positions`.
 std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
   std::int64_t longest = positions;
   for (const char *key : {"rope_scaling", "rope_parameters"}) {

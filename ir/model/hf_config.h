@@ -42,8 +42,8 @@ public:
                    kvKey);
     readInner("intermediate_size", /*required=*/true);
   }
-  /// Reads the width inside the MLP. If it is absent and not `required`, it is
-  /// four times the hidden size.
+  /// Reads the width inside the MLP. If `key` is absent and not `required`, the
+  /// width is four times the hidden size.
   void readInner(const char *key, bool required);
   /// Reads vocab_size and padded_vocab_size.
   void readVocabulary();
@@ -95,8 +95,8 @@ void readVit(HfConfig &config);
 void readT5(HfConfig &config);
 void readGemma2(HfConfig &config);
 
-/// Builds the model of a parsed config.json. Adds to `findings`; on errors the
-/// module of the result is null.
+/// Builds the model of a parsed config.json. Adds errors and notes to
+/// `findings`; on errors the module of the result is null.
 LoadedModel loadHfConfig(mlir::MLIRContext &context, const JsonValue &root,
                          const ShapeOverrides &overrides, Findings &findings);
 

@@ -128,8 +128,8 @@ bool looksLikeMlir(StringRef text) {
   return false;
 }
 
-// Parses a module of forward operators. Adds to `findings`; on errors the
-// module of the result is null.
+// Parses a module of forward operators. Adds errors to `findings`; on errors
+// the module of the result is null.
 static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
                                 const ShapeOverrides &overrides,
                                 Findings &findings) {

@@ -21,16 +21,17 @@
 
 namespace mtplan::ir {
 
-/// Changes that the command line makes to a model.
+/// Holds the changes that the command line makes to a model.
 struct ShapeOverrides {
   std::optional<std::int64_t> sequence; ///< positions per sample
   std::optional<std::int64_t> layers;   ///< number of repeated layers
   std::string elementType = "bf16";     ///< bf16, f16 or f32
-  /// Whether the user chose `elementType`; textual IR cannot change its type.
+  /// Says whether the user chose `elementType`. Textual IR must then have this
+  /// type.
   bool elementTypeAsked = false;
 };
 
-/// A module, and facts about it for reports.
+/// Holds a module, and facts about it for reports.
 struct LoadedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string name;        ///< shown in reports; never empty
@@ -57,12 +58,12 @@ std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
 struct JsonValue;
 struct Findings;
 
-/// Version of mtplan's own JSON format.
+/// Is the version of mtplan's own JSON format.
 inline constexpr std::int64_t kNativeVersion = 1;
 
-/// Builds the model of a parsed file in mtplan's own JSON format. Adds to
-/// `findings`, which refer to dimensions by the names that the file gives them;
-/// on errors the module of the result is null or incomplete.
+/// Builds the model of a parsed file in mtplan's own JSON format. Adds errors
+/// to `findings`, which refer to dimensions by the names that the file gives
+/// them; on errors the module of the result is null or incomplete.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 

@@ -19,8 +19,8 @@ namespace mtplan::ir {
 
 namespace {
 
-// Limit of the elements of one tensor, and of all parameters together. Twice
-// the number of bytes of so many elements still fits in an int64.
+// Limits the elements of one tensor, and of all parameters together. Twice the
+// number of bytes of so many elements still fits in an int64.
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 58;
 
 void report(Findings &findings, Location location, std::string_view what) {

@@ -16,9 +16,10 @@ namespace mtplan::ir {
 /// Returns the type called bf16, f16 or f32, or a null type for another name.
 mlir::Type elementTypeOf(mlir::MLIRContext &context, llvm::StringRef name);
 
-/// Verifies every operator and then the module, and checks that no tensor and
-/// no sum of parameters is too large to count. Returns whether all checks pass;
-/// otherwise `findings` has all errors of the first check that fails.
+/// Verifies every operator and then the module, and checks that neither a
+/// tensor nor all parameters together are too large to count. Returns whether
+/// all checks pass; otherwise `findings` has all errors of the first check that
+/// fails.
 bool checkModule(mlir::ModuleOp module, Findings &findings);
 
 /// Returns the number of elements of all parameters. Each label counts once,

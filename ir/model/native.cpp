@@ -40,7 +40,7 @@ private:
   ModelBuilder builder;
 
   std::map<std::string, NamedValue> local; // values of the current segment
-  // JSON pointers, by operator label and by segment name.
+  // These maps hold JSON pointers, by operator label and by segment name.
   std::map<std::string, std::string> labels, segmentNames;
   std::vector<NamedValue> carried;
   std::int64_t layerCount = 0;

@@ -24,7 +24,8 @@ struct Equation {
   std::string letters() const { return lhs + rhs + result; }
 };
 
-// Splits "bsi,io->bso". Returns nothing if the text does not have that form.
+// Splits an equation such as "bsi,io->bso". Returns nothing if the text does
+// not have that form.
 std::optional<Equation> split(std::string text) {
   std::erase(text, ' ');
   std::size_t comma = text.find(','), arrow = text.find("->");
@@ -167,8 +168,8 @@ private:
     }
   }
 
-  // Returns the letter itself if it has no other meaning, otherwise the first
-  // free letter.
+  // Returns `wanted` if it has no other meaning, otherwise the first free
+  // letter.
   char freeLetter(char wanted) const {
     auto isFree = [&](char name) {
       return std::string_view("bsveio").find(name) == std::string_view::npos &&

@@ -19,7 +19,7 @@ namespace mtplan::ir {
 
 enum class DimRole { batch, sequence, vocabulary, expert, feature };
 
-/// A named dimension. Dimensions of one name are one object.
+/// Describes a named dimension. All uses of one name refer to one object.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;
@@ -29,7 +29,7 @@ struct NamedDim {
 
 using NamedDims = std::vector<const NamedDim *>;
 
-/// A tensor that no operator makes: an input or a parameter.
+/// Declares a tensor that no operator makes: an input or a parameter.
 struct Declaration {
   std::string name, pointer;
   bool parameter = false;

@@ -33,7 +33,8 @@ std::vector<std::string> wordsOf(const char *pattern) {
   return words;
 }
 
-// The dimensions that each word of an operator's patterns is bound to.
+// Maps each word of an operator's patterns to the dimensions that it is bound
+// to.
 using Bindings = std::map<std::string, NamedDims>;
 
 // Matches one operand with its pattern and binds new words. Returns an error
@@ -80,13 +81,14 @@ public:
                   Fields &attributeFields)
       : builder(modelBuilder), op(nativeOp), fields(attributeFields) {}
 
-  /// The attributes that have been read, and the label.
+  /// Holds the attributes that have been read, and the label.
   SmallVector<NamedAttribute, 8> attributes;
   /// Maps the name of an AttributeKind::dimension attribute to the dimension
   /// that the attribute selects.
   Bindings named;
-  /// The value of an AttributeKind::keep attribute: the number of trailing
-  /// dimensions that the result keeps. -1 if there is no such attribute.
+  /// Holds the value of an AttributeKind::keep attribute, which is the number
+  /// of trailing dimensions that the result keeps, or -1 if there is no such
+  /// attribute.
   std::int64_t keep = -1;
 
   void read(const OperatorRule &rule) {

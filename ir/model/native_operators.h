@@ -19,7 +19,7 @@
 
 namespace mtplan::ir {
 
-/// A value with its named dimensions. `value` is null after an error.
+/// Holds a value with its named dimensions. `value` is null after an error.
 struct NamedValue {
   mlir::Value value;
   NamedDims dims;
@@ -31,11 +31,11 @@ enum class AttributeKind : std::uint8_t {
   count, ///< a size
   flag,  ///< true or false
   mask,  ///< a mask's name, by default the operator's label
-  /// A size, by default the used part of the first operand's last dimension.
+  /// Is a size, by default the used part of the first operand's last dimension.
   classes,
   activation, ///< an activation function
   keep,       ///< the number of trailing dimensions of the result
-  /// A dimension's name. In the result's pattern, the attribute's name is a
+  /// Is a dimension's name. In the result's pattern, the attribute's name is a
   /// word that stands for this dimension.
   dimension
 };
@@ -52,7 +52,7 @@ struct OperandRule {
   const char *name, *pattern;
 };
 
-/// The element type of a result: that of an operand, or a fixed one.
+/// States the element type of a result: that of an operand, or a fixed type.
 enum class ResultElement : std::uint8_t { ofFirst, ofSecond, f32, i32 };
 
 struct OperatorRule {
@@ -66,7 +66,7 @@ struct OperatorRule {
 /// Returns the rules of all forward operators except einsum.
 const std::vector<OperatorRule> &operatorRules();
 
-/// An operator of the file with its operands.
+/// Describes an operator of the file with its operands.
 struct NativeOperator {
   std::string name, label, pointer;
   std::vector<NamedValue> operands;

@@ -1,7 +1,7 @@
 //===- transformer.h - The description of a transformer ---------*- C++ -*-===//
 //
 // One struct describes the models of all families. The reader of a family sets
-// its members (decoder_families.cpp, encoder_families.cpp), and
+// the members of the struct (decoder_families.cpp, encoder_families.cpp), and
 // buildTransformer() builds the model.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 namespace mtplan::ir {
 
-/// The positions of a block's norms, and the inputs of its two branches.
+/// States the positions of a block's norms, and the inputs of its two branches.
 enum class BlockForm : std::uint8_t {
   preNorm,  ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
   postNorm, ///< ln_1(x + attn x), then ln_2(x + mlp x)
@@ -25,30 +25,31 @@ enum class BlockForm : std::uint8_t {
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
 };
 
-/// Experts that replace the MLP: each is a SwiGLU without biases.
+/// Describes the experts that replace the MLP. Each is a SwiGLU without biases.
 struct Experts {
   std::int64_t count = 0;  ///< 0 for one MLP for all tokens
   std::int64_t chosen = 1; ///< experts per token
   std::int64_t inner = 1;
-  /// Capacity of an expert relative to an even distribution of tokens; tokens
-  /// beyond the capacity are dropped.
+  /// Sets the capacity of an expert, relative to an even distribution of
+  /// tokens. Tokens beyond the capacity are dropped.
   double capacityFactor = 1.25;
   bool normalise = true; ///< the gates of the chosen experts sum to 1
   double balance = 0.0;  ///< coefficient of the auxiliary loss, or 0
-  /// Width of the shared expert, which is gated and serves every token, or 0
-  /// for none.
+  /// Holds the width of the shared expert, which is gated and serves every
+  /// token, or 0 for none.
   std::int64_t sharedInner = 0;
 
   /// Returns the capacity of one expert, in tokens per sample.
   std::int64_t places(std::int64_t sequence) const;
 };
 
-/// The second half of an encoder-decoder (Raffel et al. 2020).
+/// Describes the second half of an encoder-decoder (Raffel et al. 2020).
 struct Decoder {
   std::int64_t layers = 0; ///< 0 for a model without a second stack
   std::int64_t sequence = 1;
-  /// Rows of each stack's table of relative position biases, and the distance
-  /// from which on all distances share a row.
+  /// `distances` is the number of rows of each stack's table of relative
+  /// position biases, and `maxDistance` the distance from which on all
+  /// distances share a row.
   std::int64_t distances = 32, maxDistance = 128;
   double logitScale = 1.0; ///< multiplies the logits
 };
@@ -60,8 +61,9 @@ struct Transformer {
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
   Padded rows() const { return {paddedVocabulary, vocabulary}; }
 
-  /// Features of an image patch, or 0 for a model of tokens. The first position
-  /// of a sample holds no patch and is replaced by the class token.
+  /// Holds the number of features of an image patch, or 0 for a model of
+  /// tokens. The first position of a sample holds no patch and is replaced by
+  /// the class token.
   std::int64_t patchWidth = 0;
   std::int64_t positionRows = 0; ///< number of learned positions, or 0
   std::int64_t typeRows = 0;     ///< number of token types, or 0

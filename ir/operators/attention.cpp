@@ -11,8 +11,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The dimensions of q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g
-/// r)] and bias [n, (g r)].
+/// Holds the dimensions of q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s,
+/// (g r)] and bias [n, (g r)].
 struct AttentionDims {
   FactorRule rule;
   TensorFactors query, key, lse, bias;
@@ -69,8 +69,8 @@ FactorRule AttentionGradOp::getFactorRule() {
   return dims.rule;
 }
 
-// Returns the operations of `products` matrix products over all pairs of
-// positions. Forward has two, and backward, where the scores are recomputed,
+// Returns the number of operations of `products` matrix products over all pairs
+// of positions. Forward has two, and backward, where the scores are recomputed,
 // has five. A causal mask halves the number of pairs.
 static double attentionFlops(Value query, Value key, bool causal,
                              double products) {

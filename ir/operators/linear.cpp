@@ -68,8 +68,8 @@ FactorRule SumOp::getFactorRule() {
 double SumOp::getFlops() { return elementsOf(getInput()); }
 
 namespace {
-/// The dimensions of ids [d0, d1, ...], rows [d0, d1, ..., h] and a table [v,
-/// h], whose rows are the vocabulary.
+/// Holds the dimensions of ids [d0, d1, ...], rows [d0, d1, ..., h] and a table
+/// [v, h], whose rows are the vocabulary.
 struct LookupDims {
   FactorRule rule;
   TensorFactors ids, rows, table;
@@ -142,7 +142,7 @@ double PositionEmbeddingGradOp::getFlops() { return elementsOf(getGradient()); }
 //===----------------------------------------------------------------------===//
 
 // The gradient of `lhs` or `rhs` is an einsum of the result's gradient and the
-// other of the two. The gradient of the bias is a sum.
+// other operand. The gradient of the bias is a sum.
 LogicalResult EinsumOp::buildGradient(GradientBuilder &gradients) {
   Value dy = gradients.gradientOf(getResult());
   if (!dy)
@@ -199,7 +199,7 @@ LogicalResult PositionEmbeddingOp::buildGradient(GradientBuilder &gradients) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The letters of one tensor of an equation.
+/// Holds the letters of one tensor of an equation.
 struct Term {
   StringRef name, letters;
   Value value;

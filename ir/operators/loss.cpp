@@ -17,7 +17,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The dimensions of logits [d0, ..., v] and of one number per token [d0, ...].
+/// Holds the dimensions of logits [d0, ..., v] and of one number per token [d0,
+/// ...].
 struct LossDims {
   FactorRule rule;
   TensorFactors logits, tokens;

@@ -61,8 +61,8 @@ FactorRule BalanceLossGradOp::getFactorRule() {
   return rule.connect({dims, {}}, {dims});
 }
 
-// Returns the operations on the logits: for each logit, one per chosen expert,
-// and `others` more.
+// Returns the number of operations on the logits: for each logit, one per
+// chosen expert, and `others` more.
 static double choiceFlops(Value logits, uint64_t topK, double others) {
   return (static_cast<double>(topK) + others) * elementsOf(logits);
 }
@@ -80,8 +80,8 @@ double BalanceLossGradOp::getFlops() {
 }
 
 namespace {
-/// The dimensions of tokens [b, s, h], of dispatched tokens [e, b, c, h] in
-/// `places`, and of slots [b, s, e].
+/// Holds the dimensions of tokens [b, s, h], of dispatched tokens [e, b, c, h]
+/// in `places`, and of slots [b, s, e].
 struct MoeDims {
   FactorRule rule;
   TensorFactors tokens, places, slots;

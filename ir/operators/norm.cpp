@@ -11,8 +11,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The dimensions of rows [d0, ..., h] and of a vector along h, which is never
-/// sharded.
+/// Holds the dimensions of rows [d0, ..., h] and of a vector along h, which is
+/// never sharded.
 struct RowDims {
   FactorRule rule;
   TensorFactors rows, vector;

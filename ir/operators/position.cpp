@@ -11,7 +11,8 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The dimensions of x [b, s, h], its first position [b, h] and one vector [h].
+/// Holds the dimensions of x [b, s, h], its first position [b, h] and one
+/// vector [h].
 struct FirstDims {
   FactorRule rule;
   TensorFactors all, first, vector;

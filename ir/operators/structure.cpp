@@ -243,7 +243,7 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   SegmentOp next = neighbour(segment, /*before=*/false);
   Block *block = next ? blockOf(next) : nullptr;
   if (!block)
-    return success(); // No next segment, or its verifier fails.
+    return success(); // There is no next segment, or its verifier fails.
   for (BackwardOp other : block->getOps<BackwardOp>()) {
     Block *half = blockOf(other);
     if (YieldOp yielded = half ? yieldOf(*half) : YieldOp())

@@ -88,9 +88,9 @@ LogicalResult accumulateLosses(ModuleOp module) {
 // The backward half of a segment
 //===----------------------------------------------------------------------===//
 
-/// For each operator, the parameters of which it is the first reader, in the
-/// order of its operands. Backward visits the first reader last, so that the
-/// gradients of these parameters are then complete.
+/// Lists for each operator the parameters of which it is the first reader, in
+/// the order of its operands. Backward visits the first reader last, so that
+/// the gradients of these parameters are then complete.
 using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
 
 // Fails if a segment has two mtp.parameter of one label, because each would
@@ -123,7 +123,8 @@ CompletedAt findFirstReaders(Block &block) {
 }
 
 // Fails unless every yielded value can have a gradient and depends on a
-// parameter. Arguments depend on one, because the previous segment yields them.
+// parameter. Arguments depend on a parameter, because the previous segment
+// yields them.
 LogicalResult checkYields(ir::SegmentOp segment) {
   llvm::DenseSet<Value> trained;
   for (BlockArgument argument : segment.getBlock().getArguments())
@@ -184,8 +185,9 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
-// Returns whether `segment` does not read `argument` and the previous segment
-// yields one of its own arguments there. The gradient of `argument` is then 0.
+// Returns whether `segment` does not read `argument`, and the previous segment
+// yields one of its own arguments as this value. The gradient of `argument` is
+// then 0.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&

@@ -11,7 +11,8 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Returns whether an einsum can compute `user`, the only use of its `result`.
+// Returns whether an einsum can compute `user`, the only user of its `result`,
+// as its epilogue.
 static bool isEpilogueOfEinsum(Operation *user, Value result) {
   // mtp.activation_grad reads the activation's input first and the gradient,
   // which the einsum computes, second.

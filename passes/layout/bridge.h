@@ -2,7 +2,8 @@
 //
 // Translates a differentiated module to the planner's ModelGraph, and writes a
 // plan into the module as strategies, layouts and `mtp.reshard`s. No other
-// folder of passes/ builds graphs or applies plans; some read them (passes.h).
+// folder of passes/ builds graphs or applies plans; schedule/ and verify/ read
+// them (passes.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@
 namespace mtplan::passes {
 
 /// Returns the planner's graph of the differentiated `module`. Operators and
-/// tensors are in program order. Complexity: linear in the module.
+/// tensors are in program order. The time is linear in the size of the module.
 planner::ModelGraph buildModelGraph(mlir::ModuleOp module);
 
 /// Splits segments whose layers have different plans, and then writes

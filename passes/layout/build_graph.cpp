@@ -204,8 +204,8 @@ private:
   }
 
   // Returns whether `consumer` can be fused into `maker`: all element types are
-  // equal, and an einsum is one matrix product, neither batched nor contracted
-  // over samples.
+  // equal, and if `maker` is an einsum, it is one matrix product that is
+  // neither batched nor contracted over samples.
   bool canFuse(Operation *maker, ir::ComputeOp consumer) {
     const Value result = maker->getResult(0);
     const auto made = llvm::find_if(segment->ops, [&](const planner::Op &one) {

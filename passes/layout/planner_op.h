@@ -30,7 +30,7 @@ ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
 /// operand and result position, and data factors have the split `feature`.
 planner::Op toPlanner(ir::ComputeOp op);
 
-/// Returns the split of a factor with this role; `feature` for data.
+/// Returns the split of a factor with this role, which is `feature` for data.
 planner::Split splitOf(ir::FactorRole role);
 
 /// Returns the strategy, or nothing if it names a factor that the operator

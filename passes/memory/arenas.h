@@ -12,8 +12,8 @@ namespace mtplan::passes {
 
 inline constexpr std::int64_t kAlignment = 256; ///< bytes
 
-/// An array of tensors in an arena. The members are those of PlaceAttr, and
-/// sizes are in bytes.
+/// Describes an array of tensors in an arena. The members are those of
+/// PlaceAttr, and sizes are in bytes.
 struct Array {
   llvm::StringRef arena;
   std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,

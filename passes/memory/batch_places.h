@@ -17,8 +17,8 @@
 
 namespace mtplan::passes {
 
-/// Values that must be at equal distances in memory: one operand or result of
-/// each product of a batch, in the order of the products.
+/// Lists values that must be at equal distances in memory: one operand or
+/// result of each product of a batch, in the order of the products.
 struct BatchRow {
   std::int64_t batch = 0;
   bool areResults = false;
@@ -29,10 +29,10 @@ struct BatchRow {
 /// share, and the results that the products write.
 std::vector<BatchRow> batchRows(mlir::Block &block);
 
-/// Removes products from their batch if the batch is `rejected` or if their
-/// tensors are not at equal distances, ascending in the order of the block.
-/// Consecutive products at equal distances remain a batch. Complexity: linear
-/// in the operations of the block.
+/// Removes products from their batch if the batch is `rejected` or if the
+/// offsets of their tensors do not ascend by equal distances in the order of
+/// the block. Consecutive products at equal distances remain a batch. The time
+/// is linear in the operations of the block.
 /// \param placeOf  returns the PlaceAttr of a value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);

@@ -13,7 +13,8 @@ namespace mtplan::passes {
 
 namespace {
 
-/// The block of a program, and the number of its first run in the task.
+/// Describes a program's block of weights, and the number of the program's
+/// first run in the task.
 struct GatheredBlock {
   SmallVector<Value> values;
   int64_t bytes = 0, firstRun = 0, runs = 1;

@@ -18,35 +18,37 @@
 
 namespace mtplan::passes {
 
-/// A range of a region that is in use during a program.
+/// Describes a range of a region that is in use during a program.
 struct BlockRange {
   mlir::Value value; ///< in use until its last use; null: all the time
   std::int64_t offset = 0, bytes = 0; ///< relative to the region
 };
 
-/// The weight `value`, gathered ahead, and its memory relative to the region.
+/// Describes the weight `value`, which is gathered ahead, and its memory
+/// relative to the region.
 struct BlockPlace {
   mlir::Value value;
   Array array; ///< without an arena
   std::int64_t entry = 0, step = 0;
 };
 
-/// The blocks of a chunk in one direction.
+/// Describes the blocks of a chunk in one direction.
 struct BlockRegion {
   std::int64_t bytes = 0;
   std::vector<BlockPlace> places;
-  /// By program, in the order of the programs.
+  /// Lists the ranges that are in use during each program, in the order of the
+  /// programs.
   std::vector<std::vector<BlockRange>> inUse;
 };
 
-/// A program of a chunk, and the layers that it runs for.
+/// Describes a program of a chunk, and the number of layers that it runs for.
 struct BlockProgram {
   mlir::Block *block = nullptr;
   std::int64_t runs = 1;
 };
 
-/// Returns the region of the programs of a task, in the order in which it runs
-/// them.
+/// Returns the region of the programs of a task. `programs` are in the order in
+/// which the task runs them.
 /// \param ascends  whether programs run for their first layer first
 /// \param sizeOf   bytes of a value
 BlockRegion blockRegionOf(llvm::ArrayRef<BlockProgram> programs, bool ascends,

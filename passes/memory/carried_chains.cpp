@@ -117,7 +117,8 @@ void CarriedChains::linkLayersOfLast(ir::YieldOp yield,
 // The last layer runs first in backward, so entries ascend while the numbers of
 // layers descend.
 LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
-  // The links of the arguments of `previous`, for its layer that runs first.
+  // Holds the links of the arguments of `previous`, for its layer that runs
+  // first.
   std::vector<Link> before;
   ir::SegmentOp previous;
   for (ir::SegmentOp segment : llvm::reverse(chunk)) {

@@ -19,10 +19,10 @@
 
 namespace mtplan::passes {
 
-/// The arrays through which a chunk carries values in one direction.
+/// Describes the arrays through which a chunk carries values in one direction.
 class CarriedChains {
 public:
-  /// A value's chain, and its entry there: `entry + c * step` in layer c.
+  /// Holds a value's chain, and its entry there: `entry + c * step` in layer c.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -39,7 +39,7 @@ public:
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 
   std::vector<Chain> chains;
-  /// The links of arguments and of yielded values.
+  /// Maps arguments and yielded values to their links.
   llvm::DenseMap<mlir::Value, Link> links;
 
 private:

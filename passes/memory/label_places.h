@@ -60,10 +60,11 @@ private:
   const StageContents &contents;
   Arenas &arenas;
   mlir::Type wider;
-  /// Labels of parameters; other labels are reports.
+  /// Holds the labels of parameters; other labels are those of reports.
   std::set<std::string> trained;
   std::map<Key, Array> parameters, accumulators;
-  /// By label, the gradient accumulators after the first, with their segments.
+  /// Maps labels to the gradient accumulators after the first, with their
+  /// segments.
   std::map<std::string, std::vector<std::pair<mlir::Operation *, Array>>>
       otherSums;
 };

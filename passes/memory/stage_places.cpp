@@ -156,7 +156,8 @@ static bool isGrouped(Operation *op) {
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
-  // Launch number of the previous instruction if that is a grouped collective.
+  // Holds the launch number of the previous instruction if that is a grouped
+  // collective.
   int64_t launch = -1;
   for (Operation &op : block) {
     if (!isInstruction(&op)) {
@@ -300,8 +301,9 @@ void StagePlaces::placeWithin() {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
   // `limit` is the size of the workspace, in bytes, without groups of
-  // collectives, except for those of blocks, which the planner has announced.
-  // The other groups of a program that would exceed it are dissolved.
+  // collectives, except for the groups of blocks, whose memory the planner has
+  // counted. The other groups of a program that would exceed `limit` are
+  // dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t limit = 0;
   for (Block *block : blocks) {

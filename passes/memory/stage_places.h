@@ -31,7 +31,7 @@
 
 namespace mtplan::passes {
 
-/// The bytes of a program's workspace, and the peak of its live bytes.
+/// Holds the bytes of a program's workspace, and the peak of its live bytes.
 struct Fill {
   std::int64_t used = 0, peak = 0;
 };
@@ -54,19 +54,19 @@ public:
   const std::vector<Fill> &fills() const { return workspaces; }
 
 private:
-  /// Values that live within one program only.
+  /// Describes the values that live within one program only.
   struct Within {
     std::vector<mlir::Value> roots; ///< values with their own offset
-    /// Live ranges of the roots, and then of carried values.
+    /// Lists the live ranges of the roots, and then those of carried values.
     std::vector<Lifetime> lives;
-    /// Values that share the memory of a root, with their roots.
+    /// Lists values that share the memory of a root, with their roots.
     std::vector<std::pair<mlir::Value, mlir::Value>> sharing;
-    /// By row, the indices in `roots` of values that must be adjacent.
+    /// Lists by row the indices in `roots` of values that must be adjacent.
     std::vector<Row> rows;
     std::vector<std::int64_t> batchesOfRows; ///< batch number of each row
     std::set<std::int64_t> rejected; ///< numbers of the dissolved batches
   };
-  /// A range of bytes that carried values occupy in the workspace.
+  /// Describes a range of bytes that carried values occupy in the workspace.
   struct Carried {
     mlir::Value value; ///< null: the bytes are alive all the time
     std::int64_t offset = 0, bytes = 0;

@@ -36,8 +36,8 @@ Array UpdatePlaces::allocateCopies(StringRef arena, int64_t &end, int64_t size,
 }
 
 // Returns the PlaceAttr of an array with one entry per layer of `meant`.
-// PlaceAttr counts layers from the segment's first, and entry 0 is the first of
-// `meant`.
+// PlaceAttr counts layers from the segment's first layer, and entry 0 belongs
+// to the first layer of `meant`.
 static ir::PlaceAttr placeCopies(const Array &array, const UpdatedCopies &meant,
                                  Type element) {
   int64_t entry = (meant.count - meant.first % meant.count) % meant.count;
@@ -200,7 +200,7 @@ LogicalResult UpdatePlaces::divideIntoPrograms() {
 LogicalResult UpdatePlaces::place() {
   if (failed(divideIntoPrograms()))
     return failure();
-  // The end of the workspace, in bytes, by number of the update program.
+  // Maps the number of an update program to the end of its workspace, in bytes.
   std::map<int64_t, int64_t> workspaceEnds;
   ir::UpdateOp update = contents.update;
   for (Operation &op : update.getBody().front()) {

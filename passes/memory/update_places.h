@@ -3,12 +3,12 @@
 // Shards of reduced gradients are kept until the norm of all gradients is
 // known. They are in the arena of activations, which is free after backward. If
 // the reduce-scatter overlaps with backward, the shard of a layer overwrites
-// the gradient of the next layer, which has already been scattered; this needs
-// the memory of one more shard, whatever the number of layers. (Megatron-LM
-// keeps a rank's shard within the full buffer, at an offset that depends on the
-// rank; offsets here are the same on all ranks.) Values computed from updated
-// shards are in the workspace, at separate offsets for all parameters of a
-// program, so that no parameter waits for another.
+// the gradient of the next layer, which has already been scattered. The memory
+// of one more shard suffices for any number of layers. (Megatron-LM keeps a
+// rank's shard within the full buffer, at an offset that depends on the rank;
+// offsets here are the same on all ranks.) Values computed from updated shards
+// are in the workspace, at separate offsets for all parameters of a program, so
+// that no parameter waits for another.
 //
 //===----------------------------------------------------------------------===//
 

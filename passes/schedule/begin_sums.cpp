@@ -21,17 +21,17 @@ namespace mtplan::passes {
 
 namespace {
 
-/// The runs of an adding operation in a step.
+/// Describes the runs of an adding operation in a step.
 struct AdderRuns {
-  /// Micro-batch and layer of the runs that add the first term of a piece
-  /// (SumAccess::piece).
+  /// Holds the micro-batch and layer of the runs that add the first term of a
+  /// piece (SumAccess::piece).
   std::set<std::pair<int, int>> first;
   std::set<int> later; ///< micro-batches of the other runs
 
   bool isFirstOnce() const { return first.size() == 1; }
 
-  /// Returns whether the first terms, if any, are those of all runs of a single
-  /// micro-batch.
+  /// Returns whether the runs that add first terms, if any, are all runs of a
+  /// single micro-batch.
   bool isFirstInAllCopies() const {
     return std::ranges::all_of(first, [&](const auto &run) {
       return run.first == first.begin()->first && !later.contains(run.first);
@@ -75,7 +75,7 @@ firstTermsOf(int pieces, const std::vector<SumAccess> &accesses) {
 
 namespace {
 
-/// One accumulator of a stage, and the operations that add to it.
+/// Describes one accumulator of a stage, and the operations that add to it.
 struct Sum {
   int pieces = 1;
   std::vector<SumAccess> accesses; ///< in the order in which a step runs
@@ -83,7 +83,7 @@ struct Sum {
 };
 
 // Identifies an accumulator: by label and, if each segment has an accumulator
-// of its own (for a `*` or mtp.own_sum), by segment.
+// of its own (for a label with `*` or for mtp.own_sum), by segment.
 using SumKey = std::pair<Operation *, std::string>;
 
 SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
@@ -93,7 +93,8 @@ SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
 }
 
 // Gives segments separate accumulators for a weight that several of them use.
-// The first such segment and those that repeat share one accumulator.
+// The first such segment and those whose parameters have labels with `*` share
+// one accumulator.
 void divideSums(const StageContents &stage) {
   std::set<std::string> trained;
   for (ir::SegmentOp segment : stage.segments)

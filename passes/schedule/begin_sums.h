@@ -9,19 +9,19 @@
 
 namespace mtplan::passes {
 
-/// An access of a step to a gradient accumulator, which has one piece per
-/// layer, or a single piece that all layers share.
+/// Describes an access of a step to a gradient accumulator, which has one piece
+/// per layer, or a single piece that all layers share.
 struct SumAccess {
   int piece = 0;
   int microBatch = 0;
   int copy = 0; ///< number of the layer in the model
-  /// The number of the operation that adds to the piece, or none if the access
-  /// reads the piece.
+  /// Holds the number of the operation that adds to the piece, or none if the
+  /// access reads the piece.
   std::optional<int> adder;
 };
 
-/// The run in which an operation overwrites the accumulator with its term
-/// instead of adding the term.
+/// Identifies the run in which an operation overwrites the accumulator with its
+/// term instead of adding the term.
 struct FirstTerm {
   int microBatch = 0;
   std::optional<int> copy; ///< number of the layer, or none for all layers

@@ -1,4 +1,4 @@
-//===- gather_ahead.cpp - Gathers weights beside the segment before -------===//
+//===- gather_ahead.cpp - Gathers weights while the previous run computes -===//
 
 #include "ir/decisions.h"
 #include "passes/passes.h"
@@ -13,7 +13,7 @@ namespace mtplan::passes {
 namespace {
 
 // Marks the gathers of a program whose results no other program reads. A gather
-// behind another one is marked only if that one is.
+// that reads the result of another gather is marked only if that gather is.
 void mark(Block &block) {
   for (auto gather : block.getOps<ir::AllGatherOp>()) {
     auto before = gather.getInput().getDefiningOp<ir::AllGatherOp>();

@@ -22,7 +22,7 @@ bool isOverReplicas(Operation *op) {
   return axis && ir::isReplicaAxis(axis.getValue());
 }
 
-// Returns the parameter that `gather` gathers, alone or behind other gathers,
+// Returns the parameter that `gather` gathers, directly or after other gathers,
 // or null.
 ir::ParameterOp gatheredBy(ir::AllGatherOp gather) {
   Value input = gather.getInput();
@@ -31,7 +31,8 @@ ir::ParameterOp gatheredBy(ir::AllGatherOp gather) {
   return input.getDefiningOp<ir::ParameterOp>();
 }
 
-// Returns the number of collectives of the block before `op` in its chain.
+// Returns the number of marked collectives (mtp.of_block) before `op` in its
+// chain.
 int hopOf(Operation *op) {
   Operation *before = op->getOperand(0).getDefiningOp();
   return before && ir::isOfBlock(before) ? 1 + hopOf(before) : 0;
@@ -54,7 +55,8 @@ Operations gathersOf(Block &block) {
 }
 
 // Returns the collectives between the gradient that a program computes and
-// `sum`, from the first that scatters over replicas; none if there is no such.
+// `sum`, from the first that scatters over replicas on. Returns none if no
+// collective scatters over replicas.
 Operations scattersBefore(ir::AccumulateOp sum) {
   Operations chain;
   std::size_t kept = 0;
@@ -71,7 +73,7 @@ Operations scattersBefore(ir::AccumulateOp sum) {
 }
 
 // Marks collectives, and sorts them so that those of a launch are consecutive:
-// by the number of collectives before them, and then by axis.
+// by hopOf(), and then by axis.
 void markByLaunch(Operations &collectives) {
   SmallVector<StringAttr> axes;
   for (Operation *op : collectives) {

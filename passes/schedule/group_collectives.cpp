@@ -14,7 +14,7 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Maximum number of collectives per launch. Larger launches gain nothing.
+/// Limits the number of collectives per launch. Larger launches gain nothing.
 constexpr std::size_t kMaxGroupSize = 64;
 
 bool mayBeGrouped(Operation *op) {

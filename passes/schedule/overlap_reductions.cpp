@@ -42,8 +42,8 @@ public:
 
 private:
   // Returns the segment that adds the last of `terms` in a step. Returns null
-  // if that is not in a backward run of the last micro-batch, or if there are
-  // several accumulators.
+  // if the last term is not added in a backward run of the last micro-batch, or
+  // if there are several accumulators.
   ir::SegmentOp lastSegmentOf(ArrayRef<ir::AccumulateOp> terms) const {
     if (llvm::any_of(terms, [](ir::AccumulateOp op) {
           return op->hasAttr(ir::kOwnSumAttrName);
@@ -78,8 +78,9 @@ private:
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());
     const bool isOfStage = llvm::none_of(hops, sumsOverStages);
-    // Whether an earlier collective of `hops` has scattered the sum, or reduced
-    // it over an axis other than those of replicas.
+    // `isShard` says whether an earlier collective of `hops` has scattered the
+    // sum, and `isReduced` whether one has reduced it over an axis other than
+    // those of replicas.
     bool isShard = false, isReduced = false;
     for (Operation *hop : hops) {
       const bool isScatter = llvm::isa<ir::ReduceScatterOp>(hop);

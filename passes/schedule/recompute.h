@@ -29,14 +29,14 @@ void recompute(ir::SegmentOp segment, planner::Recompute what);
 /// reads, in program order, without parameters and inputs.
 llvm::SmallVector<mlir::Value> savedValues(ir::SegmentOp segment);
 
-/// Segment plans, each of which recomputes all of its layers or none.
+/// Lists segment plans, each of which recomputes all of its layers or none.
 struct RecomputedRuns {
   std::vector<planner::SegmentPlan> plans;
   std::vector<bool> again; ///< whether the layers of each plan recompute
 };
 
 /// Splits `plans` where recomputation begins or ends. The first `layers` layers
-/// of each pipeline part recompute, or all layers if `layers` is negative.
+/// of each pipeline part are recomputed, or all layers if `layers` is negative.
 /// \param parts  number of layers of each pipeline part, in model order
 RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
                                const std::vector<planner::SegmentPlan> &plans,

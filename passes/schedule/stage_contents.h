@@ -11,7 +11,7 @@
 
 namespace mtplan::passes {
 
-/// The parts of a partitioned module that belong to one stage.
+/// Holds the parts of a partitioned module that belong to one stage.
 struct StageContents {
   std::vector<ir::SegmentOp> segments; ///< in module order
   ir::UpdateOp update;                 ///< may be null
@@ -29,7 +29,8 @@ bool isOfCopies(ir::SegmentOp segment);
 /// parameters and accumulators, and stores, only refer to memory.
 bool isInstruction(mlir::Operation *op);
 
-/// The layers of a parameter that an operation of an update processes.
+/// Identifies the layers of a parameter that an operation of an update
+/// processes.
 struct UpdatedCopies {
   ir::SegmentOp holder;              ///< null if the label has no `*`
   std::int64_t first = 0, count = 1; ///< relative to the holder's first layer
@@ -62,7 +63,8 @@ std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
 void writeTasks(mlir::ModuleOp partitioned, planner::ScheduleKind kind,
                 int microBatches);
 
-/// Returns, by stage, the tasks that writeTasks() wrote; an empty list if none.
+/// Returns, by stage, the tasks that writeTasks() wrote, or an empty list if
+/// there are none.
 std::vector<std::vector<ir::StageTask>> readTasks(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

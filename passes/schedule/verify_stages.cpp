@@ -24,7 +24,7 @@ namespace {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// One end of a message.
+/// Describes one end of a message.
 struct End {
   Operation *op = nullptr;
   bool sends = false, backward = false;

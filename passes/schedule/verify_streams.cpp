@@ -100,8 +100,8 @@ LogicalResult verifyOverlap(Operation *op) {
          << name << ", which does not make its gradient";
 }
 
-// Checks that an operation that the run before executes gathers a parameter of
-// its block, for its own program only.
+// Checks that an operation that the previous run executes gathers a parameter
+// of its own block, for its own program only.
 LogicalResult verifyAhead(Operation *op) {
   Value input = op->getNumOperands() == 1 ? op->getOperand(0) : Value();
   Operation *maker = input ? input.getDefiningOp() : nullptr;

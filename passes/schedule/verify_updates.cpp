@@ -9,14 +9,15 @@ using namespace mlir;
 namespace mtplan::passes {
 namespace {
 
-/// An all-reduce over stages.
+/// Describes an all-reduce over stages.
 struct Sum {
   ir::AllReduceOp op;
   ir::AccumulatedOp read;           ///< reads the accumulator that is summed
   SmallVector<Operation *> between; ///< collectives from `read` to `op`
 };
 
-/// An operation that writes parameters, and the layers that it writes.
+/// Describes an operation that writes parameters, and the layers that it
+/// writes.
 struct Write {
   Operation *op = nullptr;
   StringAttr label;

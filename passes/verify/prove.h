@@ -27,8 +27,9 @@ struct ProofOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
-  /// The pipeline schedule, or none for one micro-batch after another. The
-  /// schedule must support the number of stages, chunks and micro-batches.
+  /// Selects the pipeline schedule. Without one, each micro-batch runs after
+  /// the previous one. The schedule must support the number of stages, chunks
+  /// and micro-batches.
   std::optional<planner::ScheduleKind> schedule = {};
   ir::CollectiveHook afterCollective = {}; ///< called in the partitioned run
 };
@@ -48,10 +49,11 @@ struct Proof {
 Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
             const ProofOptions &options = {});
 
-/// The two programs a proof compares, for tests that break one of them.
+/// Holds the two programs that a proof compares, for tests that break one of
+/// them.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
-  /// The module before partitioning, which determines the collectives and
+  /// Holds the module before partitioning, which determines the collectives and
   /// messages that `partitioned` must execute.
   mlir::OwningOpRef<mlir::ModuleOp> planned;
 };

@@ -162,8 +162,9 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   return unit;
 }
 
-// The condition of an operator on a dimension of several factors: the size of
-// the major factor, the only one that can be sharded, is a multiple of `unit`.
+// Describes the condition of an operator on a dimension of several factors: the
+// size of the major factor, the only one that can be sharded, is a multiple of
+// `unit`.
 struct MajorFactor {
   int dim = 0;
   std::vector<int> minors;
@@ -258,11 +259,11 @@ private:
     });
   }
 
-  // Grows the factors of product `index` until fits() holds, at the latest at
-  // their original sizes. The minor factors, which no axis shards, grow before
-  // the major one, except for the last factor, the width of a head. The width
-  // grows last, because it is a minor factor for every operator, and a wider
-  // head does not make the number of heads divisible.
+  // Grows the factors of product `index` until fits() holds, at most to their
+  // original sizes. The minor factors, which no axis shards, grow before the
+  // major one, except for the last factor, the width of a head. The width grows
+  // last, because it is a minor factor for every operator, and a wider head
+  // does not make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

@@ -14,10 +14,10 @@
 //
 // The time tends to L for small messages and to X for large ones, with the slow
 // rise between them that measured bandwidths show. Levels overlap chunk by
-// chunk, so X is that of the slowest level, not the sum.
-// Source of the form: the optimal-segment pipeline of van de Geijn's "global
-// combine" and Chan et al. 2007, "Collective communication: theory, practice,
-// and experience"; hierarchy as in NCCL's rings over NVLink and rails.
+// chunk, so X is the time of the slowest level, not the sum. The form comes
+// from the optimal-segment pipeline of van de Geijn's "global combine" and Chan
+// et al. 2007, "Collective communication: theory, practice, and experience";
+// the hierarchy is that of NCCL's rings over NVLink and rails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The times of a collective: `base` and `latency` add up over levels, and
-/// `traffic` overlaps, so that the slowest level counts.
+/// Holds the times of a collective: `base` and `latency` add up over levels,
+/// and `traffic` overlaps, so that the slowest level counts.
 struct Pipeline {
   double base = 0.0;    // seconds
   double latency = 0.0; // seconds, the sum over all steps
@@ -46,7 +46,8 @@ struct Pipeline {
   }
 };
 
-/// The distribution of one group's members over the domains of a level.
+/// Describes how one group's members are distributed over the domains of a
+/// level.
 struct Sharing {
   int domains = 1;          // domains with a member of the group
   int most = 1, fewest = 1; // members in a single domain
@@ -86,7 +87,8 @@ Sharing sharingOf(Group group, int domain) {
             domain / group.stride};
   if (group.stride % domain == 0)
     return {group.size, 1, 1};
-  // Groups need not align with domains; their offsets repeat with this period.
+  // Groups need not align with domains; the groups' offsets in the domains
+  // repeat with this period.
   std::int64_t period = std::lcm(span, std::int64_t{domain});
   std::int64_t ranks =
       std::min(std::max<std::int64_t>(group.ranks, span), period);

@@ -14,8 +14,7 @@ namespace mtplan::planner {
 namespace {
 
 // Returns the software's figures for a memory-bound operator; null if Passes
-// has none, so that crossEntropyShare() or the operands and results set the
-// bytes.
+// has none. Then crossEntropyShare() or the operands and results set the bytes.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -96,7 +95,7 @@ Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
   return left(passBytes(op, work, software)) / device.passRate();
 }
 
-/// The bytes of one rank's shards of a product.
+/// Holds the bytes of one rank's shards of a product.
 struct ProductBytes {
   double first, second, result;
 };

@@ -3,8 +3,8 @@
 // Prices operators by roofline. A product takes the longer of its arithmetic
 // and its memory traffic; attention is priced by kernel (kernel_cost.h); every
 // other operator is memory-bound, at the bytes per element that the software's
-// kernels move. Gaps between kernels are added. Source of the form: Williams et
-// al. 2009 (roofline); docs/studies/step-time.
+// kernels move. Gaps between kernels are added. The form comes from Williams et
+// al. 2009 (roofline) and docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 

@@ -76,7 +76,7 @@ namespace {
 // Shorter ranges would gain less than the addition of partial tiles costs.
 constexpr double kShortestShare = 512;
 
-// The alignments of rows that tensor cores need: kLineBytes for the full rate,
+// Tensor cores need rows with these alignments: kLineBytes for the full rate,
 // and kVectorBytes to be used at all.
 constexpr double kLineBytes = 128, kVectorBytes = 16;
 
@@ -95,13 +95,12 @@ double alignment(const ProductShape &shape, const Device &device,
   return aligned(kLineBytes) ? 1.0 : device.products.unaligned64;
 }
 
-// The numbers of waves in the time of a product: `work` is multiplied by the
-// time of a full wave's arithmetic, and `fixed` by the time to fill and drain a
-// wave. If a single wave leaves units idle, they split contractions that are
-// long enough.
-// The fixed time depends on the tiles alone. (In docs/studies/step-time the
-// fixed time depends on the split, so it falls with the contraction's length.
-// Both models agree on long contractions.)
+// Holds the numbers of waves in the time of a product: `work` is multiplied by
+// the time of a full wave's arithmetic, and `fixed` by the time to fill and
+// drain a wave. If a single wave leaves units idle, the units split
+// contractions that are long enough. The fixed time depends on the tiles alone.
+// (In docs/studies/step-time the fixed time depends on the split, so it falls
+// with the contraction's length. Both models agree on long contractions.)
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -116,8 +115,8 @@ Waves wavesOf(const ProductShape &shape, const Tile &tile, int units) {
   return {1.0 / std::min(idle, longEnough), 1.0 / idle};
 }
 
-// The side, in positions, of a fused kernel's block. A block on the diagonal is
-// computed in full although half of it is masked.
+// A fused kernel's block has this side, in positions. A block on the diagonal
+// is computed in full although half of it is masked.
 constexpr double kDiagonalBlock = 128;
 
 // The software's figures are for 16-bit elements.

@@ -5,16 +5,17 @@
 // A product's output is cut into tiles, one per compute unit at a time. The
 // tiles run in waves; every wave takes as long as a full one, plus a fixed time
 // to fill and drain. The fastest of the device's tile shapes is used. If one
-// wave leaves units idle, several units split the contraction of a tile. Source
-// of the form: NVIDIA, "Matrix multiplication background user's guide" (tile
-// and wave quantisation, alignment); constants: docs/studies/step-time.
+// wave leaves units idle, several units split the contraction of a tile. The
+// form comes from NVIDIA, "Matrix multiplication background user's guide" (tile
+// and wave quantisation, alignment), and the constants from
+// docs/studies/step-time.
 //
 // With a causal mask, a fused attention kernel computes half of the scores, and
 // all scores of the blocks on the diagonal. It pads heads to a supported size
 // and reaches a share of the peak that depends on kernel and device. Unfused
 // software runs batched products, with memory-bound kernels on the scores
-// between them; scores that are saved for backward use memory. Source of the
-// form: docs/studies/step-time, section 3.
+// between them; scores that are saved for backward use memory. The form comes
+// from docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,8 @@
 
 namespace mtplan::planner {
 
-/// One rank's work of an operator that a strategy shards over a mesh, or all of
-/// the operator's work if no strategy is given.
+/// Computes one rank's work of an operator that a strategy shards over a mesh,
+/// or all of the operator's work if no strategy is given.
 class LocalWork {
 public:
   LocalWork(const Op &theOp, const std::vector<Tensor> &theTensors)
@@ -66,7 +67,7 @@ private:
   const Mesh *mesh = nullptr;
 };
 
-/// `batch` products of m x k by k x n.
+/// Describes `batch` products of an m x k and a k x n matrix.
 struct ProductShape {
   double m = 1, n = 1, k = 1, batch = 1;
   double flops() const { return 2 * m * n * k * batch; }
@@ -89,7 +90,7 @@ Seconds productTime(const ProductShape &shape, const Device &device,
 Seconds productLowerBound(Flops flops, const Device &device,
                           Precision precision, double relative = 1.0);
 
-/// The sizes of one rank's shard of an attention operator.
+/// Holds the sizes of one rank's shard of an attention operator.
 struct AttentionShape {
   double heads = 1; ///< heads times samples
   double queries = 1, keys = 1, headSize = 1;

@@ -14,31 +14,33 @@
 
 namespace mtplan::planner {
 
-/// The software's execution of one operator.
+/// Describes how the software executes one operator.
 struct OpRun {
   Precision precision = Precision::bf16; ///< precision of a product's operands
-  /// The columns of a batched product, or the length of its contraction,
+  /// Gives the columns of a batched product, or the length of its contraction,
   /// relative to this product alone. If the software batches products, those
   /// that read one input, or whose results are summed, run as one product.
   double batched = 1.0;
   bool batchesSums = false; ///< whether `batched` counts contractions
-  /// Whether the operator is an addition that a batched product computes in its
-  /// contraction.
+  /// Says whether the operator is an addition that a batched product computes
+  /// in its contraction.
   bool inProduct = false;
-  /// The accesses to the fused operand that fusion saves. 1: the operator's
-  /// read; 2: also the producer's write; 0: the two are never fused.
+  /// Counts the accesses to the fused operand that fusion saves: 1 is the
+  /// operator's read, 2 includes the producer's write, and 0 means that the two
+  /// are never fused.
   int savedPasses = 0;
-  /// Bytes moved by casts, per 16-bit element of the first and second operand.
+  /// Count the bytes moved by casts, per 16-bit element of the first and second
+  /// operand.
   double firstCast = 0.0, secondCast = 0.0;
-  /// The number of products in sequence, one per tile along the operator's m,
-  /// n, k or batch factors, which `along` selects.
+  /// Counts the products in sequence, one per tile along the operator's m, n, k
+  /// or batch factors, which `along` selects.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
   double slowdown = 1.0; ///< time of the slowest device / of a mean device
 };
 
 /// Returns the run of each operator of `segment`. fp8 applies only to products
-/// of repeated segments; every other operator then uses bf16.
+/// of layers (isLayer); every other operator then uses bf16.
 /// \param devices  the devices of a step, of which the slowest sets the time
 std::vector<OpRun> opRunsOf(const SegmentGraph &segment, const Device &device,
                             const Software &software, Precision precision,

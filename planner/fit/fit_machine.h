@@ -22,12 +22,13 @@ namespace mtplan::planner {
 struct FittedFigure {
   Figure figure;
   double value = 0.0; ///< in the file's unit, rounded to 4 digits
-  /// Standard deviation; 0 at a bound, or with no more rows than figures.
+  /// Holds the standard deviation; 0 at a bound, or with no more rows than
+  /// figures.
   double deviation = 0.0;
   bool atBound = false;
 };
 
-/// The errors of the measurements of one kind.
+/// Summarises the errors of the measurements of one kind.
 struct FitResidual {
   MeasuredKind kind{};
   int rows = 0;
@@ -48,8 +49,8 @@ struct MachineFit {
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 
-/// The keys of the machine file that can be fitted, in the order of FigureKind:
-/// device keys from launch on, level keys from levelBandwidth on.
+/// List the keys of a device and of a network level that can be fitted, in the
+/// order of FigureKind from `launch` and `levelBandwidth` on.
 inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",

@@ -15,8 +15,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr int kMostSteps = 500;
-// The step of finite differences, relative to a value on its scale. The model's
-// rounding errors are about 1e-16.
+// Sets the step of finite differences, relative to a value on its scale. The
+// model's rounding errors are about 1e-16.
 constexpr double kDifference = 1e-6;
 // A measurement does not depend on a value if its error changes by at most
 // kNoEffect when the value changes by the fraction kProbe of itself.
@@ -208,8 +208,9 @@ private:
     return true;
   }
 
-  /// The singular value decomposition of the derivatives by some values. The
-  /// column of each value is first divided by its norm, which is in `lengths`.
+  /// Holds the singular value decomposition of the derivatives with respect to
+  /// some values. The column of each value is first divided by its norm, which
+  /// is in `lengths`.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;

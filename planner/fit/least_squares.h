@@ -15,7 +15,7 @@
 
 namespace mtplan::planner {
 
-/// The scale on which a value is searched.
+/// Names the scale on which a value is searched.
 enum class FitScale : std::uint8_t {
   linear,
   logarithmic, ///< the value may span orders of magnitude; `least` > 0
@@ -36,23 +36,23 @@ struct LeastSquares {
   std::vector<double> values;
   std::vector<double> errors; ///< the errors that remain
   double rms = 0.0;           ///< the root mean square of `errors`
-  /// The standard deviation of each value, if measurements have independent
-  /// errors as large as `rms`. The deviation is 0 for a value at a bound or in
-  /// `idle`. All deviations are 0 if `dependent` is not empty, or if there are
-  /// no more measurements than values that are neither at a bound nor in
-  /// `idle`.
+  /// Holds the standard deviation of each value, if measurements have
+  /// independent errors as large as `rms`. The deviation is 0 for a value at a
+  /// bound or in `idle`. All deviations are 0 if `dependent` is not empty, or
+  /// if there are no more measurements than values that are neither at a bound
+  /// nor in `idle`.
   std::vector<double> deviations;
   std::vector<bool> atBound;
-  /// The indices of values on which no measurement depends.
+  /// Lists the indices of values on which no measurement depends.
   std::vector<std::size_t> idle;
-  /// The indices of values that can change together without effect on any
+  /// Lists the indices of values that can change together without effect on any
   /// measurement; empty if the measurements determine every value.
   std::vector<std::size_t> dependent;
 };
 
 /// Returns the best fit over several descents: the first starts at the first
 /// start of every unknown, the second at the second, and so on (an unknown with
-/// fewer starts repeats its last). Of equal fits, the earliest is returned.
+/// fewer starts repeats its last). Among equal fits, the earliest is returned.
 LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
                                const FitErrors &errors);
 

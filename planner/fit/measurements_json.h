@@ -34,8 +34,8 @@ const char *nameOf(MeasuredKind kind);
 /// Returns whether the kind uses the network: collectives and send.
 bool isCollective(MeasuredKind kind);
 
-/// One measurement. Only the members that belong to the kind matter; the others
-/// keep their defaults.
+/// Describes one measurement. Only the members that belong to the kind matter;
+/// the others keep their defaults.
 struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
@@ -51,7 +51,7 @@ struct Measurement {
   std::string describe() const;
 };
 
-/// A figure of the machine file to be fitted.
+/// Names a figure of the machine file that can be fitted.
 enum class FigureKind : std::uint8_t {
   launch,
   bandwidthEfficiency,
@@ -80,7 +80,8 @@ struct Figure {
 
 struct Measurements {
   Machine machine; ///< figures to be fitted have arbitrary legal values
-  /// The figures to be fitted: those of the device, then those of each level.
+  /// Lists the figures to be fitted: those of the device, then those of each
+  /// level.
   std::vector<Figure> figures;
   std::vector<Measurement> rows;
 };

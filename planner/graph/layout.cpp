@@ -1,8 +1,8 @@
 //===- layout.cpp - A tensor's layout over a mesh -------------------------===//
 //
-// The axes of one dimension split it major first, so only its minor-most axis
-// can be all-gathered, and only a new minor-most axis can be added. An axis
-// that blocks another is moved first.
+// The axes of one dimension split it major first, so only the dimension's
+// minor-most axis can be all-gathered, and only a new minor-most axis can be
+// added. An axis that blocks another is moved first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ Layout withPlacement(Layout layout, int axis, int placement,
     dim.insert(std::ranges::upper_bound(dim, axis), axis);
   }
   // A layout without partial axes has a fixed reduction, so that operator==
-  // compares meanings.
+  // compares what the layouts mean.
   if (layout.partial.empty())
     layout.reduction = Reduction::sum;
   return layout;
@@ -164,7 +164,7 @@ const char *nameOf(StepKind kind) {
 
 namespace {
 
-// The priority of steps when several are possible: first steps that shrink the
+// Orders the steps when several are possible: first steps that shrink the
 // shard, then steps that keep its size, then steps that grow it.
 enum Class : int { shrink, keep, grow, growToUnblock, impossible };
 
@@ -249,12 +249,12 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
 
 } // namespace
 
-// Results of axisBehind() that are no axis.
+// axisBehind() returns these values when it finds no single axis.
 static constexpr int kNoAxis = -1, kSeveralAxes = -2;
 
-// If one of the lists is the other one with a single axis behind it, returns
-// that axis; if they are equal, returns `known`. Returns kSeveralAxes
-// otherwise, or if `known` is another axis.
+// If one list is the other list followed by a single axis, returns that axis;
+// if the lists are equal, returns `known`. Returns kSeveralAxes otherwise, or
+// if `known` is a different axis.
 static int axisBehind(const std::vector<int> &a, const std::vector<int> &b,
                       int known) {
   const std::size_t shared = std::min(a.size(), b.size());

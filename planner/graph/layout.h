@@ -22,7 +22,8 @@ struct MeshAxis {
   int size = 1;     ///< number of ranks, >= 1
 };
 
-/// The kind of parallelism of an axis, which its name determines.
+/// Says which kind of parallelism an axis serves; the name of the axis
+/// determines the role.
 enum class AxisRole : std::uint8_t {
   data,    ///< "dp" and, in hybrid sharding, "zero": see Parallelism
   expert,  ///< "ep": data-parallel ranks that hold different experts
@@ -31,8 +32,9 @@ enum class AxisRole : std::uint8_t {
 };
 AxisRole roleOf(const MeshAxis &axis);
 
-/// Named axes over ranks, major first: the ranks of the last axis are
-/// neighbours on the fastest link. rank = ((i0 * n1) + i1) * n2 ...
+/// Arranges the ranks along named axes, major first: the ranks of the last axis
+/// are neighbours on the fastest link. On axes of the sizes n0, n1 and n2, the
+/// rank with the indices i0, i1 and i2 is (i0 * n1 + i1) * n2 + i2.
 struct Mesh {
   std::vector<MeshAxis> axes;
 
@@ -46,11 +48,11 @@ struct Mesh {
 
 enum class Reduction : std::uint8_t { sum, max };
 
-/// The mesh axes that split each dimension of a tensor, and the axes over which
-/// the value is partial: the reduction of all ranks' values is the tensor. An
-/// axis appears at most once.
+/// Lists the mesh axes that split each dimension of a tensor, and the axes over
+/// which the value is partial, which means that the reduction of all ranks'
+/// values is the tensor. An axis appears at most once.
 struct Layout {
-  /// Per dimension: the axes that split it, major first.
+  /// Lists, per dimension, the axes that split it, major first.
   std::vector<std::vector<int>> dims;
   std::vector<int> partial; ///< axes over which the value is partial, ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
@@ -61,7 +63,7 @@ struct Layout {
   auto operator<=>(const Layout &) const = default;
 };
 
-/// The placements of an axis that splits no dimension.
+/// An axis that splits no dimension has one of these placements.
 inline constexpr int kReplicated = -1;
 inline constexpr int kPartial = -2;
 /// Returns kReplicated, kPartial, or the dimension that `axis` splits.
@@ -101,7 +103,7 @@ enum class StepKind : std::uint8_t {
 bool isCollective(StepKind kind);  ///< whether the step communicates
 const char *nameOf(StepKind kind); ///< "all_reduce", ..., "slice", "mask"
 
-/// The kind and the axis of one step of a layout change.
+/// Holds the kind and the axis of one step of a layout change.
 struct StepMove {
   StepKind kind;
   int axis = 0;
@@ -122,8 +124,8 @@ struct ReshardStep : StepMove {
 /// split -> replicated -> partial.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
-/// The steps of a layout change that moves only one axis, which is the
-/// minor-most axis of the dimensions that it splits.
+/// Holds the steps of a layout change that moves only one axis. That axis is
+/// the minor-most axis of every dimension that it splits.
 struct MovesOfOneAxis {
   int count = 0;
   std::array<StepMove, 2> moves{};

@@ -20,9 +20,10 @@
 
 namespace mtplan::planner {
 
-/// The customary name for the split of a factor; `--splits` uses these names.
+/// Gives the split of a factor its customary name; `--splits` uses these names.
 /// `hidden` is the model dimension of pointwise operators of the residual
-/// stream; no default set contains `hidden`, because norms need it unsplit.
+/// stream; no default set of splits contains `hidden`, because norms need that
+/// dimension unsplit.
 enum class Split : std::uint8_t {
   batch,
   sequence,
@@ -41,12 +42,13 @@ struct Factor {
   std::int64_t size = 1; ///< size over all ranks, > 0
   Split split = Split::feature;
   bool divisible = true; ///< false: never split
-  /// The reduction over the factor in results that lack the factor.
+  /// Says how results that lack the factor are reduced over it.
   Reduction reduction = Reduction::sum;
-  /// The imbalance of a split: if n ranks split the factor, the busiest rank
-  /// has 1 + skew * (1 - 1/n) times the mean work. The skew is 1 for the query
-  /// positions of causal attention, else 0. Context-parallel ranks have equal
-  /// work at any skew, because each holds an early and a late slice.
+  /// Describes the imbalance of a split: if n ranks split the factor, the
+  /// busiest rank has 1 + skew * (1 - 1/n) times the mean work. The skew is 1
+  /// for the query positions of causal attention, else 0. Context-parallel
+  /// ranks have equal work at any skew, because each holds an early and a late
+  /// slice.
   double skew = 0.0;
 };
 
@@ -58,21 +60,22 @@ struct Tensor {
   std::vector<std::int64_t> shape; ///< unsharded, for one micro-batch
   int elementBytes = 2;
   TensorKind kind = TensorKind::activation;
-  /// The phase that produces or receives the tensor.
+  /// Names the phase that produces or receives the tensor.
   Phase phase = Phase::forward;
   int parameter = -1; ///< index into ModelGraph::parameters; -1: none
   int batchDim = -1;  ///< index of the batch dimension in `shape`; -1: none
 };
 
-/// One operand or result: a tensor, and per dimension the index of the factor
-/// that may split the dimension in this operator, or -1 if nothing may. The
-/// size of a dimension is the size of its factor or a multiple of that size:
-/// for example, the number of features is a multiple of the number of heads.
+/// Describes one operand or result by its tensor and, per dimension, the index
+/// of the factor that may split the dimension in this operator, or -1 if no
+/// factor may. The size of a dimension is the size of its factor or a multiple
+/// of that size: for example, the number of features is a multiple of the
+/// number of heads.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
-  /// Whether the operand is a lookup table, of which the operator reads at most
-  /// as many elements as its first result has.
+  /// Says whether the operand is a lookup table, of which the operator reads at
+  /// most as many elements as the first result has.
   bool lookedUp = false;
 };
 
@@ -99,7 +102,7 @@ enum class PassKind : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// The Op::variant of attention with dropout.
+/// Attention with dropout has this Op::variant.
 inline constexpr const char *kDropout = "dropout";
 
 struct Op {
@@ -114,21 +117,22 @@ struct Op {
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// The index of the operand into whose producer the operator may be fused, or
-  /// -1 if there is none. The producer is a product or a memory-bound operator
-  /// of the same phase, and the operand is its first result. A producer has at
-  /// most one such consumer.
+  /// Gives the index of the operand into whose producer the operator may be
+  /// fused, or -1 if there is none. The producer is a product or a memory-bound
+  /// operator of the same phase, and the operand is its first result. A
+  /// producer has at most one such consumer.
   int fusedOperand = -1;
-  /// The operands that are added to the result. An addend is partial whenever
-  /// the result is: if a contraction is split, one rank alone adds the bias.
+  /// Lists the operands that are added to the result. An addend is partial
+  /// whenever the result is: if a contraction is split, one rank alone adds the
+  /// bias.
   std::vector<int> addends;
   /// Each group lists operands in which the operator is jointly linear: the
   /// result is partial if these operands are partial and no others are.
   std::vector<std::vector<int>> linearGroups;
   Flops flops; ///< operations of all ranks together
-  /// For gemm only: the indices of the factors, by role. m is in the first
-  /// operand and the result, n in the second operand and the result, k in both
-  /// operands, batch in all three.
+  /// For gemm only, these list the indices of the factors by role. m is in the
+  /// first operand and the result, n in the second operand and the result, k in
+  /// both operands, batch in all three.
   std::vector<int> m, n, k, batch;
 };
 
@@ -137,8 +141,8 @@ struct Accumulation {
   int parameter = 0; ///< index into ModelGraph::parameters
 };
 
-/// A part of the model that can repeat, such as a layer. Lists of tensors are
-/// indices into `tensors`.
+/// Describes a part of the model that can repeat, such as a layer. Lists of
+/// tensors are indices into `tensors`.
 struct SegmentGraph {
   std::string name; ///< "embed", "h", "head"
   int repeat = 1;   ///< the number of consecutive equal repeats, >= 1
@@ -146,11 +150,11 @@ struct SegmentGraph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops; ///< in program order; forward ones first
   std::vector<int> carriedIn, carriedOut; ///< forward arguments and results
-  /// Backward arguments and results: the gradients of carriedOut and of
-  /// carriedIn, in order.
+  /// List the backward arguments and results: the gradients of carriedOut and
+  /// of carriedIn, in order.
   std::vector<int> gradientIn, gradientOut;
   std::vector<Accumulation> accumulations;
-  /// Scalars that are reported once per step (the loss), summed over
+  /// Lists the scalars that are reported once per step (the loss), summed over
   /// micro-batches.
   std::vector<int> reported;
 };
@@ -163,8 +167,8 @@ struct Parameter {
   int copies = 1;        ///< number of instances: one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// The parameter's share of the elements of all parameters that first occur
-  /// in the same segment. Experts' and other parameters count separately.
+  /// Gives the parameter's share of the elements of all parameters that first
+  /// occur in the same segment. Experts' and other parameters count separately.
   double ofSegment = 1.0;
 };
 
@@ -173,9 +177,9 @@ struct ModelGraph {
   std::vector<Parameter> parameters;
   std::vector<SegmentGraph> segments; ///< in chain order
   std::int64_t sequence = 0;          ///< tokens per sample, for throughput
-  /// The operations of one micro-batch's products, forward and backward, with
-  /// attention over all pairs of positions: the numerator of MFU (Narayanan et
-  /// al. 2021, 5.1, without recomputation).
+  /// Counts the operations of one micro-batch's products, forward and backward,
+  /// with attention over all pairs of positions. This is the numerator of MFU
+  /// (Narayanan et al. 2021, 5.1, without recomputation).
   Flops modelFlops;
 };
 

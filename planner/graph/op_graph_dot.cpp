@@ -109,7 +109,7 @@ public:
   }
 
 private:
-  /// An operator that reads a gradient from the next segment.
+  /// Describes an operator that reads a gradient from the next segment.
   struct Awaiting {
     std::size_t position;
     Vertex node;

@@ -14,7 +14,7 @@
 
 namespace mtplan::planner {
 
-/// One drawn segment: some repeats of `segment` with equal layouts.
+/// Describes one drawn segment: some repeats of `segment` with equal layouts.
 struct DrawnSegment {
   int segment = 0; ///< index into ModelGraph::segments
   int first = 0, copies = 1;
@@ -23,7 +23,7 @@ struct DrawnSegment {
 
 /// Returns Graphviz text: a node per operator, coloured by its strategy, and an
 /// edge per tensor from its producer to each reader, labelled with the shape.
-/// Backward operators are dashed. Complexity: linear in the graph.
+/// Backward operators are dashed. The time is linear in the size of the graph.
 std::string dotOf(const ModelGraph &graph,
                   const std::vector<DrawnSegment> &segments, const Mesh &mesh);
 

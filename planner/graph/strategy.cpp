@@ -15,8 +15,8 @@ const Factor &factorOf(const Op &op, int index) {
   return op.factors[at(index)];
 }
 
-// Returns whether a result is partial over an axis with this choice, and if so
-// sets its reduction.
+// Returns whether `result` is partial over an axis with this choice; if so,
+// sets `reduction`.
 bool isPartialOver(const Op &op, int choice, const Use &result,
                    Reduction &reduction) {
   if (choice == kReplicated)

@@ -17,15 +17,15 @@
 
 namespace mtplan::planner {
 
-/// The assignment of every mesh axis: a factor index >= 0, kReplicated, or
-/// kLinear - g for the linear group g.
+/// Assigns to every mesh axis a factor index >= 0, kReplicated, or kLinear - g
+/// for the linear group g.
 inline constexpr int kLinear = -2;
 struct Strategy {
   std::vector<int> axes;
   auto operator<=>(const Strategy &) const = default;
 };
 
-/// The splits that an axis may be used for.
+/// Says which splits an axis may be used for.
 struct AxisRule {
   std::vector<Split> splits;
   bool allowReplicated = true; ///< whether the axis may repeat work

@@ -24,8 +24,8 @@
 
 namespace mtplan::planner {
 
-/// The number format of training. With fp8, the products of layers have 8-bit
-/// operands, and all other values are bf16.
+/// Names the number format of training. With fp8, the products of layers have
+/// 8-bit operands, and all other values are bf16.
 enum class Precision { fp32, fp16, bf16, fp8 };
 /// Returns "fp32", "fp16", "bf16" or "fp8".
 inline const char *nameOf(Precision precision) {
@@ -45,15 +45,15 @@ inline std::size_t storedAs(Precision precision) {
                                                               : precision);
 }
 
-/// The output tile that one unit (Device::units) computes in a matrix product,
-/// and the rate of products of such tiles relative to the best tile.
+/// Describes the output tile that one unit (Device::units) computes in a matrix
+/// product, and the rate of products of such tiles relative to the best tile.
 struct Tile {
   int m = 1, n = 1;
   double rate = 1.0; ///< (0, 1]
 };
 
-/// The rates of products, in (0, 1]. A rate of 1 is that of aligned products
-/// without a batch.
+/// Holds the relative rates of products, in (0, 1]. Aligned products without a
+/// batch have the rate 1.
 struct ProductRates {
   /// unaligned64 applies if rows of n or of k elements are no multiple of 128
   /// bytes (64 16-bit elements), unaligned8 if they are no multiple of 16 bytes
@@ -62,21 +62,23 @@ struct ProductRates {
   double batched = 1.0; ///< applies to strided batched products
 };
 
-/// The measured rates of one software's kernels on a device, which replace the
-/// software file's general figures.
+/// Holds the measured rates of one software's kernels on a device, which
+/// replace the software file's general figures.
 struct MeasuredKernels {
   struct Attention {
-    /// Shares of the peak rate; 0: not measured.
+    /// These are shares of the peak rate; 0 means not measured.
     double forward = 0.0, backward = 0.0;
   };
-  /// The figures of attention without and with dropout, indexed by storedAs().
+  /// Hold the figures of attention without and with dropout, indexed by
+  /// storedAs().
   std::array<Attention, 3> attention, droppingAttention;
-  /// The rates of memory-bound kernels: bytes of all operands and results,
-  /// divided by the time. The key is a result of variantName, such as
-  /// "activation.gelu"; the index is storedAs(). 0: not measured.
+  /// Holds the rates of memory-bound kernels: bytes of all operands and
+  /// results, divided by the time. The key is a result of variantName, such as
+  /// "activation.gelu"; the index is storedAs(). A rate of 0 means not
+  /// measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
-  /// The names (fusionName) of the kernels that are fused with the producer of
-  /// an operand, sorted. The index is storedAs().
+  /// Lists the names (fusionName) of the kernels that are fused with the
+  /// producer of an operand, sorted. The index is storedAs().
   std::array<std::vector<std::string>, 3> fusions;
   std::string software; ///< name of the measured software; empty: none
 };
@@ -86,36 +88,37 @@ struct Device {
   std::string architecture; ///< "ampere"; software files may refer to it
   Bytes memory;             ///< physical, before any reserve
   Bytes reserved;           ///< context, libraries, allocator slack
-  /// The parts of `reserved` for the context and library handles, and for
-  /// buffers of collectives; 0: unknown.
+  /// Hold the parts of `reserved` for the context and library handles, and for
+  /// buffers of collectives; 0 means unknown.
   Bytes reservedContext, reservedBuffers;
   BytesPerSec bandwidth; ///< peak memory bandwidth
-  /// The share of `bandwidth` that a copy kernel reaches, (0, 1].
+  /// Holds the share of `bandwidth` that a copy kernel reaches, in (0, 1].
   double bandwidthEfficiency = 1.0;
-  /// The share of streamRate() that norms, activations and other memory-bound
-  /// kernels reach, (0, 1].
+  /// Holds the share of streamRate() that norms, activations and other
+  /// memory-bound kernels reach, in (0, 1].
   double elementwiseEfficiency = 1.0;
   int units = 1; ///< SMs or cores that tiles are distributed over
-  /// The tile shapes, of which a product uses the fastest.
+  /// Lists the tile shapes, of which a product uses the fastest.
   std::vector<Tile> tiles = std::vector<Tile>(1);
-  /// The time to fill and drain one wave of the first tile shape, for any k.
-  /// For another shape the time is proportional to the area of the tile.
+  /// Holds the time to fill and drain one wave of the first tile shape, for any
+  /// k. For another shape the time is proportional to the area of the tile.
   Seconds wave;
   ProductRates products;
   Seconds launch;                 ///< the gap between two kernels
   double gemmEfficiency = 1.0;    ///< share of peak that large products reach
   double gemmEfficiencyFp8 = 1.0; ///< gemmEfficiency for fp8
-  /// Separate values of gemmEfficiency, indexed by storedAs(); 0:
-  /// gemmEfficiency applies.
+  /// Holds separate values of gemmEfficiency, indexed by storedAs(); where a
+  /// value is 0, gemmEfficiency applies.
   std::array<double, 3> ownGemmEfficiency{};
-  /// The share of peak that fused attention reaches, if the software has no
-  /// figure.
+  /// Holds the share of peak that fused attention reaches, if the software has
+  /// no figure.
   double attentionEfficiency = 1.0;
   MeasuredKernels kernels;
-  /// The standard deviation of the speed among devices of this kind, divided by
-  /// the mean speed.
+  /// Holds the standard deviation of the speed among devices of this kind,
+  /// divided by the mean speed.
   double spread = 0.0;
-  /// The peak rate of each precision; absent if the device lacks the precision.
+  /// Hold the peak rate of each precision; a rate is absent if the device lacks
+  /// the precision.
   std::optional<FlopsPerSec> fp32, fp16, bf16, fp8;
 
   std::optional<FlopsPerSec> peak(Precision precision) const {
@@ -134,35 +137,37 @@ inline double slowestOf(const Device &device, int devices) {
   return 1.0 + device.spread * std::sqrt(2.0 * std::log(devices));
 }
 
-/// One level of the network: groups of `ranks` consecutive devices communicate
-/// at this level; the last level reaches all devices.
+/// Describes one level of the network: groups of `ranks` consecutive devices
+/// communicate at this level; the last level reaches all devices.
 struct NetworkLevel {
   std::string name;      ///< "nvswitch", "infiniband"
   int ranks = 0;         ///< devices in one group (domain); 0: unlimited
   BytesPerSec bandwidth; ///< per device and direction, with large messages
-  /// The bandwidth of a message from one device to one other; 0: as
-  /// `bandwidth`.
+  /// Holds the bandwidth of a message from one device to another; 0 means that
+  /// `bandwidth` applies.
   BytesPerSec pointToPoint;
   Seconds latency; ///< per step of a ring
   Seconds base;    ///< fixed time of a collective; 2 * base in an all-reduce
   bool inSwitchReduction = false; ///< whether switches reduce (SHARP, NVLS)
-  /// If inSwitchReduction is set: the bandwidth of an all-reduce that the
-  /// switch sums, and the total latency of its steps.
+  /// If inSwitchReduction is set, these hold the bandwidth of an all-reduce
+  /// that the switch sums and the total latency of its steps.
   BytesPerSec reductionBandwidth;
   Seconds reductionLatency;
-  /// The number of rings, each of `bandwidth`, that the first g devices of a
-  /// switchless mesh can form, for g = 2, 3, ... Empty: a switch, one ring.
+  /// Counts the rings, each of `bandwidth`, that the first g devices of a
+  /// switchless mesh can form, for g = 2, 3, ... An empty list means a switch
+  /// and one ring.
   std::vector<double> rings;
 };
 
-/// A node's processors and memory, which its devices share and in which
-/// offloaded state is stored.
+/// Describes a node's processors and memory. The node's devices share both, and
+/// offloaded state is stored in the memory.
 struct Host {
   Bytes memory;          ///< a node's memory that programs may use
   BytesPerSec bandwidth; ///< peak memory bandwidth of all sockets
-  /// The share of the bandwidth that an optimizer's update reaches, (0, 1].
+  /// Holds the share of the bandwidth that an optimizer's update reaches, in
+  /// (0, 1].
   double updateEfficiency = 1.0;
-  /// The rate of large copies between one device and the host, in one
+  /// Holds the rate of large copies between one device and the host, in one
   /// direction, while all devices copy.
   BytesPerSec link;
   Seconds linkLatency; ///< per copy

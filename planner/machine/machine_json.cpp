@@ -27,8 +27,8 @@ constexpr double kGB = 1e9;
 constexpr double kMicro = 1e-6;
 constexpr double kTera = 1e12;
 
-// Limits of plausible figures. A number beyond a limit is probably in the wrong
-// unit.
+// These ranges hold plausible figures. A number outside its range is probably
+// in the wrong unit.
 constexpr base::NumberRange kMemory{0, 1e6, true};    // GB or GiB
 constexpr base::NumberRange kReserve{0, 1e6, false};  // GiB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // GB/s

@@ -1,11 +1,11 @@
 //===- preset_files_json.h - Machine and software presets -------*- C++ -*-===//
 //
-// Common code of machine and software files. embed_presets.cmake embeds the
-// files of examples/machines and examples/software in the program as presets,
-// so that presets are found from any current directory. Every number and flag
-// in a file is in an object {"value": ..., "source": "..."}. In a short machine
-// file, the device is the name of a preset's device, or an object that changes
-// some figures of a preset's device.
+// Declares the common code of machine and software files. embed_presets.cmake
+// embeds the files of examples/machines and examples/software in the program as
+// presets, so that presets are found from any current directory. Every number
+// and flag in a file is in an object {"value": ..., "source": "..."}. In a
+// short machine file, the device is the name of a preset's device, or an object
+// that changes some figures of a preset's device.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,109 +24,112 @@
 
 namespace mtplan::planner {
 
-/// The figures of one kind of memory-bound kernel, forward and backward.
+/// Holds the figures of one kind of memory-bound kernel, forward and backward.
 struct Pass {
-  /// Bytes read and written per 16-bit element of the largest operand or
-  /// result. For wider elements the bytes grow in proportion.
+  /// Count the bytes read and written per 16-bit element of the largest operand
+  /// or result. For wider elements the bytes grow in proportion.
   double forwardBytes = 0.0, backwardBytes = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
-/// The figures of memory-bound kernels. If the software fuses two neighbouring
-/// kernels, the figures of one of them are 0.
+/// Holds the figures of memory-bound kernels. If the software fuses two
+/// neighbouring kernels, the figures of one of them are 0.
 struct Passes {
   Pass layerNorm, rmsNorm;
   Pass residual;   ///< additions of the residual stream
   Pass activation; ///< an activation of one input, such as GELU
   Pass gated;      ///< SwiGLU; bytes per element of one of the two inputs
   Pass rope, dropout;
-  /// Backward only; bytes per element of the summed gradient.
+  /// Applies to backward only, in bytes per element of the gradient that the
+  /// kernel sums.
   Pass biasGradient;
 };
 
-/// The shares of peak that an attention kernel reaches on a device.
+/// Holds the shares of peak that an attention kernel reaches on a device.
 struct AttentionRate {
   std::string device; ///< Device::name or Device::architecture
   double forward = 1.0, backward = 1.0;
 };
 
-/// The traffic of attention that stores its scores, [heads][queries][keys], in
-/// memory. Bytes are per 16-bit score.
+/// Holds the traffic of attention that stores its scores,
+/// [heads][queries][keys], in memory. Bytes are per 16-bit score.
 struct ScoreTraffic {
-  /// Bytes per score of softmax with scale and mask, as one kernel or as
-  /// separate kernels.
+  /// Count the bytes per score of softmax with scale and mask, as one kernel or
+  /// as separate kernels.
   double fusedForward = 0.0, fusedBackward = 0.0;
   double unfusedForward = 0.0, unfusedBackward = 0.0;
   double dropout = 0.0; ///< bytes for dropout of probabilities, per phase
-  /// Bytes per score saved for backward: probabilities, mask, dropped
-  /// probabilities.
+  /// Counts the bytes per score saved for backward: probabilities, mask,
+  /// dropped probabilities.
   double saved = 0.0;
   /// The fused softmax is used only if heads times samples on a rank are a
   /// multiple of fusedMultiple and there are at most fusedLongest keys.
   int fusedMultiple = 1, fusedLongest = 0;
 };
 
-/// The kernels that are fused with the producer of their operand, and the
+/// Lists the kernels that are fused with the producer of their operand, and the
 /// devices on which they are fused.
 struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
-  /// Results of fusionName, indexed by storedAs().
+  /// Lists results of fusionName, indexed by storedAs().
   std::array<std::vector<std::string>, 3> kernels;
-  /// Whether replicas exchange all weights of a segment in one message, and all
-  /// gradients in another. Only exchanges once a step are grouped.
+  /// Says whether replicas exchange all weights of a segment in one message,
+  /// and all gradients in another. Only exchanges that occur once a step are
+  /// grouped.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
 
 struct AttentionKernel {
   bool keepsScores = false; ///< true: batched products; false: one fused kernel
-  /// Head sizes of the fused kernel, ascending. Other sizes are padded to one
-  /// of them or, above the last, to a multiple of the last.
+  /// Lists the head sizes of the fused kernel, ascending. Other sizes are
+  /// padded to one of them or, above the last, to a multiple of the last.
   std::vector<int> headSizes{1};
-  /// The rates of the fused kernel. Device::attentionEfficiency applies to
-  /// devices that are not listed.
+  /// Lists the rates of the fused kernel. Device::attentionEfficiency applies
+  /// to devices that are not listed.
   std::vector<AttentionRate> rates;
   ScoreTraffic scores;
-  /// Bytes that copies before and after the kernel move, per 16-bit element of
-  /// the queries.
+  /// Count the bytes that copies before and after the kernel move, per 16-bit
+  /// element of the queries.
   double copyForward = 0.0, copyBackward = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
-/// Traffic of parameters and gradients, in bytes per parameter if not stated
-/// otherwise.
+/// Holds the traffic of parameters and gradients, in bytes per parameter if not
+/// stated otherwise.
 struct ParameterTraffic {
-  /// Bytes of a stored or sent gradient, in 16-bit training.
+  /// Counts the bytes of a stored or sent gradient, in 16-bit training.
   double gradient = 2.0;
-  /// Bytes that one update reads and writes, per parameter whose optimizer
-  /// state the rank stores.
+  /// Counts the bytes that one update reads and writes, per parameter whose
+  /// optimizer state the rank stores.
   double optimizer = 28.0;
-  /// Bytes that scaling and casts read and write, per weight that the rank
-  /// stores.
+  /// Counts the bytes that scaling and casts read and write, per weight that
+  /// the rank stores.
   double sweep = 0.0;
   double normReads = 0.0; ///< number of times that the norm reads each gradient
-  /// Bytes moved to add a gradient to its accumulator, per micro-batch after
-  /// the first.
+  /// Counts the bytes moved to add a gradient to its accumulator, per
+  /// micro-batch after the first.
   double accumulation = 2.0;
-  /// Bytes that copies before and after the all-gathers and reductions of
-  /// ZeRO-3 move, per micro-batch.
+  /// Counts the bytes that copies before and after the all-gathers and
+  /// reductions of ZeRO-3 move, per micro-batch.
   double shardCopies = 0.0;
-  /// The size of messages in which replicas exchange weights and gradients; 0:
-  /// each parameter has a separate message.
+  /// Holds the size of the messages in which replicas exchange weights and
+  /// gradients; 0 means that each parameter has a separate message.
   Bytes bucket;
-  /// Bytes of an all-gather of weights in fp8 training, relative to 16 bits.
+  /// Gives the bytes of an all-gather of weights in fp8 training, relative to
+  /// 16 bits.
   double gatheredFp8 = 1.0;
-  /// If not 0, the rate of one ring through all devices, which prices the
+  /// If not 0, holds the rate of one ring through all devices, which prices the
   /// exchanges between replicas instead of the model of NetworkLevel.
   BytesPerSec flatRing;
-  /// The additional time of a step for each rank over which the optimizer's
-  /// state is sharded, in software whose ranks send their shards in separate
-  /// messages.
+  /// Holds the additional time of a step for each rank over which the
+  /// optimizer's state is sharded, in software whose ranks send their shards in
+  /// separate messages.
   Seconds perSharer;
 };
 
-/// Bytes moved, per 16-bit element, to cast the tensors of an fp8 product and
-/// to find their scales.
+/// Counts the bytes moved, per 16-bit element, to cast the tensors of an fp8
+/// product and to find their scales.
 struct CastTraffic {
   double input = 0.0;      ///< a product's input, forward
   double normalised = 0.0; ///< a product's input that a norm produced
@@ -135,28 +138,29 @@ struct CastTraffic {
   bool operator==(const CastTraffic &) const = default;
 };
 
-/// Figures of the tensor axis's collectives between two operators.
+/// Holds figures of the tensor axis's collectives between two operators.
 struct TensorTraffic {
   double copies = 0.0; ///< number of tensor copies after each collective
-  /// The share of the time of collectives and copies that tiled products hide.
+  /// Give the share of the time of collectives and copies that is hidden beside
+  /// products that run in tiles.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
   /// In fp8 training, multiplies the time of collectives and copies.
   double fp8 = 1.0;
 };
 
-/// The part of a layer that selective recomputation repeats.
+/// Names the part of a layer that selective recomputation repeats.
 enum class SelectiveRule : std::uint8_t {
   attention, ///< core attention
-  /// All operators but attention and the first, third, ... product.
+  /// Repeats all operators but attention and the first, third, ... product.
   everySecondProduct,
 };
 
-/// The communication that overlaps compute.
+/// Says which communication overlaps compute.
 struct OverlapRules {
   bool pointToPoint = false, gather = false, reduce = false;
-  /// The time by which an overlapped collective delays compute, relative to the
-  /// time of the collective. taxOneRankPerNode applies to groups with one rank
-  /// per node.
+  /// Give the time by which an overlapped collective delays compute, relative
+  /// to the time of the collective. taxOneRankPerNode applies to groups with
+  /// one rank per node.
   double tax = 0.0, taxOneRankPerNode = 0.0;
 };
 
@@ -166,22 +170,22 @@ struct Software {
   Passes passes;
   double crossEntropy = 8.0; ///< bytes per 16-bit logit, forward plus backward
   CastTraffic casts;
-  /// Whether products of one input (q, k and v) run as one batched product,
-  /// whose input gradient then needs no sum in memory.
+  /// Says whether products of one input (q, k and v) run as one batched
+  /// product, whose input gradient then needs no sum in memory.
   bool batchesProducts = false;
   KernelFusions fusions;
   ParameterTraffic parameters;
-  /// Whether recomputation ends with the last value that backward reads.
+  /// Says whether recomputation ends with the last value that backward reads.
   bool stopsRecomputeEarly = false;
   SelectiveRule selective = SelectiveRule::attention;
   TensorTraffic tensor;
   OverlapRules overlap;
   double transfers = 2.0; ///< sends per stage boundary and micro-batch
-  /// Whether values that are replicated over tensor ranks are sent between
+  /// Says whether values that are replicated over tensor ranks are sent between
   /// stages in shards and all-gathered by the receivers.
   bool scattersSends = false;
-  /// If set, the host waits for each kernel, and this is the gap between
-  /// kernels instead of Device::launch.
+  /// If set, the host waits for each kernel, and blockingLaunch replaces
+  /// Device::launch as the gap between kernels.
   std::optional<Seconds> blockingLaunch;
 };
 

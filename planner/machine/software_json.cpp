@@ -35,7 +35,7 @@ constexpr base::NumberRange kReads{0, 16, false};
 constexpr base::NumberRange kTransfers{1, 16, false};
 constexpr base::NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
-/// The names of the values of SelectiveRule, in the order of the enum.
+/// Lists the names of the values of SelectiveRule, in the order of the enum.
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 

@@ -35,8 +35,8 @@ void appendAlternating(const ScheduleShape &shape, int stage,
                        std::vector<Task> &order) {
   int total = shape.microBatches * shape.chunks;
   int ahead = warmUp(shape, stage);
-  // The number of micro-batches by which the gradients of weights are delayed
-  // after the gradients of inputs.
+  // The gradients of weights are delayed by this number of micro-batches after
+  // the gradients of inputs.
   int behind = std::min(stage, total);
   bool split = shape.kind == ScheduleKind::zeroBubble;
   for (int n = 0; n < ahead; ++n)

@@ -59,7 +59,7 @@ struct ScheduleShape {
   int microBatches = 1; ///< m >= 1
 };
 
-/// The order of the tasks, per stage.
+/// Holds the order of the tasks, per stage.
 using Schedule = std::vector<std::vector<Task>>;
 
 /// Returns a sentence for each reason why a shape has no schedule, with the
@@ -67,16 +67,16 @@ using Schedule = std::vector<std::vector<Task>>;
 std::vector<std::string> check(const ScheduleShape &shape);
 
 /// Returns the number of forwards of a stage before its steady state of one
-/// forward, one backward. At most microBatches * chunks.
+/// forward, one backward. The number is at most microBatches * chunks.
 int warmUp(const ScheduleShape &shape, int stage);
 
 /// Returns the schedule of a shape that passes check().
 Schedule scheduleOf(const ScheduleShape &shape);
 
-/// The saved activations of a stage, in (chunk, micro-batch) pairs. They are
-/// saved from a chunk's forward until its backward is done. In a zero-bubble
-/// schedule backward frees some of them; the rest is saved until the gradients
-/// of weights are computed.
+/// Counts the saved activations of a stage, in (chunk, micro-batch) pairs. They
+/// are saved from a chunk's forward until its backward is done. In a
+/// zero-bubble schedule, backward frees some activations; the rest is saved
+/// until the gradients of weights are computed.
 struct InFlight {
   int full = 0;       ///< pairs whose forward is done and backward is not
   int weightOnly = 0; ///< pairs of which only the weight gradient is missing

@@ -172,7 +172,7 @@ private:
   std::vector<std::vector<int>> trailing;
 };
 
-/// The times of one micro-batch in one virtual stage.
+/// Holds the times of one micro-batch in one virtual stage.
 struct PartTimes {
   /// `backward` excludes `weightGradient`.
   Seconds forward, backward, weightGradient;
@@ -274,8 +274,9 @@ Seconds stepLowerBound(const StepProblem &problem) {
   std::vector<PartTimes> parts = partTimes(problem);
   int stages = shape.stages;
 
-  // The time of one micro-batch's forward, and the time from the start of the
-  // micro-batch until its backward can start in each virtual stage.
+  // `allForward` is the time of one micro-batch's forward, and `backTo` the
+  // time from the start of the micro-batch until its backward can start in each
+  // virtual stage.
   Seconds allForward;
   for (const PartTimes &part : parts)
     allForward += part.forward + part.sendForward;

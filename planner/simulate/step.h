@@ -3,11 +3,11 @@
 // Simulates a training step. All ranks of a stage run the same tasks at the
 // same time, so a stage is one set of streams: compute, sends to the next and
 // to the previous virtual stage, data-parallel collectives, and three for the
-// host (gradients down, update, parameters up). The first stage also has those
-// of the tied embedding and the gradient norm. Work that does not overlap runs
-// on the compute stream instead. A send occupies a stream of the sender; the
-// receiver only waits. The step starts with all streams idle and ends with the
-// last task.
+// host (gradients down, update, parameters up). The first stage also has the
+// streams of the tied embedding and the gradient norm. Work that does not
+// overlap runs on the compute stream instead. A send occupies a stream of the
+// sender; the receiver only waits. The step starts with all streams idle and
+// ends with the last task.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@
 
 namespace mtplan::planner {
 
-/// The times of one of `count` equal consecutive segments. Work that recurs in
-/// every micro-batch counts with the time of one micro-batch. Parameters are
-/// all-gathered, and gradients reduced, one segment at a time if this overlaps
-/// compute, else one chunk at a time.
+/// Holds the times of one of `count` equal consecutive segments. Work that
+/// recurs in every micro-batch counts with the time of one micro-batch.
+/// Parameters are all-gathered, and gradients reduced, one segment at a time if
+/// the collective overlaps compute, else one chunk at a time.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
@@ -38,12 +38,12 @@ struct SliceTimes {
 
 struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
-  /// The time to send the output to the next virtual stage.
+  /// Holds the time to send the output to the next virtual stage.
   Seconds sendForward;
-  /// The time to send the input's gradient to the previous virtual stage.
+  /// Holds the time to send the input's gradient to the previous virtual stage.
   Seconds sendBackward;
-  /// Offload, once a step: copying gradients to the host, the optimizer's
-  /// update on the host, and copying parameters back.
+  /// Hold the times of offload, once a step: copying gradients to the host, the
+  /// optimizer's update on the host, and copying parameters back.
   Seconds down, hostUpdate, up;
 };
 
@@ -62,11 +62,12 @@ enum class ReduceRule : std::uint8_t {
   eachMicroBatch, ///< ZeRO-2, 3: full gradients are never stored
 };
 
-/// The kinds of work that overlap compute, on separate streams.
+/// Says which kinds of work overlap compute, on separate streams.
 struct Overlaps {
   bool pointToPoint = true;
   bool gather = true; ///< all-gathers, under either GatherRule
-  /// If false, reductions once a step follow all forwards and backwards.
+  /// If false, reductions that run once a step follow all forwards and
+  /// backwards.
   bool reduce = true;
   bool down = true, hostUpdate = true, up = true;
 };
@@ -77,12 +78,13 @@ struct StepProblem {
   GatherRule gather = GatherRule::beforeStep;
   ReduceRule reduce = ReduceRule::onceAStep;
   Overlaps overlap;
-  /// The number of segments that eachUse may all-gather ahead of compute.
+  /// Limits the segments that GatherRule::eachUse all-gathers ahead of compute.
   int prefetch = 1;
-  /// The all-reduce of a tied embedding's gradient between the first stage's
-  /// first segment and the last stage's last segment; unused with one stage.
+  /// Holds the time of the all-reduce of a tied embedding's gradient between
+  /// the first stage's first segment and the last stage's last segment; unused
+  /// with one stage.
   Seconds tied;
-  /// Whether every update waits for all gradients and their norm.
+  /// Says whether every update waits for all gradients and their norm.
   bool clipsGradients = false;
   Seconds gradientNorm;
 };
@@ -104,7 +106,7 @@ enum class StepRole : std::uint8_t {
 };
 const char *nameOf(StepRole role);
 
-/// The meaning of a task of the timeline.
+/// Describes a task of the timeline.
 struct StepTask {
   StepRole role = StepRole::forward;
   bool onCompute = false; ///< whether the stage's compute stream runs the task
@@ -114,7 +116,7 @@ struct StepTask {
   int segment = -1;       ///< index in the chunk; -1: all segments
 };
 
-/// The tasks of a step, which timelineOf() simulates.
+/// Holds the tasks of a step, which timelineOf() simulates.
 struct StepGraph {
   TaskGraph graph;
   std::vector<StepTask> tasks; ///< empty unless stepGraphOf() describes them
@@ -128,11 +130,11 @@ struct StepGraph {
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
                       bool describe);
 
-/// The times that make up a stage's step; they add up to the step's time.
+/// Holds the times that make up a stage's step; they add up to the step's time.
 struct StageUse {
   Seconds busy;   ///< forward and backward
   Seconds update; ///< the optimizer's update on the device
-  /// Waits for sends, or sends on the compute stream.
+  /// Holds the time of waits for sends, or of sends on the compute stream.
   Seconds exposedPointToPoint;
   Seconds exposedData; ///< exposed all-gathers and gradient reductions
   Seconds exposedSync; ///< exposed tied embedding and gradient norm
@@ -167,8 +169,8 @@ Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 /// stage, its waits for the inputs of the first backward and of the last one,
 /// and the work that must follow. The bound counts forward, backward, sends and
 /// updates, and ignores all-gathers, reductions and offload. It is exact for
-/// equal stages under 1f1b without communication. O(stages * chunks * slices),
-/// since no schedule is built.
+/// equal stages under 1f1b without communication. Since no schedule is built,
+/// it takes O(stages * chunks * slices).
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoTask = -1;
 
-/// The times of one segment, or their sums over one chunk.
+/// Holds the times of one segment, or their sums over one chunk.
 struct SegmentTimes {
   Seconds forward, backward, weightGradient, gather, reduce;
 };
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// The number of streams per stage: one per role. Some of them stay empty,
+  /// Counts the streams per stage: one per role. Some streams stay empty,
   /// because roles that run on compute share the first stream, and overlapped
   /// all-gathers use the stream of reductions.
   static constexpr int kStreams = int(StepRole::up) + 1;
@@ -130,11 +130,11 @@ bool StepStreams::isOnCompute(StepRole role) const {
   return true;
 }
 
-/// A stage's progress through its order of tasks.
+/// Tracks a stage's progress through its order of tasks.
 struct StageProgress {
   std::size_t next = 0; ///< position of the first task not added yet
-  /// The tasks that use all-gathered segments, and the all-gather for each use.
-  /// `gathers` can be longer than `uses`, because of prefetch.
+  /// List the tasks that use all-gathered segments, and the all-gather for each
+  /// use. `gathers` can be longer than `uses`, because of prefetch.
   std::vector<int> uses, gathers;
   std::size_t gatherPosition = 0; ///< position of the next task to prefetch for
   int gatherSlice = 0; ///< that task's next segment, in execution order
@@ -197,14 +197,14 @@ public:
   }
 
 private:
-  /// The state of one virtual stage.
+  /// Holds the state of one virtual stage.
   struct Part {
-    /// Under GatherRule::beforeStep: the task that all-gathers segment 0.
+    /// Under GatherRule::beforeStep, this task all-gathers segment 0.
     int gathersBefore = kNoTask;
     bool forwardSeen = false;
     int gradientsLeft = 0; ///< micro-batches whose gradients are missing
     int reduced = kNoTask; ///< task after which all gradients are complete
-    /// The task after which the last segment's gradients are complete. Backward
+    /// After this task, the last segment's gradients are complete. Backward
     /// computes these gradients first.
     int lastSegment = kNoTask;
   };
@@ -452,7 +452,8 @@ private:
   StepStreams streams;
   TaskNumbers numbers;
   TaskKind finalKind; ///< the kind that completes a micro-batch's gradients
-  /// By task number: the graph task after which the receiver has the result.
+  /// Holds, by task number, the graph task after which the receiver has the
+  /// result.
   std::vector<int> arrived;
   std::vector<char> done; ///< by task number: whether the task has been added
   std::vector<StageProgress> progress;

@@ -16,7 +16,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The successors of each task, by dependencies and by streams' queues.
+/// Lists the successors of each task, by dependencies and by streams' queues.
 struct Successors {
   std::vector<int> begin, tasks; ///< compressed rows
   std::vector<int> waiting;      ///< per task: the predecessors left to finish
@@ -97,8 +97,8 @@ int runLongestPaths(const TaskGraph &graph, Successors &successors,
 template <typename T>
 using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-/// The predicted end of a task. The prediction is outdated if the version of
-/// the task's link has changed.
+/// Holds the predicted end of a task. The prediction is outdated if the version
+/// of the task's link has changed.
 struct Event {
   double time;
   int task;
@@ -107,8 +107,9 @@ struct Event {
   auto operator<=>(const Event &) const = default;
 };
 
-/// A shared link. Its tasks progress at the same speed, so the order of their
-/// ends is fixed when they start: by the value of `service` at their end.
+/// Describes a shared link. Its tasks progress at the same speed, so the order
+/// of their ends is fixed when they start: by the value of `service` at their
+/// end.
 struct Link {
   struct User {
     double target; ///< the value of `service` at which the task ends
@@ -117,7 +118,7 @@ struct Link {
     auto operator<=>(const User &) const = default;
   };
   LeastFirst<User> users;
-  /// The accumulated progress per task, in seconds of an unshared link.
+  /// Holds the accumulated progress per task, in seconds of an unshared link.
   double service = 0.0;
   double time = 0.0; ///< the time of the last change
   int version = 0;
@@ -277,7 +278,7 @@ std::vector<int> criticalPath(const TaskGraph &graph,
     for (int need : graph.dependenciesOf(task))
       if (before < 0 || timeline.finish[need] > timeline.finish[before])
         before = need;
-    // Tasks that take no time may precede the first one.
+    // Tasks that take no time may precede the first task of the path.
     task = before >= 0 && start > Seconds{} ? before : -1;
   }
   std::ranges::reverse(path);

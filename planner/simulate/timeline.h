@@ -26,8 +26,8 @@ namespace mtplan::planner {
 
 inline constexpr int kNoLink = -1;
 
-/// A graph of tasks. Tasks, streams and links are numbered from 0; tasks are
-/// numbered in the order of add().
+/// Describes a graph of tasks. Tasks, streams and links are numbered from 0;
+/// tasks are numbered in the order of add().
 class TaskGraph {
 public:
   /// Adds a task and returns its number. Durations are finite and >= 0. A
@@ -95,7 +95,7 @@ void timelineOf(const TaskGraph &graph, Timeline &timeline);
 
 /// Returns a path whose durations add up to `timeline.end`, in order of time:
 /// each of its tasks starts when the task before it finishes. Links must not be
-/// shared, and no task stuck. O(tasks).
+/// shared, and no task may be stuck. O(tasks).
 std::vector<int> criticalPath(const TaskGraph &graph, const Timeline &timeline);
 
 } // namespace mtplan::planner

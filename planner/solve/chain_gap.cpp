@@ -44,7 +44,7 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
   return number;
 }
 
-/// The upper limits of a path.
+/// Holds the upper limits of a path.
 struct PathLimits {
   double gap = 0.0;    ///< limits the path's Lagrangian cost minus the least
   double time = 0.0;   ///< may be exceeded by rounding alone

@@ -25,13 +25,13 @@
 
 namespace mtplan::planner {
 
-/// A chain with its shared values fixed.
+/// Describes a chain with its shared values fixed.
 struct ParetoChain {
   std::vector<Stage> stages;            ///< with Lagrangian costs
   std::vector<const int *> entries;     ///< per stage: entry or -1, [in][out]
   std::vector<const ParetoSets *> sets; ///< per stage: points of each entry
   Distances fromStart, toEnd;           ///< sums of Lagrangian costs
-  /// Lower bounds of memory and of time from a state to the end.
+  /// Hold lower bounds of memory and of time from a state to the end.
   Distances memoryToEnd, timeToEnd;
   double least = 0.0; ///< the least Lagrangian cost
 };
@@ -45,7 +45,8 @@ struct ParetoPath {
   Cost cost;
 };
 
-/// The best solution within the limit so far, and a lower bound of the time.
+/// Holds the best solution within the limit so far, and a lower bound of the
+/// time.
 struct Incumbent {
   std::vector<Run> runs;
   Cost cost;
@@ -86,7 +87,8 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  /// The time that one call of keepPareto() or FrontMerger::take() may lose.
+  /// Limits the time that one call of keepPareto() or FrontMerger::take() may
+  /// lose.
   double indifference;
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };

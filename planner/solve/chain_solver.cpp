@@ -15,11 +15,11 @@
 namespace mtplan::planner {
 namespace {
 
-/// The relative difference up to which two times count as equal.
+/// Two times count as equal up to this relative difference.
 constexpr double kClosed = 1e-9;
 
-/// The relative distance by which a new vertex of the convex hull must be below
-/// the line through two known vertices.
+/// A new vertex of the convex hull must be below the line through two known
+/// vertices by this relative distance.
 constexpr double kNewVertex = 1e-12;
 
 /// Each cut finds a new vertex of the hull, so this limit is reached only if
@@ -34,7 +34,7 @@ const ChainProblem &checked(const ChainProblem &shape) {
   return shape;
 }
 
-/// The greatest value of the Lagrangian dual so far.
+/// Holds the greatest value of the Lagrangian dual so far.
 struct Dual {
   double bound = -kInfinity; ///< the dual's value, a lower bound in seconds
   double lambda = 0.0;       ///< the multiplier, in seconds per byte

@@ -32,19 +32,20 @@
 namespace mtplan::planner {
 
 struct SolveLimits {
-  /// The cutoff in seconds: the solver gives up (ChainSolution::abandoned) once
-  /// it proves that every solution takes longer.
+  /// Sets the cutoff in seconds: the solver gives up (ChainSolution::abandoned)
+  /// once it proves that every solution takes longer.
   double stopAbove = kInfinity;
-  /// The limit of points that are created to close the gap, at about 50 ns per
+  /// Limits the points that are created to close the gap, at about 50 ns per
   /// point. With 0 the gap stays open: the result is the bound and the best
   /// solution that was found while computing it.
   std::int64_t points = 4'000'000;
 };
 
-/// The minimum of an objective over all solutions, without a memory limit.
+/// Holds the minimum of an objective over all solutions, without a memory
+/// limit.
 struct LeastCost {
   double total = 0.0; ///< cost of all repeats; +infinity: none is legal
-  /// Per link: the minimum of a single repeat without neighbours.
+  /// Holds, per link, the minimum of a single repeat without neighbours.
   std::vector<double> byLink;
 };
 

@@ -18,7 +18,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The relative difference that the order of additions can make.
+/// The order of additions can make this relative difference.
 constexpr double kRounding = 1e-14;
 
 /// Groups equal repeats of [first, last), in order of first appearance.

@@ -20,15 +20,15 @@
 
 namespace mtplan::planner {
 
-/// One repeat of a link, as an edge of the shortest path. Repeats of one link
-/// point to the same matrix.
+/// Describes one repeat of a link as one step of the shortest path. Repeats of
+/// one link point to the same matrix.
 struct Stage {
   int link = 0;
   const double *cost = nullptr; ///< [in state][out state]
   std::size_t in = 1, out = 1;  ///< numbers of states
 };
 
-/// The length of the shortest path that ends or begins at each state, as
+/// Holds the length of the shortest path that ends or begins at each state, as
 /// [boundary][state]. There are stages + 1 boundaries.
 using Distances = std::vector<std::vector<double>>;
 
@@ -47,8 +47,8 @@ std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
 /// shared ones and the boundary.
 std::vector<int> keptVariables(const Link &link);
 
-/// The costs of a link, for each combination of its shared values, in state and
-/// out state.
+/// Holds the costs of a link for each combination of its shared values, in
+/// state and out state.
 class LinkTable {
 public:
   explicit LinkTable(const Link &link);
@@ -69,8 +69,8 @@ public:
   /// Returns per position the entry of elimination().table(), or -1 if a value
   /// is not live or the states give one variable two values.
   const std::vector<int> &entries() const { return entryAt; }
-  /// Returns the values of the variables elimination().program().keep; empty if
-  /// the states give one variable two values.
+  /// Returns the values of the variables in elimination().program().keep; empty
+  /// if the states give one variable two values.
   std::vector<int> keptValues(std::size_t shared, std::size_t in,
                               std::size_t out) const;
 
@@ -104,7 +104,7 @@ std::vector<Run> runsOf(const std::vector<Link> &links,
                         const std::vector<int> &linkOf,
                         std::vector<Assignment> repeats);
 
-/// The tables of all links of a chain.
+/// Holds the tables of all links of a chain.
 class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);

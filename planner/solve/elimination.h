@@ -16,7 +16,7 @@
 
 namespace mtplan::planner {
 
-/// The weights of the minimised sum. Combinations of infinite time are
+/// Holds the weights of the minimised sum. Combinations of infinite time are
 /// forbidden even if the weight of time is 0.
 struct Objective {
   double time = 1.0;
@@ -39,14 +39,14 @@ public:
   void run(const Problem &problem, Objective objective);
 
   /// Returns the least costs over the live values of the kept variables,
-  /// row-major. Valid after run().
+  /// row-major. The table is valid after run().
   const double *table() const;
   std::size_t tableSize() const { return program().buckets.back().size; }
 
   /// Returns a cheapest assignment with the given values of the kept variables
   /// (in the order of `keep`, without repetitions). Variables are decided in
-  /// reverse order of elimination, and the lowest value wins ties. Empty if no
-  /// such assignment is legal.
+  /// reverse order of elimination, and the lowest value wins ties. The result
+  /// is empty if no such assignment is legal.
   Assignment decode(const std::vector<int> &keptValues) const;
 
   /// Returns the number of compilations. Data derived from program() is stale

@@ -91,9 +91,9 @@ bool hasInfinity(const CostTable &table) {
                      [](double time) { return std::isinf(time); });
 }
 
-/// The number of table entries that can be joined in the time of one further
-/// search for an order. Searching for a better order thus takes no longer than
-/// a few eliminations.
+/// Joining this number of table entries takes as long as one further search for
+/// an order. Searching for a better order thus takes no longer than a few
+/// eliminations.
 constexpr double kWorkPerRepetition = 300e3;
 constexpr double kMostRepetitions = 16.0;
 

@@ -22,7 +22,7 @@
 
 namespace mtplan::planner {
 
-/// The live values of each variable, ascending.
+/// Lists the live values of each variable, ascending.
 using LiveValues = std::vector<std::vector<int>>;
 
 /// Returns the live values. If a variable has none, no assignment is legal; the

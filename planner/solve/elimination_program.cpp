@@ -16,7 +16,7 @@ namespace {
 
 using Scope = std::vector<int>;
 
-/// The limit of joined table entries, which bounds memory (8 GB) and time
+/// Limits the joined table entries, which bounds memory (8 GB) and time
 /// (seconds).
 constexpr double kMostEntries = 1e9;
 

@@ -20,18 +20,20 @@
 
 namespace mtplan::planner {
 
-/// The sum of some of the problem's cost tables, over a scope of live values.
+/// Holds the sum of some of the problem's cost tables, over a scope of live
+/// values.
 struct Leaf {
   struct Part {
     int table = 0;
-    /// Per entry of the leaf: index of the table's entry.
+    /// Gives, per entry of the leaf, the index of the table's entry.
     std::vector<int> index;
   };
   std::size_t offset = 0, size = 1;
   std::vector<Part> parts;
 };
 
-/// A table that a bucket joins, with a stride for each variable of the bucket.
+/// Describes a table that a bucket joins, with a stride for each variable of
+/// the bucket.
 struct BucketInput {
   int leaf = -1;    ///< index of the leaf, or -1 if `message` is set
   int message = -1; ///< index of the bucket whose result is the input, or -1
@@ -40,7 +42,8 @@ struct BucketInput {
   std::size_t variableStride = 0;
 };
 
-/// A step of the elimination: adds its inputs and minimises over `variable`.
+/// Describes a step of the elimination, which adds its inputs and minimises
+/// over `variable`.
 struct Bucket {
   int variable = -1;        ///< -1 in the last bucket, which does not minimise
   std::size_t values = 1;   ///< number of live values of `variable`
@@ -54,7 +57,8 @@ struct Bucket {
     std::size_t offset = 0;
     std::vector<std::size_t> strides; ///< per outer variable
   };
-  /// A copy of an input, repeated along the block's variables that it lacks.
+  /// Copies an input, repeated along those of the block's variables that the
+  /// input lacks.
   struct Expansion {
     std::size_t from = 0, to = 0, rows = 0, fromRow = 0;
     std::vector<std::size_t> pick; ///< per entry of a block: offset in a row

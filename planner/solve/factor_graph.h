@@ -27,16 +27,17 @@
 
 namespace mtplan::planner {
 
-/// Thrown if a problem is too large to be solved.
+/// Reports that a problem is too large to be solved.
 struct TooLarge : std::length_error {
   using std::length_error::length_error;
 };
 
-/// The time of a forbidden choice; as a limit or cutoff, one that excludes
-/// nothing.
+/// A time of kInfinity forbids a choice; a limit or cutoff of kInfinity
+/// excludes nothing.
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A table over `scope`, row-major, the last variable of the scope fastest.
+/// Holds a table over `scope`, row-major: the last variable of the scope varies
+/// fastest.
 struct CostTable {
   std::vector<int> scope;   ///< distinct variables, any order; empty: constant
   std::vector<double> time; ///< seconds; +infinity forbids the combination
@@ -48,7 +49,7 @@ struct Problem {
   std::vector<CostTable> tables;
 };
 
-/// One value per variable.
+/// Holds one value per variable.
 using Assignment = std::vector<int>;
 
 struct Cost {
@@ -63,14 +64,14 @@ Cost costOf(const Problem &problem, const Assignment &assignment);
 /// problem violates; empty if the problem is valid.
 std::vector<std::string> check(const Problem &problem);
 
-/// A problem that occurs `repeat` times in sequence.
+/// Describes a problem that occurs `repeat` times in sequence.
 struct Link {
   Problem problem;
   int repeat = 1;
-  /// The boundary variables. The out variables of a repeat must have the same
-  /// domains as the in variables of the next.
+  /// These are the boundary variables. The out variables of a repeat must have
+  /// the same domains as the in variables of the next.
   std::vector<int> in, out;
-  /// Pairs of a variable of this link and its shared id.
+  /// Pairs each shared variable of this link with its shared id.
   std::vector<std::pair<int, int>> shared;
 };
 
@@ -80,7 +81,7 @@ struct ChainProblem {
   double memoryLimit = kInfinity;
 };
 
-/// `count` consecutive repeats of one link with the same assignment.
+/// Describes `count` consecutive repeats of one link with the same assignment.
 struct Run {
   int link = 0;
   int count = 1;
@@ -93,15 +94,15 @@ struct ChainSolution {
   bool feasible = false;
   std::vector<Run> runs; ///< in chain order
   Cost cost;             ///< cost of all repeats together
-  /// A lower bound of the time within the limit; +infinity if no solution fits.
-  /// Equal to cost.time (to 1e-9 relative) if `optimal`.
+  /// Holds a lower bound of the time within the limit; +infinity if no solution
+  /// fits. If `optimal`, the bound equals cost.time (to 1e-9 relative).
   double lowerBound = 0.0;
   bool optimal = false;
-  /// Whether the limit changed the result; if false, the fastest solution
-  /// without a limit fits.
+  /// Says whether the limit changed the result; if a solution is feasible and
+  /// `limited` is false, the fastest solution without a limit fits.
   bool limited = false;
-  /// Whether the solver gave up because `lowerBound` exceeds the cutoff; `runs`
-  /// is empty then.
+  /// Says whether the solver gave up because no solution is faster than the
+  /// cutoff; `runs` is empty then.
   bool abandoned = false;
 };
 

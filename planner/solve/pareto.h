@@ -27,8 +27,8 @@ namespace mtplan::planner {
 struct ParetoPoint {
   double time = 0.0, memory = 0.0;
   double excess = 0.0;
-  /// The points or choices that were combined into this point, as indices that
-  /// the code that creates the point defines; -1: none.
+  /// Index the points or choices that were combined into this point, where -1
+  /// means none. The code that creates the point defines what they index.
   int left = -1, right = -1;
 };
 
@@ -42,7 +42,7 @@ void keepPareto(std::vector<ParetoPoint> &points, double indifference);
 /// counter, so that n points in k fronts take O(n log k).
 class FrontMerger {
 public:
-  /// Moves the points out of `front`. Of equal points, the first stays.
+  /// Moves the points out of `front`. The first of equal points stays.
   void add(std::vector<ParetoPoint> &front);
   /// Moves all nondominated points to `points`, with the indifference of
   /// keepPareto. The merger is then empty.
@@ -57,10 +57,11 @@ private:
   std::vector<ParetoPoint> merged;
 };
 
-/// The points of each entry of a table.
+/// Holds the points of each entry of a table.
 struct ParetoSets {
   std::vector<ParetoPoint> points;
-  /// The index of each entry's first point, and then the number of points.
+  /// Holds the index of each entry's first point, and then the number of
+  /// points.
   std::vector<std::size_t> begin;
 
   const ParetoPoint *first(std::size_t entry) const {
@@ -76,7 +77,7 @@ struct ParetoSets {
   void appendByExcess(const std::vector<ParetoPoint> &entry);
 };
 
-/// The allowed work. Its unit is created points, not seconds, so that results
+/// Limits the work. The unit is created points, not seconds, so that results
 /// are deterministic.
 struct PointBudget {
   std::int64_t left = 0;
@@ -111,7 +112,7 @@ public:
                     const ParetoPoint &point) const;
 
 private:
-  /// The choice of a value for a bucket's variable, added to the choices of the
+  /// Adds the choice of a value for a bucket's variable to the choices of the
   /// nodes `left` and `right`.
   struct Node {
     int bucket = -1, value = 0; ///< indices; bucket -1: no choice of its own

@@ -214,8 +214,8 @@ MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   calls.summed = shape.summed;
   calls.biased = spec.inputs.size() == 3;
 
-  // A library needs one type for both inputs, and for the result the same type,
-  // or f32 for inputs of 16 bits.
+  // A library needs one type for both inputs. The result has that type too, or
+  // f32 if the inputs have 16 bits.
   const ElementType left = spec.inputs[shape.lhs].type,
                     right = spec.inputs[shape.rhs].type,
                     out = spec.outputs[0].type;

@@ -16,7 +16,7 @@ namespace mtplan::runtime {
 // Loops over letters
 //===----------------------------------------------------------------------===//
 
-/// The letters of an einsum's operands and result.
+/// Holds the letters of an einsum's operands and result.
 struct Equation {
   std::string lhs, rhs, result;
 
@@ -24,14 +24,14 @@ struct Equation {
   explicit Equation(const KernelSpec &spec);
 };
 
-/// Nested loops, the last innermost, with the operands' strides in elements for
-/// each loop.
+/// Describes nested loops, with the operands' strides in elements for each
+/// loop. The last loop is the innermost.
 struct LetterLoops {
   std::vector<std::int64_t> sizes, left, right;
 };
 
-/// The loops over the result's letters, and those over the summed letters
-/// inside them.
+/// Holds the loops over the result's letters, and the loops over the summed
+/// letters inside them.
 struct LetterSums {
   LetterLoops kept, summed;
 
@@ -48,8 +48,8 @@ struct LetterSums {
 // and each iteration adds to c.
 //===----------------------------------------------------------------------===//
 
-/// A letter's size, and its strides in elements in the three tensors (0 where
-/// the tensor lacks the letter).
+/// Holds a letter's size, and its strides in elements in the three tensors (0
+/// where the tensor lacks the letter).
 struct LetterStep {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
@@ -70,7 +70,7 @@ struct ProductShape {
   ProductShape joined() const;
 };
 
-/// The tensors' offsets in elements in one iteration of all loops.
+/// Holds the tensors' offsets in elements in one iteration of all loops.
 struct Place {
   std::int64_t a = 0, b = 0, c = 0;
 };
@@ -80,8 +80,8 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops);
 //===----------------------------------------------------------------------===//
 // Matrix products
 //
-// An einsum becomes as few library calls as its shapes allow. Samples may be
-// rows of a matrix or terms of its sums, so the last bits of one sample may
+// An einsum becomes as few library calls as its shapes allow. A product may
+// have samples as rows or sum over samples, so the last bits of one sample may
 // depend on the number of samples. If the library does not support the types,
 // the product is in f32 (or f64), and the result is rounded once.
 //===----------------------------------------------------------------------===//

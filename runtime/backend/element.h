@@ -1,9 +1,9 @@
 //===- element.h - Floating-point numbers in memory -------------*- C++ -*-===//
 //
 // Defines the two 16-bit formats and conversions to them, which round once, to
-// nearest, ties to even. A double is first rounded to odd in float (its last
-// bit is set if bits were lost), so that the second rounding sees a tie only if
-// the double is one.
+// nearest, ties to even. A double is first rounded to odd in float (the float's
+// last bit is set if bits were lost), so that the second rounding sees a tie
+// only if the double is a tie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace mtplan::runtime {
 
-/// The upper 16 bits of a float.
+/// Holds the upper 16 bits of a float.
 struct Bf16 {
   std::uint16_t bits = 0;
 };

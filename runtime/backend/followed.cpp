@@ -45,10 +45,10 @@ private:
   const MadeKernel first, second;
 };
 
-/// A kernel that may have a fused consumer.
+/// Describes a kernel that may have a fused consumer.
 struct Followable {
   std::string_view kernel;
-  /// The numbers of operands and results without those of the consumer.
+  /// These numbers leave out the operands and results of the consumer.
   std::size_t leastInputs, mostInputs, outputs;
   std::vector<std::string_view> then; ///< kernels that can be fused
 };
@@ -160,8 +160,8 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
 
 namespace {
 
-// Returns whether an epilogue of cuBLASLt may compute the activation. This is
-// so only for gelu by tanh outside a batch, on rows of a multiple of 16 bytes.
+// Returns whether an epilogue of cuBLASLt may compute the activation. Only gelu
+// by tanh qualifies, outside a batch and on rows of a multiple of 16 bytes.
 // cuBLASLt's tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which
 // suffices only for results of 16 bits.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
@@ -188,9 +188,9 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
 }
 
 /// Returns the product of an einsum with `bias_gradient`, or none if one
-/// library call cannot compute both. The bias gradient must keep exactly the
-/// letters of its operand that the einsum's result has, so that both sum over
-/// the same letters.
+/// library call cannot compute both results. The bias gradient must keep
+/// exactly the letters of its operand that the einsum's result has, so that
+/// both sum over the same letters.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;

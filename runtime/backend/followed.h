@@ -6,8 +6,8 @@
 // kernel is the result of the first. An einsum with `bias_gradient` is a pair
 // too: the einsum and the `sum` of its second operand, each with the consumer
 // that `then` names, if any. A device may fuse both kernels (cuBLASLt's
-// epilogues). It then need not write the value between them, except for an
-// `activation`, whose gradient reads that value.
+// epilogues). The fused kernel need not write the value between them, except
+// for an `activation`, whose gradient reads that value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +30,13 @@ bool isOfTwo(const KernelSpec &spec);
 
 /// Assigns the operands and results of a pair to its two kernels.
 struct Pairing {
-  /// The numbers of leading operands and results that belong to the first
-  /// kernel.
+  /// These numbers count the leading operands and results that belong to the
+  /// first kernel.
   std::size_t firstInputs = 0, firstOutputs = 1;
-  /// Indices of the second kernel's operands among all operands.
+  /// Lists the indices of the second kernel's operands among all operands.
   std::vector<std::size_t> secondInputs;
-  /// Whether the last operand of the second kernel is the first result of the
-  /// first.
+  /// Says whether the last operand of the second kernel is the first result of
+  /// the first.
   bool takesResult = true;
 };
 
@@ -44,7 +44,7 @@ struct Pairing {
 /// \throws std::runtime_error like Backend::prepare
 Pairing pairingOf(const KernelSpec &spec);
 
-/// The operands and results of both kernels.
+/// Holds the operands and results of both kernels.
 template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
@@ -77,19 +77,19 @@ bool isOfOnePrecision(const KernelSpec &spec);
 /// Prepares a pair as two kernels that run one after the other.
 MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 
-/// An einsum, with its fused consumer and bias gradient if it has them, as one
-/// matrix product without loops or conversions. If there is a consumer, the
-/// product writes the consumer's results, and the einsum's own result only for
-/// a gelu, which saves it for backward.
+/// Describes an einsum, with its fused consumer and bias gradient if it has
+/// them, as one matrix product without loops or conversions. If there is a
+/// consumer, the product writes the consumer's results, and the einsum's own
+/// result only for a gelu, which saves it for backward.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
-  /// The number of operands of the einsum: 2, or 3 with a bias.
+  /// Counts the operands of the einsum: 2, or 3 with a bias.
   std::size_t operands = 2;
   std::size_t result = 1;       ///< index of c among the results
   std::size_t biasGradient = 0; ///< index of the bias gradient, if any
   /// takesAddend: the operand after those of the einsum is an addend.
-  /// takesKept: it is the argument of gelu, which forward has saved.
+  /// takesKept: that operand is the argument of gelu, which forward has saved.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 

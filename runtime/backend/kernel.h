@@ -36,7 +36,7 @@ namespace mtplan::runtime {
 struct KernelSpec {
   std::string kernel; ///< for example "einsum"
   std::string label;  ///< label of the operator, for messages
-  /// The attributes by name; a missing one has the default of the IR.
+  /// Holds the attributes by name; a missing one has the default of the IR.
   std::vector<Setting> settings;
   std::vector<TensorView> inputs, outputs;
 
@@ -49,13 +49,13 @@ struct KernelSpec {
   std::string text(const std::string &name, const std::string &otherwise) const;
 };
 
-/// The arguments of one run. Pointers are aligned to kAlignment unless they
-/// point into the middle of a tensor. Outputs do not overlap inputs.
+/// Holds the arguments of one run. Pointers are aligned to kAlignment unless
+/// they point into the middle of a tensor. Outputs do not overlap inputs.
 struct Invocation {
   const void *const *inputs = nullptr;
   void *const *outputs = nullptr;
   /// Points into the backend's memory. Only adamw, gradient_factor and kernels
-  /// with dropout read it.
+  /// with dropout read the numbers.
   const StepNumbers *step = nullptr;
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
@@ -142,8 +142,8 @@ public:
     return inOrder;
   }
   /// Returns the World whose collectives transfer this backend's memory, in the
-  /// order of its queue, or null if `host` itself does. All ranks call this
-  /// together.
+  /// order of its queue, or null if `host` itself transfers it. All ranks call
+  /// this together.
   /// \throws std::runtime_error if the ranks' devices cannot communicate
   virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
   virtual DeviceFacts facts() const { return {}; }
@@ -153,8 +153,8 @@ public:
 /// Every other backend is tested against its results.
 std::unique_ptr<Backend> makeReferenceBackend();
 
-/// Makes a backend that computes matrix products with oneDNN and all else with
-/// its own kernels.
+/// Makes a backend that computes matrix products with oneDNN, rare kernels with
+/// the reference backend, and all others with its own kernels.
 /// \param threads  number of threads of this rank, >= 1
 std::unique_ptr<Backend> makeCpuBackend(int threads);
 

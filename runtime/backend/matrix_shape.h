@@ -14,7 +14,8 @@
 
 namespace mtplan::runtime {
 
-/// Strides in elements. If there are several columns, `row` or `column` is 1.
+/// Holds strides in elements. If there are several columns, `row` or `column`
+/// is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
   std::int64_t batch = 0;             ///< from one matrix to the next
@@ -23,15 +24,15 @@ struct MatrixSteps {
   bool operator==(const MatrixSteps &) const = default;
 };
 
-/// The function that is applied to a product before its result is stored.
+/// Names the function that is applied to a product before its result is stored.
 enum class Epilogue {
   none,
   gelu,     ///< gelu by tanh; also stores the argument of gelu
   geluGrad, ///< multiplies by gelu' at the stored argument
 };
 
-/// The operand that is also summed over k (a bias gradient): a into a vector of
-/// m elements, or b into a vector of n.
+/// Names the operand that is also summed over k (a bias gradient): a into a
+/// vector of m elements, or b into a vector of n.
 enum class OperandSum { none, a, b };
 
 struct MatrixShape {
@@ -42,10 +43,10 @@ struct MatrixShape {
   bool biased = false;                   ///< adds n elements of type `result`
   bool adds = false;                     ///< adds the previous c or an operand
   Epilogue epilogue = Epilogue::none;    ///< must be none in a batch
-  /// The operand to sum. Its sums have the type `result` and overwrite their
-  /// vector even if `adds`.
+  /// Selects the operand to sum. Its sums have the type `result` and overwrite
+  /// their vector even if `adds` is set.
   OperandSum sums = OperandSum::none;
-  /// The stride in elements from one matrix's bias or sums to the next.
+  /// Holds the stride in elements from one matrix's bias or sums to the next.
   std::int64_t vectorStep = 0;
 
   bool operator==(const MatrixShape &) const = default;

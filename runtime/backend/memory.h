@@ -12,14 +12,15 @@
 
 namespace mtplan::runtime {
 
-/// The bytes that a plan asked for, and the bytes that allocations took after
-/// rounding up.
+/// Counts the bytes that a plan asked for, and the bytes that allocations took
+/// after rounding up.
 struct Rounded {
   std::int64_t asked = 0, taken = 0;
 };
 
-/// The memory of one backend. Copies other than fetch() are queued like kernels
-/// (queue.h), so they run after all earlier work of the selected stream.
+/// Manages the memory of one backend. Copies other than fetch() are queued like
+/// kernels (queue.h), so they run after all earlier work of the selected
+/// stream.
 class Memory {
 public:
   virtual ~Memory() = default;
@@ -38,8 +39,8 @@ public:
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
   /// Returns the memory in which buffers of collectives are allocated: this
-  /// memory, unless another is faster for them. This object can also copy to
-  /// and from it.
+  /// memory, unless another memory is faster for collectives. This object can
+  /// also copy to and from that memory.
   virtual Memory &ofCollectives() { return *this; }
   /// Returns the requested and the rounded bytes of all allocations of
   /// ofCollectives(). Both are 0 if that memory does not round sizes.
@@ -57,7 +58,7 @@ public:
   virtual void queueDownload(void *to, const void *from, std::size_t bytes) = 0;
 };
 
-/// The host's own memory. Copies are complete when they return.
+/// Manages the host's own memory. A copy is complete when its function returns.
 class HostMemory : public Memory {
 public:
   void *allocate(std::size_t bytes) override;
@@ -85,7 +86,7 @@ public:
 /// Returns the memory of kernels that run on the host.
 Memory &hostMemory();
 
-/// Memory that is freed at the end of its scope.
+/// Owns memory, which is freed at the end of the owner's scope.
 class Allocation {
 public:
   Allocation(Memory &theMemory, std::size_t theBytes)

@@ -23,7 +23,8 @@ class StreamClock {
 public:
   virtual ~StreamClock() = default;
   /// Marks the moment at which the selected stream completes all its work so
-  /// far. Returns the number of the mark, from 0. Not allowed while recording.
+  /// far. Returns the number of the mark, from 0. Must not be called while
+  /// recording.
   virtual int mark() = 0;
   /// Returns the seconds between two marks of any streams. Both must have been
   /// reached, for example because Queue::finish has returned.
@@ -32,7 +33,7 @@ public:
   virtual void clear() = 0;
 };
 
-/// The host's clock, for kernels that run when they are called.
+/// Reads the host's clock, for kernels that run when they are called.
 class HostClock final : public StreamClock {
 public:
   int mark() override {
@@ -52,7 +53,7 @@ private:
   std::vector<Clock::time_point> marks;
 };
 
-/// A recorded sequence of work, like a CUDA graph, that can be queued
+/// Holds a recorded sequence of work, like a CUDA graph, that can be queued
 /// repeatedly.
 class Recording {
 public:
@@ -62,7 +63,7 @@ public:
   virtual void replay() = 0;
 };
 
-/// The queue of one rank, used from one thread at a time.
+/// Orders the work of one rank. Only one thread at a time may use it.
 class Queue {
 public:
   virtual ~Queue() = default;
@@ -77,7 +78,8 @@ public:
   virtual void record(int /*event*/) {}
   /// Makes later work on the selected stream wait for the event.
   virtual void wait(int /*event*/) {}
-  /// Blocks the host until the event has happened. Not allowed while recording.
+  /// Blocks the host until the event has happened. Must not be called while
+  /// recording.
   virtual void await(int /*event*/) {}
   /// Blocks the host until all queued work is complete.
   /// \throws the first failure of the work since the last call

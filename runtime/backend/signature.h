@@ -34,7 +34,7 @@ Span pieceOf(const TensorView &view, std::size_t dim);
 /// Returns the names of all kernels, sorted.
 std::vector<std::string> kernelNames();
 
-/// The values of the setting `kind`, in the order of Activation.
+/// Lists the values of the setting `kind`, in the order of Activation.
 inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
                                                "relu", "tanh",      "sigmoid"};
 

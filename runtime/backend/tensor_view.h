@@ -10,13 +10,13 @@
 
 namespace mtplan::runtime {
 
-/// The range of one dimension that a rank holds.
+/// Describes the range of one dimension that a rank holds.
 struct Span {
   std::int64_t offset = 0;
   std::int64_t global = 1; ///< extent before sharding
 };
 
-/// A dense row-major tensor of one rank, without its data.
+/// Describes a dense row-major tensor of one rank, without its data.
 struct TensorView {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local sizes

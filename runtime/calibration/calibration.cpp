@@ -19,8 +19,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The intended duration of a sample, which is long compared with the time to
-// start and end it.
+// Sets the duration of a sample, which is long compared with the time to start
+// and end the sample.
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
@@ -127,7 +127,7 @@ void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   }
 }
 
-// Returns the part of the calibration to which a run belongs, for progress
+// Returns the name of the calibration part to which a run belongs, for progress
 // reports.
 std::string partOf(const MeasuredRun &run) {
   const std::string type = std::string(", ") + nameOf(run.type);
@@ -177,8 +177,8 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // `carries` transports the memory of kernels; if it is null, `world` does.
-  // The stopwatch always uses `world`, with memory of the host.
+  // `carries` transports data between the kernels' memories; if it is null,
+  // `world` does. The stopwatch always uses `world`, with memory of the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,

@@ -23,12 +23,13 @@
 
 namespace mtplan::runtime {
 
-/// A clock; returns seconds since an arbitrary moment.
+/// Describes a clock, which returns the seconds since an arbitrary moment.
 using SecondsClock = std::function<double()>;
 /// Returns a monotonic clock.
 SecondsClock steadySeconds();
 
-/// The time of one run, in seconds: the median and the quartiles of samples.
+/// Holds the time of one run, in seconds: the median and the quartiles of
+/// samples.
 struct Timing {
   double seconds = 0.0;
   double low = 0.0, high = 0.0;
@@ -44,7 +45,7 @@ Timing timingOf(std::vector<double> samples);
 class Stopwatch {
 public:
   static constexpr int kFewestSamples = 5; ///< samples of one operation
-  /// The seconds that suffice to measure one operation.
+  /// This many seconds suffice to measure one operation.
   static constexpr double kEnough = 0.01;
 
   /// Collective. `world` and `queue` must outlive the stopwatch.
@@ -73,7 +74,8 @@ private:
   std::int64_t next = 0; ///< number of the next run
 };
 
-/// The kind of a measurement, and the members of MeasuredRun that describe it.
+/// Lists the kinds of measurements, and the members of MeasuredRun that
+/// describe each.
 enum class MeasuredAs : std::uint8_t {
   launches,   ///< `count` consecutive kernels that do almost nothing
   pass,       ///< a memory-bound kernel that moves `bytes`
@@ -84,26 +86,27 @@ enum class MeasuredAs : std::uint8_t {
   message,    ///< every rank r sends `bytes` to rank r + `stride`
 };
 
-/// A measurement: the operation, and its time. Sizes that do not describe the
-/// kind `as` are unused.
+/// Holds one measurement: the operation, and its time. Sizes that do not
+/// describe the kind `as` are unused.
 struct MeasuredRun {
   MeasuredAs as{};
   std::string kernel; ///< "einsum", "layer_norm"; "all_reduce", "send"
-  /// The setting that changes the computation: the function of an activation;
-  /// "dropout" for attention with dropout.
+  /// Names the setting that changes the computation: the function of an
+  /// activation, or "dropout" for attention with dropout.
   std::string variant;
-  /// For `followed`: the memory-bound producer, and the bytes that it moves
-  /// without `kernel`. Empty if the producer is a product, described by m, n,
-  /// k.
+  /// For `followed`, `after` names the memory-bound producer, and `bytesAfter`
+  /// counts the bytes that the producer moves without `kernel`. `after` is
+  /// empty if the producer is a product, which m, n and k describe.
   std::string after;
   std::int64_t bytesAfter = 0;
   std::string what; ///< description for reports, e.g. "a layer up"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
-  /// For `pass`: the size of operands and results, except that a table counts
-  /// as the rows that are looked up, and a tensor updated in place counts
-  /// twice. For `collective`: the size of the whole tensor; in an all-gather,
-  /// the gathered one. For `followed`: the producer's result.
+  /// For `pass`, counts the bytes of operands and results, except that a table
+  /// counts as the rows that are looked up, and a tensor updated in place
+  /// counts twice. For `collective`, counts those of the whole tensor, which in
+  /// an all-gather is the gathered one. For `followed`, counts those of the
+  /// producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool causal = false; ///< whether attention has a causal mask
@@ -111,12 +114,13 @@ struct MeasuredRun {
   Timing timing;
 };
 
-/// The sizes at which kernels and messages are measured.
+/// Holds the sizes at which kernels and messages are measured.
 struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
   std::int64_t square = 2048; ///< m, n and k of the largest product
-  /// Bytes of all copies of a kernel's operands together, to exceed the caches.
+  /// All copies of a kernel's operands together take about this many bytes, to
+  /// exceed the caches.
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
@@ -125,25 +129,27 @@ CalibrationShapes shapesOfCpu();
 /// Returns the sizes for GPUs.
 CalibrationShapes shapesOfGpu();
 
-/// The options of a calibration.
+/// Holds the options of a calibration.
 struct CalibrationOptions {
   CalibrationShapes shapes;
   std::vector<ElementType> types; ///< types that the backend lacks are skipped
-  /// Time limit of the whole calibration, in seconds. The remaining time is
-  /// divided equally before each run, so that slow runs use the time that fast
-  /// ones leave. A run has at least ten milliseconds (or its equal share if
-  /// that is less), and at least five samples.
+  /// Limits the time of the whole calibration, in seconds. Before each run, the
+  /// remaining time is divided equally among the remaining runs, so that slow
+  /// runs use the time that fast ones leave. A run has at least ten
+  /// milliseconds (or its equal share if that is less), and at least five
+  /// samples.
   double seconds = 60.0;
-  /// Number of consecutive ranks per host. Groups are measured within a host
-  /// and, if there are several, across hosts.
+  /// Counts the consecutive ranks of each host. Groups are measured within a
+  /// host and, if there are several, across hosts.
   int ranksOfHost = 1;
 };
 
-/// Consecutive runs that are announced as one: progress is reported once,
-/// before the first of them.
+/// Describes consecutive runs whose progress is reported once, before the first
+/// of them.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
-  /// The first and last run, counted from 1, and the number of all runs.
+  /// Hold the first and the last run, counted from 1, and the number of all
+  /// runs.
   std::size_t first = 1, last = 1, runs = 1;
 };
 

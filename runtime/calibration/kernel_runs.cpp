@@ -43,7 +43,7 @@ public:
     layer("the vocabulary", b, s, h, shapes.words);
     layer("large", 1, shapes.square, shapes.square, shapes.square);
     // The rows of 4 h + 8 elements are not multiples of 128 bytes in any type.
-    // Those of 4 h + 1 elements are not even multiples of 16 bytes.
+    // The rows of 4 h + 1 elements are not multiples of 16 bytes either.
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
@@ -327,7 +327,7 @@ std::int64_t copiesOf(const KernelSpec &spec, std::int64_t spread) {
                                   kMostOperandCopies);
 }
 
-// Returns one pattern per type, as long as the longest input of the type.
+// Returns one pattern per type, with the length of the type's longest input.
 std::map<ElementType, Pattern> patternsOf(Memory &memory,
                                           const KernelSpec &spec) {
   std::map<ElementType, std::int64_t> longest;
@@ -362,7 +362,7 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Without a separate master weight, AdamW's first two outputs are the same
+    // Without a separate master weight, AdamW's first two outputs share their
     // memory.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];

@@ -10,7 +10,7 @@
 
 namespace mtplan::runtime {
 
-/// A kernel to measure, and the description of the measurement.
+/// Holds a kernel to measure, and the description of the measurement.
 struct KernelRun {
   KernelSpec spec;
   MeasuredRun run;
@@ -28,8 +28,8 @@ std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
 /// Returns a kernel that does almost nothing, to measure launches.
 KernelRun smallestRun();
 
-/// Several copies of a kernel's operands and results. Operands are filled with
-/// a Pattern, whose integers, 0 to 511, serve as token ids.
+/// Holds several copies of a kernel's operands and results. Operands are filled
+/// with a Pattern, whose integers, 0 to 511, serve as token ids.
 class Operands {
 public:
   /// \param spread  approximate bytes of all copies together; there are 1 to 64

@@ -14,8 +14,8 @@ void addOnce(std::vector<GroupShape> &all, GroupShape one) {
     all.push_back(one);
 }
 
-// The buffers of collectives and messages. Short ones alternate among offsets,
-// so that caches contain no more of their data than in a step.
+// Holds the buffers of collectives and messages. Short messages alternate among
+// offsets, so that caches contain no more of their data than in a step.
 struct Buffers {
   Allocation in, out;
   std::int64_t bytes;

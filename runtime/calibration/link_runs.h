@@ -12,7 +12,8 @@
 
 namespace mtplan::runtime {
 
-/// Groups of `ranks` ranks that are `stride` apart, as a mesh axis forms them.
+/// Describes groups of `ranks` ranks that are `stride` apart, like the groups
+/// of a mesh axis.
 struct GroupShape {
   int ranks = 2, stride = 1;
   bool operator==(const GroupShape &) const = default;
@@ -30,7 +31,7 @@ std::vector<int> groupOf(GroupShape shape, int rank);
 /// Returns message sizes in bytes: 4 KiB times powers of eight, and `largest`.
 std::vector<std::int64_t> messageSizes(std::int64_t largest);
 
-/// A collective or message to measure.
+/// Holds a collective or message to measure.
 struct LinkRun {
   MeasuredRun run;
   std::function<void(std::int64_t)> once; ///< runs it; argument: run number
@@ -38,8 +39,8 @@ struct LinkRun {
 
 /// Returns messages, and all-reduce, all-gather, reduce-scatter and all-to-all
 /// of all sizes over groups of each shape; none for a single rank. All groups
-/// of a shape communicate at once. Collective: every rank must run them in this
-/// order. `world` must outlive them.
+/// of a shape communicate at once. Collective: every rank must run the results
+/// in this order. `world` must outlive the results.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

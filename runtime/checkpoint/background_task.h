@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// A background task of all ranks. All methods but the destructor are
+/// Runs a background task of all ranks. All methods but the destructor are
 /// collective.
 class BackgroundTask {
 public:
@@ -30,11 +30,11 @@ public:
   BackgroundTask(const BackgroundTask &) = delete;
   BackgroundTask &operator=(const BackgroundTask &) = delete;
 
-  /// The state of the task, the same on all ranks.
+  /// Holds the state of the task, which is the same on all ranks.
   struct State {
     bool running = false; ///< some rank's part still runs
     bool wished = false;  ///< some rank passed `wish`
-    /// Once no part runs: "rank 1: ..." with the error of the lowest rank
+    /// Once no part runs, holds "rank 1: ..." with the error of the lowest rank
     /// whose part threw; "" if none threw.
     std::string fault;
   };

@@ -4,7 +4,7 @@
 //   FOLDER/step-00000200.partial/  in progress, or left by a crashed run
 //   FOLDER/latest                  name of the newest, for users and scripts
 //
-// Only one run at a time writes to a folder, because it holds a lock on
+// Only one run at a time writes to a folder, because the run holds a lock on
 // FOLDER/lock.
 //
 //===----------------------------------------------------------------------===//
@@ -57,9 +57,9 @@ std::string partialFolder(const std::string &folder, std::int64_t step);
 
 /// Completes the checkpoint in the partial folder: writes the manifest and
 /// renames the folder. Then sets `latest` and removes all but the newest `keep`
-/// of the checkpoints up to this step. Later ones exist only if they are
-/// damaged, and stay. Returns an error of setting `latest` or of the removal;
-/// "" if there is none.
+/// of the checkpoints up to this step. Later checkpoints exist only if they are
+/// damaged; they are kept. Returns the error if `latest` cannot be set or a
+/// checkpoint cannot be removed; "" if there is none.
 /// \param named  called once the checkpoint is complete, before any removal
 /// \throws CheckpointError if the checkpoint cannot be completed
 std::string publish(
@@ -70,12 +70,12 @@ std::string publish(
 // One checkpoint
 //===----------------------------------------------------------------------===//
 
-/// A file that checkpoints of imported weights have, and that training ignores.
-/// Its metadata describes the original files, and its tensors are those of the
-/// original that are not parameters.
+/// Names a file that checkpoints of imported weights have, and that training
+/// ignores. The file's metadata describes the original files, and its tensors
+/// are those of the original files that are not parameters.
 inline constexpr const char *kOriginName = "origin.safetensors";
 
-/// One tensor of a checkpoint on disk.
+/// Describes one tensor of a checkpoint on disk.
 struct StoredTensor {
   std::string type; ///< "F32", as in safetensors
   std::vector<std::int64_t> shape;

@@ -37,7 +37,7 @@ int openWhole(const std::string &path, int flags) {
   return whole([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); });
 }
 
-// A file descriptor that the destructor closes.
+// Owns a file descriptor, which the destructor closes.
 class Handle {
 public:
   Handle(const char *call, const std::string &path, int flags)

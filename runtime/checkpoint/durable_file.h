@@ -19,13 +19,14 @@
 
 namespace mtplan::runtime {
 
-/// The error of a checkpoint that cannot be written or read. what() has the
-/// file, the failed call or the tensor, and the system's reason.
+/// Reports a checkpoint that cannot be written or read. what() names the file,
+/// the failed call or the tensor, and the system's reason.
 struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A file opened for writing. All methods throw CheckpointError.
+/// Writes a file whose data survive a crash once finish() has returned. All
+/// methods throw CheckpointError.
 class DurableFile {
 public:
   enum class Open { create, existing };
@@ -54,7 +55,8 @@ private:
 void makeFolder(const std::string &path);
 /// Syncs the entries of a folder to the disk.
 void syncFolder(const std::string &path);
-/// The suffix of the temporary file of replaceFile, which a crash may leave.
+/// Is the suffix of replaceFile's temporary file, which a crash may leave
+/// behind.
 inline constexpr const char *kNext = ".new";
 /// Replaces a file atomically and durably: a reader finds the old text or the
 /// new one.

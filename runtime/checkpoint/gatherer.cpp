@@ -33,7 +33,7 @@ public:
   }
 
   /// Returns whether each box of a tensor is empty, a single long run or the
-  /// whole tensor, so that each rank writes its own.
+  /// whole tensor. If so, each rank writes its own box.
   bool areLong(int tensor, const std::vector<OwnedBox> &boxes) const {
     const StateTensor &whole = at(tensor);
     return std::ranges::all_of(boxes, [&](const OwnedBox &box) {
@@ -264,7 +264,8 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
                     receive->peer, channel);
       place(*receive, message.data());
     }
-    // A barrier, so that no rank is a round ahead of the others.
+    // This all-reduce is a barrier, so that no rank is a round ahead of the
+    // others.
     double in = 0.0, out = 0.0;
     allRanks->allReduce("checkpoint: pieces have come", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);

@@ -25,18 +25,17 @@
 
 namespace mtplan::runtime {
 
-/// The length of a run in bytes above which longer runs are hardly faster to
-/// write.
+/// Above this length, in bytes, longer runs are hardly faster to write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
-/// A box (hyperrectangle) of a tensor that a rank has to contribute.
+/// Describes a box (hyperrectangle) of a tensor that a rank has to contribute.
 struct OwnedBox {
   int rank = 0;
   std::int64_t offset = 0; ///< bytes into the rank's snapshot
   TensorView view;
 };
 
-/// Elements [first, first + count) of a tensor of the state.
+/// Describes the elements [first, first + count) of a tensor of the state.
 struct Part {
   int tensor = 0; ///< index into ModelState::tensors
   std::int64_t first = 0, count = 0;
@@ -57,9 +56,9 @@ std::vector<Part> assignParts(const ModelState &state,
 /// messages in flight. Ranks wait for each other here, but never for a disk.
 class Gatherer {
 public:
-  /// The most bytes that a writer gathers in a round.
+  /// Limits the bytes that a writer gathers in a round.
   static constexpr std::int64_t kRound = std::int64_t{8} << 20;
-  /// The most bytes of a message, few enough for a CPU cache.
+  /// Limits the bytes of a message, so that a message fits a CPU cache.
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
 
   /// Collective. `plan` and `state` must outlive the gatherer.
@@ -76,13 +75,13 @@ public:
   /// background thread.
   /// \param snapshot  this rank's owned slices, concatenated
   void gather(std::span<const std::byte> snapshot);
-  /// Returns the bytes of mine()[i]. They are in the snapshot, or else valid
-  /// until the next gather().
+  /// Returns the bytes of mine()[i]. The bytes are in `snapshot`, or in memory
+  /// that is valid until the next gather().
   const std::byte *data(std::size_t i,
                         std::span<const std::byte> snapshot) const;
 
 private:
-  /// A message, or a copy if sender and receiver are both this rank.
+  /// Describes a message, or a copy if sender and receiver are both this rank.
   struct Move {
     int peer = 0;
     std::int64_t round = 0;
@@ -107,8 +106,8 @@ private:
   int channel = 0; ///< a channel that the plan does not use
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> assigned, own;
-  /// The offset of an own part: in the snapshot if the part is one run there,
-  /// otherwise in `gathered`.
+  /// Holds the offset of a part that this rank writes: in the snapshot if the
+  /// part is one run there, otherwise in `gathered`.
   struct Source {
     bool isDirect = false;
     std::int64_t offset = 0;

@@ -31,7 +31,8 @@ public:
   // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    // [0]: the number of checkpoints; [1]: 1 if `folder` itself is one.
+    // count[0] is the number of checkpoints; count[1] is 1 if `folder` itself
+    // is one.
     std::array<double, 2> count{};
     task.start([&] {
       if (world.rank() != 0)
@@ -59,7 +60,8 @@ public:
     return names;
   }
 
-  // Returns the damage of a checkpoint; "" if it is intact. Collective.
+  // Returns an error if a checkpoint is damaged; "" if it is intact.
+  // Collective.
   std::string verify(const std::string &checkpoint) {
     stored.reset();
     task.start([&] {

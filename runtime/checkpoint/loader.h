@@ -12,7 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// The tensors that are loaded.
+/// Says which tensors are loaded.
 enum class LoadWhat {
   everything,
   weights ///< parameters only; moments become zero

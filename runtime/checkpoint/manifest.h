@@ -1,9 +1,9 @@
 //===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
 // manifest.json is written last, so that a folder with a manifest is complete.
-// It has the checksum of every tensor and header. Its member "checksum" is the
-// checksum of its own text in which this member is empty. docs/checkpoints.md
-// lists the fields.
+// The manifest has the checksum of every tensor and header. Its member
+// "checksum" is the checksum of the manifest's own text with this member empty.
+// docs/checkpoints.md lists the fields.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ namespace mtplan::runtime {
 inline constexpr int kCheckpointVersion = 1;
 inline constexpr const char *kManifestName = "manifest.json";
 
-/// The progress and identity of a run.
+/// Holds the progress and the identity of a run.
 struct RunState {
   std::int64_t step = 0;    ///< completed steps
   std::int64_t samples = 0; ///< consumed by all completed steps
@@ -42,7 +42,7 @@ struct RunState {
   bool operator==(const RunState &) const = default;
 };
 
-/// A file of the checkpoint.
+/// Describes a file of the checkpoint.
 struct ManifestFile {
   std::string name;
   std::int64_t bytes = 0;
@@ -50,13 +50,13 @@ struct ManifestFile {
   bool operator==(const ManifestFile &) const = default;
 };
 
-/// A tensor of the checkpoint.
+/// Describes a tensor of the checkpoint.
 struct ManifestTensor {
   std::string name, file, checksum;
   bool operator==(const ManifestTensor &) const = default;
 };
 
-/// The contents of manifest.json.
+/// Holds the contents of manifest.json.
 struct Manifest {
   RunState run;
   std::vector<ManifestFile> files;
@@ -64,7 +64,7 @@ struct Manifest {
   bool operator==(const Manifest &) const = default;
 };
 
-/// The error of an undamaged manifest of another version.
+/// Reports an undamaged manifest of another version.
 struct ForeignVersion : CheckpointError {
   using CheckpointError::CheckpointError;
 };

@@ -19,7 +19,8 @@ using base::sized;
 
 namespace {
 
-/// The limit of a file's data. A tensor that would exceed it starts a new file.
+/// Limits the data of a file, in bytes. A tensor that would exceed the limit
+/// starts a new file.
 constexpr std::int64_t kFileBytes = std::int64_t{4} << 30;
 constexpr std::array kKinds = {StateKind::weight, StateKind::firstMoment,
                                StateKind::secondMoment};

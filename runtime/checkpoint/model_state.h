@@ -31,7 +31,7 @@ namespace mtplan::runtime {
 
 enum class StateKind { weight, firstMoment, secondMoment };
 
-/// A tensor of the state.
+/// Describes a tensor of the state.
 struct StateTensor {
   std::string name;
   StateKind kind = StateKind::weight;
@@ -51,7 +51,7 @@ struct StateFile {
   std::int64_t bytes = 0; ///< size of the file
 };
 
-/// All tensors and files of a checkpoint.
+/// Lists all tensors and files of a checkpoint.
 struct ModelState {
   std::vector<StateTensor> tensors; ///< sorted by name
   std::vector<StateFile> files;
@@ -85,8 +85,8 @@ ModelState modelStateOf(const Plan &plan);
 // The slices of a rank
 //===----------------------------------------------------------------------===//
 
-/// A box (hyperrectangle) of a tensor of the state, and its location on this
-/// rank.
+/// Describes a box (hyperrectangle) of a tensor of the state, and its location
+/// on this rank.
 struct StateSlice {
   int tensor = 0;                ///< index into ModelState::tensors
   TensorView view;               ///< the box, with its offset in the tensor
@@ -99,9 +99,9 @@ struct StateSlice {
 };
 
 /// Returns the slices that this rank contributes to a checkpoint. Replicated
-/// weights are divided as the moments are sharded; if these are replicated as
-/// well, the first replica contributes. The slices of all ranks cover every
-/// element of the state once.
+/// weights are divided as the moments are sharded; if the moments are
+/// replicated as well, the first replica contributes. The slices of all ranks
+/// cover every element of the state once.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankCoordinates &place);
 
@@ -117,7 +117,7 @@ class BoxRuns {
 public:
   BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);
 
-  /// The indices of a run's first element.
+  /// Holds the indices of a run's first element.
   struct Start {
     std::int64_t inWhole = 0, inBox = 0;
   };

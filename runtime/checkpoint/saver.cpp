@@ -33,9 +33,9 @@ Saver::~Saver() {
     allocator.join();
 }
 
-// Assigns each tensor to the rank that computes its checksum: the writer if
-// there is only one; otherwise the ranks get equal shares of the bytes, in
-// order, so that a rank reads adjacent tensors.
+// Assigns each tensor to the rank that computes its checksum. A tensor with
+// only one writer is assigned to that writer. The ranks get equal shares of the
+// bytes of all other tensors, in order, so that a rank reads adjacent tensors.
 void Saver::shareOut() {
   shares.resize(sized(world.size()));
   std::vector<int> writers(whole.tensors.size(), 0);

@@ -4,11 +4,11 @@
 // change before the next update (CheckFreq, FAST 2021). Then the ranks exchange
 // bytes, so that each of them has long runs to write (Gatherer), write these
 // into shared files, and sync the files. If one rank writes a whole tensor, it
-// also computes the checksum. The ranks divide the other tensors, and read them
-// back for their checksums. Finally rank 0 writes the manifest and renames the
-// checkpoint. A phase begins in a call of ask() or finish(), once all ranks
-// have completed the previous one; therefore no rank blocks others in ask()
-// while it waits for a disk.
+// also computes the checksum. The ranks divide the other tensors among
+// themselves, and read them back for their checksums. Finally rank 0 writes the
+// manifest and renames the checkpoint. A phase begins in a call of ask() or
+// finish(), once all ranks have completed the previous one; therefore no rank
+// blocks others in ask() while it waits for a disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,20 +28,22 @@
 
 namespace mtplan::runtime {
 
-/// The settings of the saver.
+/// Holds the settings of the saver.
 struct SaverOptions {
   std::string folder;
   int keep = 2; ///< number of newest checkpoints to keep, >= 2
 };
 
-/// The result of a save; the same on all ranks unless stated otherwise.
+/// Holds the result of a save, which is the same on all ranks unless stated
+/// otherwise.
 struct Saved {
   std::int64_t step = 0;
   std::int64_t bytes = 0; ///< total size of all files
-  /// Time from begin() until the checkpoint was complete, on rank 0; until the
-  /// end of the save on other ranks or after a failure.
+  /// Measures the time from begin() until the checkpoint was complete on rank
+  /// 0, or until the end of the save on other ranks and after a failure.
   double seconds = 0.0;
-  /// Time in begin() and awaitSnapshot() on this rank, which delays training.
+  /// Measures the time in begin() and awaitSnapshot() on this rank, which
+  /// delays training.
   double stallSeconds = 0.0;
   std::string fault;  ///< error; "" if the checkpoint is complete
   std::string untidy; ///< on rank 0: error after completion; "": none
@@ -94,7 +96,7 @@ private:
   ModelState whole;
   std::vector<StateSlice> owned;
   Gatherer gatherer;
-  /// By rank, the tensors whose checksums the rank computes.
+  /// Lists, by rank, the tensors whose checksums the rank computes.
   std::vector<std::vector<int>> shares;
   std::optional<FolderLock> lock; ///< held by rank 0 only
 

@@ -29,8 +29,8 @@ enum class CallKind {
   barrier
 };
 
-/// A collective call. Members that its kind does not use must have their
-/// defaults, because calls are compared member by member.
+/// Holds a collective call. Members that the call's kind does not use must have
+/// their defaults, because calls are compared member by member.
 struct Call {
   CallKind kind = CallKind::barrier;
   std::string label;
@@ -41,7 +41,7 @@ struct Call {
   bool operator==(const Call &) const = default;
 };
 
-/// A communicator that implements all collectives by make(). A broadcast passes
+/// Implements all collectives of a communicator by make(). A broadcast passes
 /// the same buffer as operand and result.
 class CallGroup : public Communicator {
 public:

@@ -17,7 +17,7 @@ volatile std::sig_atomic_t terminated = 0, asked = 0;
 /// launcher may signal both the process group and the process.
 constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 
-/// Time of the first signal in nanoseconds; 0: none yet.
+/// Holds the time of the first signal in nanoseconds; 0 means none yet.
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 

@@ -7,10 +7,11 @@
 // tensor is therefore gathered without a transposition.
 //
 // Except over NCCL, reductions run in the order of the group, in double
-// precision for f64 and in single precision for narrower types, and round once.
-// All transports but NCCL therefore return the same bits. `label` names a call
-// in messages. If the calls of a group differ in label, kind, sizes or type,
-// all its ranks fail, with both calls in the message.
+// precision for f64 and in single precision for narrower floating-point types,
+// and round once. All transports but NCCL therefore return the same bits.
+// `label` names a call in messages. If the calls of a group differ in label,
+// kind, sizes or type, all ranks of the group fail, and the message contains
+// both calls.
 //
 // A rank that waits longer than the world's timeout (`patience`) throws
 // CommunicationError with the number of the missing rank, the label and the
@@ -46,7 +47,7 @@ struct Pieces {
   bool operator==(const Pieces &) const = default;
 };
 
-/// One rank's handle of a process group. All ranks of a group must make the
+/// Gives one rank access to a process group. All ranks of a group must make the
 /// same calls in the same order. Buffers must not overlap, except that an
 /// allReduce may be in place. Several threads may use several groups, but only
 /// one thread at a time may use each. A group is unusable after a call has
@@ -79,7 +80,7 @@ public:
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
   /// Sends piece q of the rank with index p in the group to the rank with index
-  /// q, as its piece p. Both buffers are [outer][size][inner].
+  /// q, which stores it as piece p. Both buffers are [outer][size][inner].
   virtual void allToAll(const std::string &label, const void *in, void *out,
                         Pieces pieces) = 0;
   /// Sends the data of the rank with index `root` in the group to all ranks.
@@ -94,7 +95,7 @@ public:
   virtual void together(const std::function<void()> &calls) { calls(); }
 };
 
-/// The collectives and messages of a recording (runtime/backend/queue.h).
+/// Holds the collectives and messages of a recording (runtime/backend/queue.h).
 class RecordedCalls {
 public:
   virtual ~RecordedCalls() = default;
@@ -105,7 +106,7 @@ public:
   virtual void repeated() = 0;
 };
 
-/// One rank's access to all ranks of a run.
+/// Gives one rank access to all ranks of a run.
 class World {
 public:
   virtual ~World() = default;
@@ -114,8 +115,8 @@ public:
 
   /// Creates the group of `ranks`, which must include this rank. The order of
   /// `ranks` is the order of the group. Every rank of the group must call this
-  /// with the same `name`, and all ranks must create the groups that they share
-  /// in the same order.
+  /// with the same `name`, and all ranks must create their shared groups in the
+  /// same order.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
   /// Returns the group of all ranks.
@@ -132,8 +133,9 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Sets the step, from 1, of the following calls. Error messages name it,
-  /// because a device may hang in a call long after the host has queued it.
+  /// Sets the step, counted from 1, of the following calls. Error messages name
+  /// the step, because a device may hang in a call long after the host has
+  /// queued the call.
   virtual void beginStep(std::int64_t /*step*/) {}
 
   /// Returns the timeout: how long a rank may keep others waiting.
@@ -160,17 +162,17 @@ public:
 };
 
 struct WorldOptions {
-  /// The timeout: how long a rank may keep others waiting.
+  /// Limits how long a rank may keep others waiting (the timeout).
   std::chrono::milliseconds patience{8000};
-  /// How long ranks that connect over sockets wait for all ranks to be started,
-  /// if longer than `patience`.
+  /// Ranks that connect over sockets wait this long for all ranks to be
+  /// started, or for `patience` if that is longer.
   std::chrono::milliseconds gathering{60000};
-  /// How long ranks may keep running after another rank has failed, before
-  /// their processes are ended.
+  /// Ranks may keep running this long after another rank has failed; then their
+  /// processes are ended.
   std::chrono::milliseconds ending{500};
-  /// Whether a rank survives SIGTERM, because the run polls terminationAsked()
-  /// and ends by itself. A rank that waits for a dead process of this machine
-  /// still ends.
+  /// Says whether a rank survives SIGTERM, because the run polls
+  /// terminationAsked() and ends by itself. Even then, SIGTERM ends a rank that
+  /// waits for a process known to have died (Wire::hasDied).
   bool outlivesTermination = false;
 };
 

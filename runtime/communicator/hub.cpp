@@ -94,7 +94,7 @@ std::string Hub::reasonToGiveUp(const Await &wait,
 
 void Hub::awaitAsleep(Gate &gate, const Await &wait,
                       const std::function<bool()> &done) {
-  // Publishes this rank's wait in `waits` while it lasts.
+  // Publishes this rank's wait in `waits` while the wait lasts.
   struct Shown {
     Hub &hub;
     const Await &wait;

@@ -2,7 +2,7 @@
 //
 // The hub records which ranks have failed or ended and which rank waits for
 // which, and fails waits that exceed the timeout. Rendezvous and mailboxes use
-// it.
+// the hub.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,10 +51,10 @@ public:
   /// as long as the hub.
   void add(Gate &gate);
 
-  /// Describes the wait of a rank. `missing` returns the ranks that it waits
-  /// for; it must be cheap, and several threads may call it at once. The rank
-  /// calls `withdraw` before it gives up; false means that the wait has
-  /// succeeded in the meantime.
+  /// Describes the wait of a rank. `missing` returns the ranks for which the
+  /// rank waits; the function must be cheap, and several threads may call it at
+  /// once. The rank calls `withdraw` before it gives up; a result of false
+  /// means that the wait has succeeded in the meantime.
   struct Await {
     int rank = 0;
     std::function<std::string()> what;

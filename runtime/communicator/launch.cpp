@@ -28,7 +28,7 @@ int numberAt(const std::string &list, std::size_t at) {
   return number;
 }
 
-/// The rank of this process according to one launcher.
+/// Holds the rank of this process according to one launcher.
 struct Claim {
   Launcher by = Launcher::alone;
   std::string rankName, ranksName; ///< names of the variables
@@ -72,8 +72,8 @@ public:
   }
 
   /// Reads the variables of a launcher. Returns none if the rank is not set,
-  /// and the size is not set or 1. Throws LaunchError if otherwise one of the
-  /// two is not set, or if a value is invalid.
+  /// and the size is not set or 1. In all other cases, throws LaunchError if
+  /// one of the two is not set, or if a value is invalid.
   std::optional<Claim> claim(Launcher by, const std::string &rankName,
                              const std::string &ranksName,
                              const std::string &localRankName,

@@ -25,7 +25,8 @@ struct LaunchError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Maps a variable's name to its value; none if it is unset or empty.
+/// Maps a variable's name to its value; returns none if the variable is unset
+/// or empty.
 using Environment =
     std::function<std::optional<std::string>(const std::string &name)>;
 /// Returns the environment of this process.
@@ -33,19 +34,19 @@ Environment ownEnvironment();
 
 enum class Launcher { alone, torchrun, openMpi, mpich, slurm };
 enum class Transport { threads, mpi, sockets };
-/// The MPI library that this program was built with.
+/// Names the MPI library that this program was built with.
 enum class MpiBuild { none, openMpi, mpich };
 
 struct Launch {
   Launcher by = Launcher::alone;
-  /// `threads` if this is the only process.
+  /// Is `threads` if this is the only process.
   Transport transport = Transport::threads;
   int rank = 0, ranks = 1;
-  /// This process's rank within its host, and the number of ranks on the host,
-  /// if known.
+  /// Hold this process's rank within its host, and the number of ranks on the
+  /// host, if known.
   std::optional<int> localRank, localRanks;
-  /// Whether CUDA_VISIBLE_DEVICES is set, in which case each rank may see only
-  /// its own devices.
+  /// Says whether CUDA_VISIBLE_DEVICES is set, in which case each rank may see
+  /// only its own devices.
   bool choosesDevices = false;
   TcpStart start; ///< only for Transport::sockets
 };
@@ -82,18 +83,19 @@ void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body);
 
 /// Runs `body` as this process's rank, over MPI or sockets. A process may call
-/// this once. After a failure, this process and all others exit with its
-/// message. A rank that has finished waits for the others without a timeout.
+/// this once. After a failure, this process and all others print an error
+/// message and exit. A rank that has finished waits for the others without a
+/// timeout.
 void runAsRank(const Launch &launch, const WorldOptions &options,
                const std::function<void(World &)> &body);
 
 /// Returns how many of the `ranks` of a run are on this host according to the
-/// launcher, or all if it does not state this.
+/// launcher, or `ranks` if the launcher does not say.
 int ranksOfHost(const Launch &launch, int ranks);
 
-/// Returns this rank's number of cores: those of the host divided by its ranks,
-/// at least one, and at most those of this process's affinity mask. Ranks that
-/// are threads share the cores of their process.
+/// Returns this rank's number of cores: the cores of the host divided by the
+/// ranks on the host, at least one, and at most the cores of this process's
+/// affinity mask. Ranks that are threads share the cores of their process.
 int coresOfRank(const Launch &launch, int ranks);
 
 /// Returns this rank's number of cores. Counts the ranks of this host by an

@@ -1,7 +1,7 @@
 //===- mpi_module.h - Interface of the MPI module ---------------*- C++ -*-===//
 //
-// A program loads the MPI module only if MPI started it. The program and the
-// module come from one build, so the table has no version.
+// A program loads the MPI module only if MPI started the program. The program
+// and the module come from one build, so the table has no version.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// The MPI library of this build.
+/// Names the MPI library of this build.
 #ifdef OPEN_MPI
 inline constexpr MpiBuild kMpiOfBuild = MpiBuild::openMpi;
 #else

@@ -26,7 +26,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The processes of an MPI communicator that run on this machine.
+/// Lists the processes of an MPI communicator that run on this machine.
 class Neighbours {
 public:
   /// All ranks of `all` must call this.
@@ -40,8 +40,9 @@ private:
   std::vector<pid_t> processes; ///< process IDs by rank; 0: on another machine
 };
 
-/// A wire over MPI, which polls point-to-point messages. MPI's own collectives
-/// and waits hang if a rank is missing, and do not report mismatched calls.
+/// Implements a wire over MPI by polling point-to-point messages. MPI's own
+/// collectives and waits hang if a rank is missing, and do not report
+/// mismatched calls.
 class MpiWire final : public Wire {
 public:
   /// Requires that MPI is initialized.
@@ -70,15 +71,16 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  /// The control texts that are being sent. A list, because MPI uses the
-  /// addresses of its elements.
+  /// Holds the control texts that are being sent. This is a list, because MPI
+  /// uses the addresses of its elements.
   std::list<std::pair<MPI_Request, std::string>> controls;
 };
 
 /// Identifies a process across machines and containers.
 struct Address {
   std::array<char, 256> machine{}; ///< host name
-  /// The process namespace, because containers number processes differently.
+  /// Identifies the process namespace, because containers number processes
+  /// separately.
   ino_t names = 0;
   dev_t device = 0;
   pid_t process = 0;
@@ -135,7 +137,7 @@ Wire::Ticket ticketOf(MPI_Request request, int peer) {
   return ticket;
 }
 
-/// The MPI datatype of Rows, for the duration of a call.
+/// Holds the MPI datatype of Rows for the duration of a call.
 class RowType {
 public:
   explicit RowType(const Rows &rows) {
@@ -291,8 +293,8 @@ void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   // With single-copy transfers, Open MPI silently ends a process that reads the
   // memory of a dead process. With shared memory the process waits and reports
-  // the dead rank; in a virtual machine with two cores that is also twice as
-  // fast.
+  // the dead rank; in a virtual machine with two cores, shared memory is also
+  // twice as fast.
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);

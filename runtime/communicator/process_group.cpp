@@ -18,7 +18,7 @@ Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
           bytes, stride};
 }
 
-/// A range of rows, and a range of bytes within each of their pieces.
+/// Describes a range of rows, and a range of bytes within each of their pieces.
 struct Part {
   std::int64_t row, rows; ///< first row, number of rows
   std::int64_t at, bytes; ///< first byte in a piece, number of bytes
@@ -40,8 +40,8 @@ void forEachPart(Pieces pieces, const Action &action) {
                   std::min(bytes, piece - at)});
 }
 
-/// Calls action(first, count) for consecutive runs of elements, whose shares
-/// have at most kMessageBytes each.
+/// Calls action(first, count) for consecutive runs of elements. Each rank's
+/// share of a run has at most kMessageBytes.
 template <typename Action>
 void forEachRun(Pieces pieces, int size, const Action &action) {
   const std::int64_t count = pieces.outer * pieces.inner;
@@ -86,7 +86,8 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Exchanges calls, with small data (`inlined`), with all ranks of the group.
+/// Sends this rank's call, with small data (`inlined`), to all other ranks of
+/// the group, and receives theirs.
 /// \throws CommunicationError if the calls differ
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
@@ -172,8 +173,8 @@ void ProcessGroup::make(const Call &call, const void *in, void *out) {
 }
 
 /// Reduces to every rank whose index in the group `gets` accepts. These ranks
-/// reduce small data themselves; of larger data, each rank of the group reduces
-/// its share and sends it to them.
+/// reduce small data themselves. Each rank of the group reduces its share of
+/// larger data and sends the result to these ranks.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;

@@ -26,7 +26,7 @@ namespace mtplan::runtime {
 /// Data up to this size in bytes is sent within the header's message.
 inline constexpr std::int64_t kInlineBytes = 2048;
 
-/// A text that is truncated to fit into a header.
+/// Holds a text that is truncated to fit into a header.
 struct HeaderText {
   std::uint64_t hash = 0; ///< hash of the full text
   std::array<char, 120> start{};
@@ -38,7 +38,7 @@ struct HeaderText {
   std::string text(const std::string &mine) const;
 };
 
-/// The form of a Call in a message. Names are compared by hash; their start is
+/// Encodes a Call in a message. Names are compared by hash; their start is
 /// included for error messages.
 struct CallHeader {
   HeaderText group; ///< formatted by wordsOf
@@ -48,7 +48,8 @@ struct CallHeader {
 
   CallHeader() = default;
   CallHeader(const Call &call, const HeaderText &group);
-  /// Returns the call, with its full label if that is this rank's label `mine`.
+  /// Returns the call, with its full label if the label equals this rank's
+  /// label `mine`.
   Call call(const std::string &mine) const;
 };
 

@@ -14,20 +14,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Topics of control texts.
+// Lists the topics of control texts.
 enum Topic { kFailed, kAsk, kAnswer, kParted };
 
-/// How long a rank that times out waits for the others' states.
+/// A rank that times out waits this long for the states of the others.
 constexpr milliseconds kAnswerTime{300};
-/// Timeouts after SIGTERM; launchers send SIGKILL one second later.
+/// These timeouts hold after SIGTERM; launchers send SIGKILL one second later.
 constexpr milliseconds kPatienceWhenTerminated{400};
 constexpr milliseconds kAnswerTimeWhenTerminated{100};
 /// A rank that does not wait keeps running this long after SIGTERM, so that it
-/// can answer the ranks that do.
+/// can answer the ranks that wait.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-/// The interval at which `carrier` polls for control texts while there is no
-/// owned message. Without endProcess, it polls only while it sends messages.
+/// While there is no owned message, `carrier` polls for control texts at this
+/// interval. Without endProcess, `carrier` polls only while it sends messages.
 constexpr milliseconds kGlance{20};
 
 // Parses an answer: "e" if the rank has ended; otherwise three lines: "w", the
@@ -301,8 +301,8 @@ void ProcessLink::await(Requests &requests,
       moved = Clock::now();
     } else if (looksAround) {
       // Open MPI sends SIGTERM a second after a rank has died, and SIGKILL a
-      // second later. A rank that has waited for `soon` by then reports at
-      // once.
+      // second later. A rank that has waited for `soon` when SIGTERM arrives
+      // reports at once.
       const auto soon = std::min(options.patience, kPatienceWhenTerminated);
       const auto waited = Clock::now() - moved;
       const bool ends = isTerminated(), isSoon = ends && waited >= soon;

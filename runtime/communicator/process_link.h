@@ -60,7 +60,8 @@ public:
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
                int channel);
-  /// Sends a message whose memory the link owns until it has been sent.
+  /// Sends a message whose memory the link owns until the message has been
+  /// sent.
   void sendOwned(std::vector<std::byte> message, std::int64_t bytes, int to,
                  Traffic traffic, int channel);
   /// Returns a buffer of at least `bytes` bytes for sendOwned.
@@ -125,9 +126,10 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  /// Whether this rank has reported, after SIGTERM, the ranks it waits for.
+  /// Says whether this rank has reported, after SIGTERM, the ranks it waits
+  /// for.
   std::atomic<bool> saidWhom{false};
-  /// When this rank noticed SIGTERM; 0: not yet.
+  /// Holds the time at which this rank noticed SIGTERM; 0 means not yet.
   std::atomic<Clock::rep> terminatedAt{0};
 
   /// A wire makes progress only while it is called. The thread `carrier` sends

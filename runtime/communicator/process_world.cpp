@@ -37,7 +37,7 @@ void allowConnections(int ranks) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// The timeout for closing connections after a run without failures.
+/// Limits the time for closing connections after a run without failures.
 constexpr std::chrono::seconds kClosing{2};
 
 } // namespace

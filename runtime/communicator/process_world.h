@@ -16,7 +16,8 @@
 
 namespace mtplan::runtime {
 
-/// The World of a rank that is a process and communicates over a link.
+/// Implements the World of a rank that is a process and communicates over a
+/// link.
 class ProcessWorld final : public World {
 public:
   explicit ProcessWorld(ProcessLink &link);
@@ -77,7 +78,7 @@ runTcpRank(const TcpStart &start, const WorldOptions &options,
            const std::function<void(const std::string &why)> &endProcess = {});
 
 /// Calls runTcpRank for this process. After a failure, this process and all
-/// others exit with its message.
+/// others print an error message and exit.
 void runOverTcp(const TcpStart &start, const WorldOptions &options,
                 const std::function<void(World &)> &body);
 

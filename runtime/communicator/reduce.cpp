@@ -39,7 +39,7 @@ widenByEight(const F16 *from, float *to, std::int64_t count) {
 
 __attribute__((target("avx,f16c"))) std::int64_t
 narrowByEight(const float *from, F16 *to, std::int64_t count) {
-  // A NaN loses all bits except its sign, like in toF16.
+  // A NaN loses all bits except its sign, as in toF16.
   const __m256 sign = _mm256_set1_ps(-0.0F);
   const __m256 none = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
   std::int64_t i = 0;
@@ -79,10 +79,12 @@ void narrow(const float *from, F16 *to, std::int64_t count) {
 }
 namespace {
 
-/// Elements per block, few enough that the sums stay in the L1 cache.
+/// A block has this many elements, few enough that the sums stay in the L1
+/// cache.
 constexpr std::int64_t kBlock = 1024;
 
-// widened() converts an element to its accumulation type, and round() back.
+// widened() converts an element to its accumulation type, and round() converts
+// it back.
 double widened(double value) { return value; }
 float widened(float value) { return value; }
 float widened(Bf16 value) { return toFloat(value); }

@@ -1,9 +1,9 @@
 //===- reduce.h - Ordered reductions ----------------------------*- C++ -*-===//
 //
-// All transports reduce with these functions, so that they return the same
-// bits: f64 in double precision; f32, f16 and bf16 in single precision, rounded
-// once at the end; i32 as integers that wrap around. A maximum over a NaN is
-// NaN.
+// All transports but NCCL reduce with these functions, so that they return the
+// same bits: f64 in double precision; f32, f16 and bf16 in single precision,
+// rounded once at the end; i32 as integers that wrap around. A maximum over a
+// NaN is NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ void reduceInOrder(ElementType type, Reduction reduction,
                    std::span<void *const> outputs, std::int64_t first,
                    std::int64_t count);
 
-/// The elements of a reduction that one rank computes.
+/// Holds the range of a reduction's elements that one rank computes.
 struct Share {
   std::int64_t first = 0, count = 0;
 };
@@ -39,7 +39,7 @@ void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 
 /// Converts elements like toFloat, with the F16C instructions if the processor
-/// has them, because compilers do not vectorize loops over that function.
+/// has them, because compilers do not vectorize loops over toFloat.
 void widen(const F16 *from, float *to, std::int64_t count);
 /// Converts elements like toF16, with the F16C instructions as well.
 void narrow(const float *from, F16 *to, std::int64_t count);

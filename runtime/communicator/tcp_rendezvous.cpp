@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The header of an answer of rank 0. A text of `bytes` bytes follows it.
+/// Is the header of an answer of rank 0. A text of `bytes` bytes follows the
+/// header.
 struct Answer {
   enum Verdict : std::uint32_t {
     welcome = 1, ///< `met` follows once all ranks have joined
@@ -31,15 +32,15 @@ struct Answer {
   std::array<char, 8> magic = Hello().magic;
   std::uint32_t version = kTcpVersion;
   std::uint32_t verdict = welcome;
-  /// The key of the connections between ranks, if `met`.
+  /// Holds the key of the connections between ranks if `verdict` is `met`.
   std::array<std::uint64_t, 2> key{};
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(Answer) == 40);
 
-/// The largest text of an answer in bytes, for one line per rank.
+/// Limits the text of an answer, in bytes, which has one line per rank.
 constexpr std::int64_t kMostText = 1 << 24;
-/// The timeout for sending or reading an answer.
+/// Limits the time for sending or reading an answer.
 constexpr std::chrono::seconds kAnswerTime{5};
 /// Rank 0 may have begun to wait this much later than other ranks.
 constexpr std::chrono::seconds kGrace{5};

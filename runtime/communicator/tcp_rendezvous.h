@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// The parameters of a rendezvous.
+/// Holds the parameters of a rendezvous.
 struct TcpStart {
   int rank = 0, ranks = 1;
   std::string job;  ///< differs from the `job` of other runs
@@ -27,7 +27,7 @@ struct TcpStart {
   /// Rank 0 listens at the first port that is free. If there are several ports,
   /// no other run may have the same `job`.
   std::vector<int> ports;
-  /// Whether all ranks are on one host; no other host may connect then.
+  /// Says whether all ranks are on one host; if so, no other host may connect.
   bool oneHost = false;
 };
 

@@ -18,9 +18,9 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The timeout for the Hello of a new connection.
+/// Limits the time until the Hello of a new connection has arrived.
 constexpr std::chrono::seconds kHelloTime{10};
-/// The most connections without a Hello; the oldest is closed for a new one.
+/// Limits the connections without a Hello; the oldest is closed for a new one.
 constexpr std::size_t kMostPending = 1024;
 constexpr int kMoment = 20; // milliseconds
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;

@@ -2,9 +2,9 @@
 //
 // Sockets are nonblocking; functions that wait have a deadline.
 //
-// A connection begins with a Hello of fixed size. A connection without a valid
-// Hello in time is closed. A connection of another run or of an invalid rank is
-// rejected with a message. Neither disturbs the rendezvous.
+// A connection begins with a Hello of fixed size. A connection that sends no
+// valid Hello in time is closed. A connection of another run or of an invalid
+// rank is rejected with a message. Neither disturbs the rendezvous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ private:
   int its = -1;
 };
 
-/// The address of a listener. `host` is a name or an address.
+/// Holds the address of a listener. `host` is a name or an address.
 struct Endpoint {
   std::string host;
   int port = 0;
@@ -52,7 +52,7 @@ std::string wordsOf(const Endpoint &endpoint);
 
 using Until = std::chrono::steady_clock::time_point;
 
-/// A socket, or the reason for which it could not be opened.
+/// Holds a socket, or the reason why it could not be opened.
 struct Attempt {
   Socket socket;
   std::string why;
@@ -64,12 +64,13 @@ struct Attempt {
 Attempt listenAt(int port, bool here);
 int portOf(const Socket &socket);
 
-/// Connects to the first address of the host that accepts.
+/// Connects to the first address of the host that accepts a connection.
 Attempt connectTo(const Endpoint &endpoint, Until until);
 /// Accepts a connection. Returns an empty socket if none is waiting.
 Socket acceptFrom(const Socket &listener);
 
-/// Returns the address of the other end, or an empty text if it has closed.
+/// Returns the address of the other end, or an empty text if the other end has
+/// closed the connection.
 std::string hostOf(const Socket &socket);
 /// Returns whether an address is a loopback address.
 bool isLoopback(const std::string &address);
@@ -85,7 +86,7 @@ bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
 
 inline constexpr std::uint32_t kTcpVersion = 1;
 
-/// The first message of a connection.
+/// Describes the first message of a connection.
 struct Hello {
   enum Purpose : std::uint32_t { join = 1, link = 2 };
 

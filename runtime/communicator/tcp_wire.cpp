@@ -22,9 +22,9 @@ namespace mtplan::runtime {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 16;
-/// The longest valid frame in bytes: a message and the header of its call.
+/// Limits a valid frame, in bytes: a message and the header of its call.
 constexpr std::int64_t kMostBytes = kMessageBytes + (1 << 16);
-/// The most bytes that are read from one peer before the next peer is read.
+/// Limits the bytes that are read from one peer before the next peer is read.
 constexpr std::int64_t kTurnBytes = 1 << 22;
 constexpr std::size_t kMostParts = 64;
 
@@ -122,7 +122,7 @@ Wire::Ticket TcpWire::send(const Rows &from, int to, int tag) {
   messages[number].rows = from;
   const FrameHeader header = {FrameHeader::kMark, tag, bytesOf(from)};
   if (to == its) {
-    // A message to this rank itself is parsed as if it had arrived.
+    // A message to this rank itself is parsed as if another rank had sent it.
     parse(its, reinterpret_cast<const char *>(&header), sizeof(header));
     std::array<iovec, kMostParts> parts;
     for (std::int64_t at = 0; at < header.bytes && peers[its].lost.empty();) {

@@ -1,9 +1,9 @@
 //===- tcp_wire.h - A wire over sockets -------------------------*- C++ -*-===//
 //
 // Each pair of ranks has one connection. A message is a frame: a header and the
-// bytes, which are read into the receiver's memory if it already waits, and are
-// buffered otherwise. After an invalid frame or a broken connection the rank at
-// the other end counts as lost.
+// bytes, which are read into the receiver's memory if the receiver already
+// waits, and are buffered otherwise. After an invalid frame or a broken
+// connection the rank at the other end counts as lost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,7 @@ public:
 
 private:
   using Number = std::uint64_t;
-  /// A message that a caller sends or receives.
+  /// Holds a message that a caller sends or receives.
   struct Message {
     Rows rows;
     bool through = false;
@@ -82,7 +82,8 @@ private:
     Number number = 0;     ///< key in `messages`; 0: a control text
     std::int64_t sent = 0; ///< bytes, including the header
   };
-  /// A message that arrived, at least in part, before its receive was called.
+  /// Holds a message that arrived, at least in part, before its receive was
+  /// called.
   struct Early {
     std::vector<char> bytes;
     bool complete = false;
@@ -102,8 +103,8 @@ private:
     FrameHeader header;       ///< header of the frame being received
     std::size_t haveHeader = 0;
     std::int64_t have = 0; ///< received bytes of its body
-    /// Key in `messages` of the receive for the frame being received; 0 if the
-    /// receive is not yet called, or if the frame is a control text.
+    /// Holds the key in `messages` of the receive for the frame being received;
+    /// 0 if the receive is not yet called, or if the frame is a control text.
     Number number = 0;
     std::string text;          ///< received bytes of a control text
     std::map<int, Lane> lanes; ///< by tag

@@ -72,7 +72,7 @@ void Rendezvous::leave(std::uint64_t number) noexcept {
   hub.awaitSurely(gate, [&] { return (steps & ~kBroken) >= all; });
 }
 
-/// One call, from the entry of all ranks until all have finished.
+/// Spans one call, from the entry of all ranks until all have finished.
 class ThreadGroup::Session {
 public:
   Session(ThreadGroup &itsGroup, Call call, const void *in, void *out)

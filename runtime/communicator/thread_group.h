@@ -14,16 +14,16 @@
 
 namespace mtplan::runtime {
 
-/// The synchronization of a collective between threads. All threads enter with
-/// their calls and buffers, check that the calls match, read and write each
-/// other's buffers directly, and leave when all have finished. Before the last
-/// thread has entered, a waiting thread may time out, which breaks the
-/// rendezvous for all. Afterwards no thread times out.
+/// Synchronizes a collective between threads. All threads enter with their
+/// calls and buffers, check that the calls match, read and write each other's
+/// buffers directly, and leave when all have finished. Before the last thread
+/// has entered, a waiting thread may time out, which breaks the rendezvous for
+/// all. Afterwards no thread times out.
 class Rendezvous {
 public:
   Rendezvous(Hub &hub, GroupName group);
 
-  /// The call and buffers of one rank.
+  /// Holds the call and the buffers of one rank.
   struct Contribution {
     Call call;
     const void *in = nullptr;
@@ -31,12 +31,12 @@ public:
   };
 
   /// Blocks until all ranks have entered call `number`, counted from 0. Throws
-  /// CommunicationError if their calls differ or a rank is missing; this rank
-  /// must not enter again then.
+  /// CommunicationError if their calls differ or a rank is missing; after that,
+  /// this rank must not enter again.
   void come(int place, std::uint64_t number, Contribution contribution);
 
-  /// Returns the call and buffers of the rank with this index in the group.
-  /// Only valid between come() and leave().
+  /// Returns the call and buffers of the rank with this index in the group. The
+  /// result is valid only between come() and leave().
   const Contribution &contribution(int place) const {
     return slots[place].contribution;
   }
@@ -68,9 +68,9 @@ private:
   Gate gate;
 };
 
-/// One thread's handle of a group. Each rank copies its data from the others'
-/// buffers. In an all-reduce each rank reduces its share of all inputs into all
-/// outputs.
+/// Gives one thread access to a group. Each rank copies its data from the
+/// others' buffers. In an all-reduce each rank reduces its share of all inputs
+/// into all outputs.
 class ThreadGroup final : public CallGroup {
 public:
   ThreadGroup(std::shared_ptr<Rendezvous> rendezvous, int place);

@@ -25,8 +25,9 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The messages sent to one rank, by sender and channel, in order. If the
-/// receiver already waits, the sender copies straight into its buffer.
+/// Holds the messages sent to one rank, by sender and channel, in order. If the
+/// receiver already waits, the sender copies straight into the receiver's
+/// buffer.
 class Mailbox {
 public:
   Mailbox(Hub &hub, int owner);
@@ -45,8 +46,9 @@ private:
     std::int64_t bytes = 0;
     std::vector<std::byte> data; ///< at least `bytes` bytes
   };
-  /// A waiting receiver. A sender either takes the request and delivers into
-  /// its memory, or queues a message because it did not see the request.
+  /// Describes a waiting receiver. A sender either takes the request and
+  /// delivers into the receiver's memory, or queues a message because it did
+  /// not see the request.
   struct Request {
     const std::string &label;
     void *data;
@@ -89,7 +91,7 @@ void Mailbox::send(const std::string &label, const void *data,
     }
   }
   if (request) {
-    // The receiver keeps the request alive until it is delivered.
+    // The receiver keeps the request alive until its state is `delivered`.
     const auto words =
         mismatchOfTransfer(from, owner, channelNumber, label, bytes,
                            request->label, request->bytes);
@@ -177,7 +179,7 @@ std::optional<std::string> Mailbox::leftover() {
   return std::nullopt;
 }
 
-/// The state that all threads share.
+/// Holds the state that all threads share.
 class Process {
 public:
   Process(int ranks, const WorldOptions &options) : hub(ranks, options) {
@@ -185,8 +187,8 @@ public:
       mailboxes.push_back(std::make_unique<Mailbox>(hub, rank));
   }
 
-  /// Returns the group's rendezvous `number`. There are several, because ranks
-  /// may create a group several times.
+  /// Returns the group's rendezvous `number`. A group has several, because
+  /// ranks may create it several times.
   std::shared_ptr<Rendezvous> rendezvous(const GroupName &group,
                                          std::size_t number) {
     const std::lock_guard lock(mutex);
@@ -261,7 +263,7 @@ private:
   ThreadGroup everybody;
 };
 
-/// The result of a rank's thread.
+/// Holds the result of a rank's thread.
 struct Ending {
   std::exception_ptr error;
   bool echoes = false;

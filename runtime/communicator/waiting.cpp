@@ -9,7 +9,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A waiting rank, the ranks it waits for, and the next rank of the chain.
+/// Holds a waiting rank, the ranks it waits for, and the next rank of the
+/// chain.
 struct Link {
   int rank;
   Waiting wait;
@@ -25,7 +26,7 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
   return words;
 }
 
-/// The ranks that a rank waits for, by their state.
+/// Lists the ranks that a rank waits for, by their state.
 struct Culprits {
   std::vector<int> working, ended, waiting;
   Waiting wait; ///< the wait of rank waiting[0]

@@ -1,7 +1,7 @@
 //===- waiting.h - Waits, and the rank that delays them ---------*- C++ -*-===//
 //
 // A Gate lets a thread sleep until another thread changes a condition. A rank
-// that has timed out may have waited for a rank that waits itself, so explain()
+// that has timed out may have waited for a rank that itself waits, so explain()
 // finds the rank that delays all of them.
 //
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 //===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// A Wire provides what a ProcessLink needs of MPI or of sockets: nonblocking
-// messages, which arrive in order between two ranks with one tag, and short
-// control texts. No function blocks. The link holds its mutex in all calls
-// except rest().
+// A Wire provides what a ProcessLink needs from MPI or from sockets:
+// nonblocking messages, which arrive in order between two ranks with one tag,
+// and short control texts. No function blocks. The link holds its mutex in all
+// calls except rest().
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,35 +17,36 @@
 
 namespace mtplan::runtime {
 
-/// Rows of bytes in memory.
+/// Describes rows of bytes in memory.
 struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
   std::int64_t bytes = 0; ///< bytes per row
-  /// Bytes from one row to the next; unused for a single row.
+  /// Counts the bytes from the start of one row to the next; unused for a
+  /// single row.
   std::int64_t stride = 0;
 };
 
-/// The largest message in bytes, without its header.
+/// Limits a message, in bytes, without its header.
 inline constexpr std::int64_t kMessageBytes = 1 << 20;
-/// The largest control text in bytes.
+/// Limits a control text, in bytes.
 inline constexpr std::size_t kControlBytes = 2000;
 
 class Wire {
 public:
-  /// A handle of a message in flight.
+  /// Identifies a message in flight.
   struct Ticket {
     std::uint64_t handle = 0; ///< defined by the wire
     int peer = 0;
   };
-  /// A control text from another rank.
+  /// Holds a control text from another rank.
   struct Control {
     int from = 0;
     int topic = 0;
     std::string text;
   };
-  /// A message that was never received: its first bytes, its sender and its
-  /// tag.
+  /// Describes a message that was never received: its first bytes, its sender
+  /// and its tag.
   struct Stray {
     std::vector<char> message;
     int from = 0;

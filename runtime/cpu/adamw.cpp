@@ -5,7 +5,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The arguments of a loop over `count` parameters.
+/// Holds the arguments of a loop over `count` parameters.
 template <typename R> struct AdamwPiece {
   const R *gradient;
   R *master, *mean, *square;

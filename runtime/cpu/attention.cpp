@@ -240,7 +240,7 @@ public:
   }
 
 private:
-  /// The scratch arrays of a task.
+  /// Holds the scratch arrays of a task.
   struct Room {
     R *keys, *values, *keyGradient, *valueGradient; ///< [keys][padded]
     R *keysAcross, *valuesAcross;                   ///< transposed

@@ -18,13 +18,13 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The numbers of queries and of keys per block.
+/// A block has kQueries queries or kKeys keys.
 inline constexpr std::int64_t kQueries = 64, kKeys = 64;
 
-/// The number of scores of one pair of blocks, [kQueries][kKeys].
+/// Counts the scores of one pair of blocks, [kQueries][kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
 
-/// The shapes and attributes of an attention kernel, forward or backward.
+/// Holds the shapes and attributes of an attention kernel, forward or backward.
 template <typename R> class AttentionHeads {
 public:
   explicit AttentionHeads(const KernelSpec &spec)
@@ -105,7 +105,8 @@ public:
   }
 
   /// Return the number of elements of a head's keys or values, padded to whole
-  /// blocks of keys: for gather(), and for transpose().
+  /// blocks of keys: keyRoom() in the layout of gather(), and transposedRoom()
+  /// in that of transpose().
   std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
   std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
 

@@ -12,7 +12,7 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// Number of polls before a thread sleeps. A poll takes tens of nanoseconds;
+/// Limits the polls before a thread sleeps. A poll takes tens of nanoseconds;
 /// waking up takes about ten microseconds.
 constexpr int kLooks = 2000;
 

@@ -24,11 +24,11 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The thread pool of a rank. Kernels of a step follow each other within
-/// microseconds, so idle threads poll for work for a while before they sleep.
-/// The thread that runs a kernel executes tasks too, and waits only for tasks
-/// that other threads have begun. If another program occupies the cores of
-/// those threads, this thread executes all tasks that they have not begun.
+/// Runs tasks on the thread pool of a rank. Kernels of a step follow each other
+/// within microseconds, so idle threads poll for work for a while before they
+/// sleep. The thread that runs a kernel executes tasks too, and waits only for
+/// tasks that other threads have begun. If another program occupies the cores
+/// of those threads, this thread executes all tasks that they have not begun.
 class Workers {
 public:
   /// \param threads  the number of threads, >= 1, including the caller's
@@ -74,7 +74,8 @@ private:
   std::vector<std::thread> others;
 };
 
-/// Growable memory, aligned to a cache line. Growing discards the contents.
+/// Holds growable memory, aligned to a cache line. Growing discards the
+/// contents.
 class Scratch {
 public:
   void grow(std::size_t bytes) {
@@ -106,7 +107,7 @@ constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
 /// parallel already.
 void useOneThread();
 
-/// The threads and the scratch memory of a rank.
+/// Holds the threads and the scratch memory of a rank.
 class Context {
 public:
   explicit Context(int threadCount)

@@ -18,8 +18,8 @@ namespace mtplan::runtime::cpu {
 static_assert(std::endian::native == std::endian::little,
               "half words are read as they lie");
 
-/// The number of Philox draws per call of drawMask, for many and for few
-/// elements.
+/// A call of drawMask computes kMany Philox draws, or kFew if few elements
+/// remain.
 constexpr std::int64_t kMany = 16, kFew = 8;
 
 /// Computes the mask of the elements of draws [first, first + Draws).

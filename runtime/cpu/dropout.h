@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// A dropout mask, which computes the same values as maskValue
-/// (runtime/random/draws.h), to multiply elements by.
+/// Computes a dropout mask: one factor per element, with the same values as
+/// maskValue (runtime/random/draws.h).
 class Mask {
 public:
   /// \param rate  the probability of a zero

@@ -63,7 +63,7 @@ MTPLAN_CLONES void sharesOf(const double *from, std::int64_t count,
 
 namespace {
 
-/// The kernels that read rows of logits; a task is a row.
+/// Implements the kernels that read rows of logits; a task is a row.
 template <typename R> class Vocab : public Kernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)

@@ -48,7 +48,7 @@ struct MatrixProduct::State {
   dnnl::reorder reorder;
   bool biased = false, packed = false;
 
-  /// The stream and the memory objects of one thread.
+  /// Holds the stream and the memory objects of one thread.
   struct Hands {
     dnnl::stream stream;
     dnnl::memory a, b, bias, c, scratch, from;

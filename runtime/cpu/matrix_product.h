@@ -23,8 +23,8 @@ struct MatrixShape {
   bool packed = false; ///< b is an output of pack()
 };
 
-/// A prepared product that runs on one thread and accumulates in f32. Up to
-/// `threads` threads may run it concurrently.
+/// Runs a prepared product on one thread, and accumulates in f32. Up to
+/// `threads` threads may run the product concurrently.
 class MatrixProduct {
 public:
   /// \throws dnnl::error if oneDNN does not support the types on this machine

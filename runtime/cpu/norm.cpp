@@ -5,7 +5,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The operands and results of one row.
+/// Holds the operands and results of one row.
 template <typename R> struct NormRow {
   const R *x, *gamma, *beta, *above; ///< beta is unused for an RMS norm
   R *result, *gammaSum, *betaSum;

@@ -1,8 +1,8 @@
 //===- numbers.h - Tensors as arrays of float or double ---------*- C++ -*-===//
 //
 // Kernels compute in float, or in double if an operand or a result is f64.
-// Tensors of that type are read and written in place; others are converted
-// through a buffer, one chunk at a time.
+// Tensors of the kernel's type are read and written in place; others are
+// converted through a buffer, one chunk at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,10 +31,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The number of elements that most kernels process at a time, so that all
-/// operands fit into the L1 cache.
+/// Counts the elements that most kernels process at a time. All operands then
+/// fit into the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// The number of elements of a task; fewer are not worth the cost of a task.
+/// Counts the elements of a task; fewer are not worth the cost of a task.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -99,8 +99,8 @@ void narrow(ElementType type, void *data, std::int64_t first,
 MTPLAN_INLINE double expOf(double x) { return std::exp(x); }
 
 /// Computes e^x as 2^k e^r with |r| <= ln 2 / 2, with an error of at most two
-/// units in the last place. Returns 0 below 2^-124, infinity if e^x overflows,
-/// and NaN for NaN.
+/// units in the last place. Returns 0 if e^x is below 2^-124, infinity if e^x
+/// overflows, and NaN for NaN.
 MTPLAN_INLINE float expOf(float x) {
   constexpr float kMagic = 12582912.0F; // 1.5 * 2^23: adding it rounds to an
                                         // integer
@@ -110,7 +110,7 @@ MTPLAN_INLINE float expOf(float x) {
   // ln 2 is subtracted in two parts; the first has so few bits that its product
   // with k is exact.
   const float r = (clamped - k * 0.693359375F) + k * 2.12194440e-4F;
-  // The Taylor series: |r| <= 0.3466, so the next term is below 2^-27.
+  // The next term of the Taylor series is below 2^-27, because |r| <= 0.3466.
   float p = 1.0F / 5040.0F;
   p = p * r + 1.0F / 720.0F;
   p = p * r + 1.0F / 120.0F;

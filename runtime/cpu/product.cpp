@@ -4,12 +4,12 @@
 // thread computes a tile. If several samples or several tiles of rows use the
 // same columns of the weight, these columns are packed into oneDNN's layout
 // once per run, one panel of columns at a time. If samples are summed, a tile
-// computes one product per sample and adds the products in order; if operand a
-// is column-major in memory as well, a task transposes the rows of a tile once
-// for several adjacent tiles. oneDNN's fastest kernels write only dense
-// matrices. Therefore a tile is computed in dense memory and then copied into
-// the result, or added to it; a result that is a dense column of tiles may be
-// written in place.
+// computes one product per sample and adds the products in order. If operand a
+// is also column-major in memory, a task transposes the rows of a tile once for
+// several adjacent tiles. oneDNN's fastest kernels write only dense matrices.
+// Therefore a tile is computed in dense memory and then copied into the result,
+// or added to it; a result that is a dense column of tiles may be written in
+// place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,14 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
-/// Limits if samples are summed: the rows of a tile, and the number of adjacent
-/// tiles that share operand a. The sums of these tiles fit into the L2 cache.
+/// If samples are summed, these limit the rows of a tile, and the number of
+/// adjacent tiles that share operand a. The sums of these tiles fit into the L2
+/// cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
-/// The size limit of a panel of packed weights in bytes.
+/// Limits the bytes of a panel of packed weights.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
-/// One dimension, divided into tiles of equal size; the last may be smaller.
+/// Divides one dimension into tiles of equal size; the last may be smaller.
 struct Cut {
   std::int64_t total, each, tiles;
 
@@ -132,9 +133,9 @@ private:
           weights.push_back(place.b + term.b);
         weightOf.push_back(i);
       }
-    // Whether to pack must not depend on the number of samples: products with
-    // packed weights have other bits, and the bits of a sample must not depend
-    // on the number of samples.
+    // The decision to pack must not depend on the number of samples: products
+    // with packed weights have other bits, and the bits of a sample must not
+    // depend on the number of samples.
     const bool fits =
         static_cast<std::size_t>(shape.k.size * columns.each) * sizeof(float) <=
         kPackedBytes;
@@ -232,7 +233,7 @@ private:
     return at(b, inType, place + columns.first(column) * shape.n.b);
   }
 
-  /// The arguments of a run, and a range of column tiles.
+  /// Holds the arguments of a run, and a range of column tiles.
   struct Panel {
     const void *a, *b;
     const std::byte *packed; ///< null if b is not packed
@@ -317,8 +318,8 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to the result, or adds it there. The result's row
-  /// begins at element `to`.
+  /// Copies a tile of m rows to the result, or adds it to the result. The
+  /// result's row begins at element `to`.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -342,12 +343,13 @@ private:
   const Accumulation accumulation;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
-  /// Whether the rows of a are transposed before the product.
+  /// Says whether the rows of a are transposed before the product.
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// The numbers of elements of a and b, or 0 for an operand that needs no
-  /// conversion; and the number of elements of the bias, or 0 without a bias.
+  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 for an
+  /// operand that needs no conversion. biasSize counts the elements of the
+  /// bias.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< products write into the result itself
   bool packs = false;
@@ -365,7 +367,8 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
     return nullptr;
-  // A tile adds the bias in every product, so it must have a single term.
+  // A tile adds the bias in every product, so a tile with a bias must have a
+  // single term.
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))

@@ -25,7 +25,7 @@ MTPLAN_CLONES void addTo(const double *from, std::int64_t count, double *to) {
   addToAny(from, count, to);
 }
 
-/// The number of SIMD lanes, each of which computes its own LongSum.
+/// Counts the SIMD lanes, each of which computes its own LongSum.
 constexpr std::int64_t kLanes = 16;
 template <typename R>
 MTPLAN_INLINE void squaresAny(const R *from, std::int64_t count, double *sums,

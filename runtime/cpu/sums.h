@@ -1,9 +1,9 @@
 //===- sums.h - Column sums in the order of samples -------------*- C++ -*-===//
 //
-// The rows of a sample are divided into chunks of fixed size, each of which one
-// thread sums. Then each column is summed over the chunks of a sample and over
-// the samples, both in order, so that the bits do not depend on the number of
-// threads.
+// The rows of a sample are divided into chunks of fixed size, and one thread
+// sums each chunk. Then each column is summed over the chunks of a sample and
+// over the samples, both in order, so that the bits do not depend on the number
+// of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ public:
   std::int64_t ownRoom() const { return 2 * kChunk; }
 
   /// Calls `add(first row, rows, sums, thread)` for every chunk. `sums` holds
-  /// the sums of all results one after another, set to zero.
+  /// the sums of all results one after another, and is zero on entry.
   template <typename Add> void run(Add &&add) {
     R *memory = context.template shared<R>();
     context.forEach(samples * chunksOfSample,

@@ -10,7 +10,8 @@ namespace mtplan::runtime::cpu {
 /// The number of columns of a tile is a multiple of kLanes.
 inline constexpr std::int64_t kLanes = 16;
 
-/// A left operand, row-major or column-major; strides are in elements.
+/// Describes a left operand, which is row-major or column-major. Strides are in
+/// elements.
 template <typename R> struct Left {
   const R *data;
   std::int64_t rowStride, columnStride;

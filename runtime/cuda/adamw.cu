@@ -9,7 +9,7 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// The arguments of a kernel over many tensors (elements.cuh), in device
+/// Holds the arguments of a kernel over many tensors (elements.cuh), in device
 /// memory.
 template <typename Item> class DeviceList {
 public:

@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The base class of attention and its gradient: their shapes, dropout and bias
+/// Holds what attention and its gradient share: their shapes, dropout and bias
 /// table.
 class AttentionKernel : public DeviceKernel {
 public:

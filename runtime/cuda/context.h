@@ -3,7 +3,7 @@
 // The kernels of a rank are queued on the selected stream. Kernels prepared for
 // one stream share its scratch memory, which has the size of the largest
 // request. All kernels share the handles of cuBLASLt and cuDNN, and the
-// algorithms that these have chosen.
+// algorithms that these libraries have chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ inline bool isSwitchedOn(const char *name) {
   return wanted == "1";
 }
 
-/// A rank's streams with their scratch memory, its library handles, and its
-/// settings.
+/// Holds a rank's streams with their scratch memory, its library handles, and
+/// its settings.
 class Context {
 public:
   Context() : lanes(1) {}
@@ -59,17 +59,17 @@ public:
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
-  /// Whether buffers of collectives are registered with NCCL.
+  /// Says whether buffers of collectives are registered with NCCL.
   bool registersMemory = registrationIsWanted();
-  /// Whether grouped collectives are one NCCL launch. The setting must be equal
-  /// on all ranks, because NCCL divides the work of grouped calls differently
-  /// from that of single calls.
+  /// Says whether grouped collectives are one NCCL launch. The setting must be
+  /// equal on all ranks, because NCCL divides the work of grouped calls
+  /// differently from that of single calls.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
-  /// The most bytes for transposed data of grouped collectives. Groups that
+  /// Limits the bytes of transposed data of grouped collectives. Groups that
   /// need more are split into several launches.
   std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
-  /// The cuDNN graphs; null until a kernel needs one.
+  /// Holds the cuDNN graphs; null until a kernel needs one.
   std::shared_ptr<CudnnGraphs> cudnn;
 
 private:

@@ -65,7 +65,7 @@ private:
   const MadeKernel products, sums;
 };
 
-/// The backend of a rank's GPU.
+/// Implements the backend of a rank's GPU.
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(const HostMaker &theHost)

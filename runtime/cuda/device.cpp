@@ -21,7 +21,7 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Pinned host memory.
+/// Manages pinned host memory.
 class PinnedMemory final : public HostMemory {
 public:
   void *allocate(std::size_t bytes) override {
@@ -35,7 +35,7 @@ public:
   }
 };
 
-/// Device memory.
+/// Manages device memory.
 class OnDevice : public Memory {
 public:
   explicit OnDevice(SharedContext theContext)
@@ -107,7 +107,7 @@ private:
   std::unique_ptr<Memory> registered; ///< null until ofCollectives()
 };
 
-/// Device memory that is registered with NCCL.
+/// Manages device memory that can be registered with NCCL.
 class Registered final : public OnDevice {
 public:
   using OnDevice::OnDevice;
@@ -158,7 +158,7 @@ std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context) {
 
 namespace {
 
-/// An instantiated CUDA graph.
+/// Holds an instantiated CUDA graph.
 class Graph final : public Recording {
 public:
   Graph(cudaGraph_t graph, SharedContext theContext)
@@ -239,7 +239,7 @@ private:
   std::size_t next = 0;
 };
 
-/// The queue over a rank's streams.
+/// Implements the queue over a rank's streams.
 class DeviceQueue final : public Queue {
 public:
   explicit DeviceQueue(SharedContext theContext)

@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// A failed call of CUDA or its libraries. For MTPLAN_CUDA, what() is like
-/// "handles.h:24: cudaMalloc(&data, bytes): out of memory".
+/// Reports a failed call of CUDA or its libraries. For MTPLAN_CUDA, what() is
+/// like "handles.h:24: cudaMalloc(&data, bytes): out of memory".
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -57,7 +57,7 @@ PositionTable tableOf(const TensorView &tensor, const TensorView &table) {
   return {pieceOf(tensor, 1).offset - pieceOf(table, 0).offset, table.shape[0]};
 }
 
-/// The kernels whose result rows are copies or sums of operand rows.
+/// Implements the kernels whose result rows are copies or sums of operand rows.
 template <typename R> class PositionRows final : public DeviceKernel {
 public:
   PositionRows(const KernelSpec &theSpec, SharedContext theContext)

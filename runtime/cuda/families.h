@@ -25,10 +25,11 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
                                  const SharedContext &context);
 
-/// The factories by kernel name.
+/// Holds the factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  /// Make a pair (followed.h) as one kernel, or return null if they cannot.
+  /// These factories make a pair (followed.h) as one kernel, or return null if
+  /// they cannot.
   std::map<std::string, Maker> fused;
   std::map<std::string, ManyMaker> many;
 };
@@ -96,7 +97,7 @@ inline Result resultOf(const KernelSpec &spec, const Invocation &call,
   return {call.outputs[i], spec.outputs[i].type};
 }
 
-/// The base class of kernels that need their spec and the device's context.
+/// Stores the spec and the device's context of kernels that need them.
 class DeviceKernel : public Kernel {
 public:
   DeviceKernel(const KernelSpec &theSpec, SharedContext theContext)

@@ -65,8 +65,7 @@ public:
   Event &operator=(Event &&) = delete;
 
   cudaEvent_t get() const { return handle; }
-  /// Returns whether the event has completed; also true if it was never
-  /// recorded.
+  /// Returns whether the event has completed, or was never recorded.
   bool hasHappened() const {
     const cudaError_t status = cudaEventQuery(handle);
     if (status == cudaErrorNotReady)

@@ -27,7 +27,7 @@ private:
   const std::int64_t width, rows;
 };
 
-/// The gradient of a norm, optionally with a fused `add`.
+/// Computes the gradient of a norm, optionally with a fused `add`.
 template <typename R> class NormGrad final : public DeviceKernel {
 public:
   NormGrad(const KernelSpec &theSpec, SharedContext theContext)

@@ -55,7 +55,7 @@ private:
   const FirstTerm firstTerm;
 };
 
-/// Dropout, optionally with a fused `add`.
+/// Applies dropout, optionally with a fused `add`.
 template <typename R> class Dropout final : public DeviceKernel {
 public:
   Dropout(const KernelSpec &theSpec, SharedContext theContext)

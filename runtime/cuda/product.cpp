@@ -35,13 +35,13 @@ MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   return calls;
 }
 
-/// The conversion of an operand or a result of cuBLASLt.
+/// Converts an operand or a result of cuBLASLt.
 struct Converted {
   MadeKernel kernel;     ///< null: no conversion is needed
   std::size_t place = 0; ///< offset in scratch memory in bytes
 };
 
-/// An einsum as one or more matrix products.
+/// Computes an einsum as one or more matrix products.
 class Product final : public Kernel {
 public:
   Product(const KernelSpec &spec, MatrixCalls theCalls,
@@ -128,7 +128,8 @@ private:
   const MatrixCalls calls;
   const TensorView out;
   const std::vector<Place> outer, summed;
-  /// The product for the first term of a sum, and the one for further terms.
+  /// Holds the product for the first term of a sum, and the product for further
+  /// terms.
   std::vector<const MatrixProduct *> products;
   Converted a, b, bias, result;
   std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
@@ -150,7 +151,7 @@ std::size_t sumStep(const KernelSpec &spec, const FollowedProduct &whole) {
   return roundedUp(bytesOfTensor(sum, sum.type));
 }
 
-/// A product or a batch of products with an epilogue.
+/// Computes a product or a batch of products with an epilogue.
 class WithEpilogue final : public Kernel {
 public:
   /// \param theFirst  runs in the run that `theTerm` names, whose term it

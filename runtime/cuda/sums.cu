@@ -12,7 +12,7 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// The kernel `sum` over leading dimensions, optionally with a fused
+/// Implements the kernel `sum` over leading dimensions, optionally with a fused
 /// `accumulate`. Only the last result is written.
 template <typename R> class Sum final : public DeviceKernel {
 public:

@@ -64,7 +64,7 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
   });
 }
 
-/// The sequences and documents of Megatron's index.
+/// Holds the sequences and the documents of Megatron's index.
 struct Division {
   std::vector<std::int32_t> lengths;   ///< lengths of sequences, in tokens
   std::vector<std::int64_t> documents; ///< first sequence of each, and the end

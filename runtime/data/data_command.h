@@ -17,19 +17,20 @@
 
 namespace mtplan::runtime {
 
-/// The options of a conversion.
+/// Holds the options of a conversion.
 struct ConvertOptions {
   TokenFormat to = TokenFormat::megatron;
-  /// The exclusive bound of tokens; none: the largest token + 1. Megatron-LM's
-  /// files are uint16 below 65 500 and otherwise int32; llm.c's are uint16 up
-  /// to 65 536.
+  /// Bounds the tokens, exclusively; none means the largest token + 1.
+  /// Megatron-LM's files have uint16 for bounds below 65 500 and int32
+  /// otherwise; llm.c's files have uint16 for bounds up to 65 536.
   std::optional<std::int64_t> vocabulary;
-  /// The last token of every document. Without it the documents are the
-  /// source's or, if the source has none, all tokens are one document.
+  /// Is the last token of every document. Without this token, the documents are
+  /// those of the source or, if the source has none, all tokens are one
+  /// document.
   std::optional<std::int32_t> endOfDocument;
 };
 
-/// A summary of a conversion.
+/// Summarizes a conversion.
 struct Converted {
   std::int64_t tokens = 0, documents = 0;
   TokenKind kind = TokenKind::uint16;
@@ -38,9 +39,9 @@ struct Converted {
 /// Writes `to`, or for Megatron the pair `to`.bin and `to`.idx, the index last.
 /// The bytes are those that Megatron-LM and llm.c write. Only Megatron's format
 /// keeps documents. With an end token, each document is a sequence that ends
-/// with it; tokens after the last end token are one more document. Without one,
-/// a source in Megatron's format keeps its sequences, and any other source
-/// becomes one sequence.
+/// with it; tokens after the last end token are one more document. Without an
+/// end token, a source in Megatron's format keeps its sequences, and any other
+/// source becomes one sequence.
 /// \throws DataError at a token that the format cannot represent
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);

@@ -77,7 +77,7 @@ orderAsMegatron(const MegatronOrderRequest &request,
     throw std::length_error("holds no token");
 
   MegatronOrder order;
-  // The smallest number with epochs * tokens >= samples * s + 1.
+  // This is the smallest number with epochs * tokens >= samples * s + 1.
   if (request.samples > 0)
     order.epochs = (request.samples * s + tokens) / tokens;
   const std::int64_t e = order.epochs;
@@ -200,7 +200,8 @@ template <typename T> std::string digestText(const std::vector<T> &values) {
                                 values.size() * sizeof(T))));
 }
 
-/// A corpus that is one array of tokens, with a new shuffle in every epoch.
+/// Reads a corpus that is one array of tokens, with a new shuffle in every
+/// epoch.
 class FlatDataset final : public Dataset {
 public:
   FlatDataset(TokenFile theTokens, const DataOptions &options)

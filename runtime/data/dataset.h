@@ -3,8 +3,8 @@
 // A sample is s + 1 tokens: s inputs, and their successors as targets. Samples
 // have one global order, which depends on the corpus, the seed and the sequence
 // length, but not on ranks. With a global batch of B, sample k of step n (both
-// from 0) is number n * B + k, so that one number is the progress of a run in
-// any layout.
+// from 0) is number n * B + k, so that one number states the progress of a run
+// in any layout.
 //
 // Megatron's corpora have the order of Megatron-LM (MegatronOrder), which also
 // depends on the number of samples that the run requests. Other corpora are
@@ -32,27 +32,28 @@
 
 namespace mtplan::runtime {
 
-/// The disjoint parts of a corpus, in the order of their tokens.
+/// Lists the disjoint parts of a corpus, in the order of their tokens.
 enum class DataPart { train, validation, test };
 
-/// The options of a dataset.
+/// Holds the options of a dataset.
 struct DataOptions {
   std::string path;
   std::optional<TokenFormat> format; ///< none: detected
   std::int64_t sequence = 1;         ///< s, >= 1
-  /// The size of the model's vocabulary; every token must be below it.
+  /// Holds the size of the model's vocabulary; every token must be below this
+  /// size.
   std::int64_t vocabulary = std::int64_t{1} << 31;
   std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
   DataPart part = DataPart::train;
-  /// Relative sizes of train, validation and test. Megatron's corpora are
-  /// divided by sequences, as by Megatron-LM's `--split`, others by tokens.
+  /// Holds the relative sizes of train, validation and test. Megatron's corpora
+  /// are divided by sequences, as by Megatron-LM's `--split`, others by tokens.
   std::array<double, 3> split = {1, 0, 0};
-  /// The number of samples that a run requests; 0: one epoch. Only Megatron's
-  /// order depends on it.
+  /// Counts the samples that a run requests; 0 means one epoch. Only Megatron's
+  /// order depends on this number.
   std::int64_t samples = 0;
 };
 
-/// The samples of a corpus.
+/// Provides the samples of a corpus.
 class Dataset {
 public:
   virtual ~Dataset() = default;
@@ -72,7 +73,7 @@ public:
 
   /// Returns the number of samples after which the corpus repeats.
   virtual std::int64_t samplesPerEpoch() const = 0;
-  /// Returns the number of samples in the order; none if it is endless.
+  /// Returns the number of samples in the order; none if the order is endless.
   virtual std::optional<std::int64_t> samples() const = 0;
   /// Reads the s + 1 tokens of a sample into `tokens`. Thread-safe.
   /// \param index  >= 0
@@ -85,7 +86,7 @@ protected:
 };
 
 /// Returns a dataset of random tokens below the vocabulary, for measurements
-/// without a corpus. It ignores the path, part and split in `options`.
+/// without a corpus. The dataset ignores the path, part and split in `options`.
 std::unique_ptr<Dataset> randomDataset(const DataOptions &options);
 
 /// Opens a corpus.
@@ -102,15 +103,15 @@ std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// The start of a sample.
+/// Locates the start of a sample.
 struct SampleStart {
   std::uint32_t document = 0; ///< index into MegatronOrder::documents
   std::uint32_t offset = 0;   ///< tokens from the start of the document
   bool operator==(const SampleStart &) const = default;
 };
 
-/// The order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
-/// gpt_dataset.py and helpers.cpp), in memory. The corpus's sequences are
+/// Holds the order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
+/// gpt_dataset.py and helpers.cpp) in memory. The corpus's sequences are
 /// repeated for as many epochs as the samples need, shuffled, and divided into
 /// samples of s + 1 tokens that share one token with their neighbours; then the
 /// samples are shuffled. A last epoch of which less than 80 % is needed is
@@ -119,12 +120,12 @@ struct SampleStart {
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  /// The starts of the unshuffled samples, and the end.
+  /// Holds the starts of the unshuffled samples, and the end.
   std::vector<SampleStart> starts;
   std::vector<std::uint32_t> shuffle; ///< by sample, its index in `starts`
 };
 
-/// The arguments of an order.
+/// Holds the arguments of an order.
 struct MegatronOrderRequest {
   std::int32_t firstDocument = 0, endDocument = 0; ///< range of the part
   std::int64_t sequence = 1; ///< s, tokens of a sample without the last target
@@ -141,9 +142,9 @@ orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length);
 
 /// Generates the numbers of numpy.random.RandomState that Megatron-LM uses for
-/// its order. NumPy no longer changes this generator. It is MT19937 seeded by
-/// init_genrand; it bounds numbers by masking and rejection, and shuffles from
-/// the last element to the first.
+/// its order. NumPy no longer changes this generator. The generator is MT19937
+/// seeded by init_genrand; it bounds numbers by masking and rejection, and
+/// shuffles from the last element to the first.
 class NumpyRandom {
 public:
   explicit NumpyRandom(std::uint32_t seed) : words(seed) {}
@@ -174,11 +175,12 @@ private:
   std::mt19937 words;
 };
 
-/// A pseudorandom permutation of 0 .. n - 1 without a table. Each element is
-/// computed independently, so that a run resumes at any sample and a corpus may
-/// have any size. It is a Feistel network (Luby and Rackoff 1988) on numbers
-/// below a power of four >= n, with Philox as round function. The network is
-/// repeated until the number is below n (Black and Rogaway 2002).
+/// Computes a pseudorandom permutation of 0 .. n - 1 without a table. Each
+/// element is computed independently, so that a run resumes at any sample and a
+/// corpus may have any size. The permutation is a Feistel network (Luby and
+/// Rackoff 1988) on numbers below a power of four >= n, with Philox as round
+/// function. The network is repeated until the number is below n (Black and
+/// Rogaway 2002).
 class Permutation {
 public:
   /// \param size   n >= 1

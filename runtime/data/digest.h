@@ -19,8 +19,7 @@ namespace mtplan::runtime {
 
 class MappedFile;
 
-/// The bytes of a digest, big-endian, which is the order in which they are
-/// printed.
+/// Holds the bytes of a digest in big-endian order, in which they are printed.
 using Digest = std::array<std::uint8_t, 16>;
 
 /// Returns the digest of bytes in memory.

@@ -13,8 +13,8 @@
 
 namespace mtplan::runtime {
 
-/// The error of an unusable file. what() starts with the file and, if known,
-/// the byte: "corpus.idx: byte 34: ...".
+/// Reports an unusable file. what() starts with the file and, if known, the
+/// byte: "corpus.idx: byte 34: ...".
 class DataError : public std::runtime_error {
 public:
   DataError(const std::string &file, const std::string &what)
@@ -28,10 +28,10 @@ public:
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// A file that is mapped into memory, because a corpus may be larger than
-/// memory and is read at random offsets. Every access is checked against the
-/// size. If the file shrinks while it is open, or the disk fails, copy() throws
-/// DataError, whereas a read of the mapping ends the process with SIGBUS.
+/// Maps a file into memory, because a corpus may be larger than memory and is
+/// read at random offsets. Every access is checked against the size. If the
+/// file shrinks while it is open, or the disk fails, copy() throws DataError,
+/// whereas a read of the mapping ends the process with SIGBUS.
 class MappedFile {
 public:
   /// \throws DataError if the file cannot be read or is not a regular file
@@ -77,21 +77,22 @@ private:
   std::int64_t bytes = 0;
 };
 
-/// Returns at most `most` first bytes of a file; "" if it cannot be read.
+/// Returns the first bytes of a file, at most `most`; "" if the file cannot be
+/// read.
 std::string firstBytes(const std::string &path, std::size_t most);
 
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// A file that is written completely or not at all. Data go to a temporary file
-/// in the same folder, which finish() syncs to the disk and renames. A reader
-/// never sees a partial file, and an interrupted writer leaves the old file.
+/// Writes a file completely or not at all. Data go to a temporary file in the
+/// same folder, which finish() syncs to the disk and renames. A reader never
+/// sees a partial file, and an interrupted writer leaves the old file.
 class WholeFile {
 public:
   /// \throws DataError if the temporary file cannot be created
   explicit WholeFile(const std::string &path);
-  /// Removes the temporary file if it is unfinished.
+  /// Removes the temporary file unless finish() has renamed it.
   ~WholeFile();
   WholeFile(const WholeFile &) = delete;
   WholeFile &operator=(const WholeFile &) = delete;
@@ -116,12 +117,12 @@ private:
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Returns whether both paths name the same regular file, so that writing one
-/// would destroy the other. The file need not exist yet.
+/// Returns whether both paths name the same regular file, so that writing to
+/// one path would destroy the file at the other. The file need not exist yet.
 bool isSameFile(const std::string &one, const std::string &other);
 
-/// The files of one command, with the option or argument that names each. It
-/// detects outputs that would overwrite an input or another output.
+/// Collects the files of one command, with the option or argument that names
+/// each. Detects outputs that would overwrite an input or another output.
 class NamedFiles {
 public:
   /// Adds an input.

@@ -10,7 +10,7 @@
 //       i64[D]  first sequence of each document, and S as the last
 //       i8[S]   modes, in multimodal files only; ignored
 //
-// The arrays are not aligned. Source: NVIDIA/Megatron-LM,
+// The arrays are not aligned. NVIDIA/Megatron-LM defines the format in
 // megatron/core/datasets/indexed_dataset.py.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@
 
 namespace mtplan::runtime {
 
-/// The number type in which a token is stored.
+/// Names the number type in which a token is stored.
 enum class TokenKind { uint8, int8, int16, int32, int64, uint16, uint32 };
 
 /// Returns the bytes of one token.
@@ -48,7 +48,7 @@ constexpr std::int64_t bytesOf(TokenKind kind) {
 }
 
 /// Returns the exclusive upper bound of a type's tokens; at most 2^31, because
-/// they are processed as int32.
+/// tokens are processed as int32.
 constexpr std::int64_t boundOf(TokenKind kind) {
   switch (kind) {
   case TokenKind::uint8:
@@ -100,7 +100,8 @@ public:
   std::int64_t length(std::int64_t sequence) const;
   /// Returns the byte offset of a sequence in the .bin.
   std::int64_t offset(std::int64_t sequence) const;
-  /// Returns the first sequence of a document; sequences() for documents().
+  /// Returns the first sequence of a document; sequences() if `document` is
+  /// documents().
   std::int64_t firstSequence(std::int64_t document) const;
 
   /// Checks the whole index: lengths are not negative, sequences cover the .bin
@@ -124,7 +125,7 @@ std::array<std::string, 2> megatronFiles(const std::string &name);
 /// Returns whether the file exists and has the magic number of an index.
 bool isMegatronIndex(const std::string &path);
 
-/// The first bytes of an index.
+/// Every index begins with these bytes.
 inline constexpr char kMegatronMagic[9] = {'M', 'M', 'I', 'D', 'I',
                                            'D', 'X', 0,   0};
 inline constexpr std::int64_t kMegatronHeaderBytes = 34;

@@ -31,23 +31,24 @@
 
 namespace mtplan::runtime {
 
-/// A training objective and its parameters.
+/// Holds a training objective and its parameters.
 struct Objective {
   enum class Kind { nextToken, masked, continuation };
   Kind kind = Kind::nextToken;
   std::uint64_t seed = 1234;
 
-  /// For nextToken: the last token of a document, after which there is no
-  /// target.
+  /// For nextToken, this is the last token of a document, after which there is
+  /// no target.
   std::optional<std::int32_t> endOfDocument;
 
-  /// For masked: the fraction of positions that are targets.
+  /// For masked, this is the fraction of positions that are targets.
   double share = 0.15;
   std::int32_t maskToken = 0;
   std::int64_t vocabulary = 1; ///< random tokens are below it; > 0
   std::int64_t typeRows = 0;   ///< number of types; 0: no types
 
-  /// For continuation: positions of the decoder, > 0, and its first token.
+  /// For continuation, these are the number of the decoder's positions, > 0,
+  /// and the decoder's first token.
   std::int64_t decoderSequence = 0;
   std::int32_t startToken = 0;
 
@@ -59,8 +60,8 @@ struct Objective {
   }
 };
 
-/// The inputs of one step, row-major [samples][positions]. Inputs that the
-/// objective lacks are empty.
+/// Holds the inputs of one step, row-major [samples][positions]. Inputs that
+/// the objective lacks are empty.
 struct StepSamples {
   std::int64_t step = 0;
   std::vector<std::int32_t> ids, targets, types, decoderIds;

@@ -176,7 +176,7 @@ constexpr std::array<Named, 5> kFormats = {{{TokenFormat::text, "text"},
                                             {TokenFormat::uint16, "uint16"},
                                             {TokenFormat::uint32, "uint32"}}};
 
-/// A file format that users pass by mistake.
+/// Describes a file format that users pass by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;

@@ -7,7 +7,7 @@
 //   uint16, uint32   tokens without a header
 //
 // In each format the tokens are one array of integers in a mapped file. Only
-// Megatron's also has the boundaries of sequences.
+// Megatron's format also has the boundaries of sequences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,10 @@
 
 namespace mtplan::runtime {
 
-/// The size in bytes of the header of every llm.c file: 256 int32, starting
-/// with a magic number and a version.
+/// Every llm.c file has a header of this many bytes: 256 int32, starting with a
+/// magic number and a version.
 inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
-/// The magic numbers of llm.c's files of tokens and models.
+/// These magic numbers identify llm.c's files of tokens and models.
 inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
 inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
 inline constexpr std::int32_t kLlmcModelMagic = 20240326;  ///< version 3 or 5
@@ -37,12 +37,12 @@ enum class TokenFormat { text, megatron, llmc, uint16, uint32 };
 
 /// Returns the format's name, for example "llm.c".
 std::string_view nameOf(TokenFormat format);
-/// Returns the format with this name; none if there is none.
+/// Returns the format with this name; none if no format has this name.
 std::optional<TokenFormat> tokenFormatNamed(std::string_view name);
 /// Returns the names of all formats: "text, megatron, ...".
 std::string tokenFormatNames();
 
-/// An opened file of tokens.
+/// Gives access to an opened file of tokens.
 class TokenFile {
 public:
   /// Opens a file. The format is detected from names and content unless it is

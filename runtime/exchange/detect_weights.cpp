@@ -23,7 +23,7 @@ constexpr const char *kOneFile = "model.safetensors",
 
 constexpr std::size_t kStart = 32; // bytes that suffice to identify a file
 
-/// A file format that users pass by mistake.
+/// Describes a file format that users pass by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;
@@ -66,8 +66,8 @@ void refuseForeign(const std::string &path, const std::string &start) {
 }
 
 // Checks a folder without a checkpoint and without Hugging Face's file names.
-// Rejects it if it has a model of llm.c, or no file of weights. Otherwise the
-// reader of Hugging Face's files reports which file is missing.
+// Rejects the folder if it has a model of llm.c, or no file of weights.
+// Otherwise the reader of Hugging Face's files reports which file is missing.
 void expectSomethingIn(const std::string &folder) {
   std::set<std::string> models; // models of llm.c
   bool looksLikeTheirs = false;

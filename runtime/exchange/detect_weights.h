@@ -8,11 +8,11 @@
 
 namespace mtplan::runtime {
 
-/// The tool whose format the weights have.
+/// Names the tool whose format the weights have.
 enum class WeightOwner : std::uint8_t { mtplan, huggingFace, llmc };
 
-/// Returns the format of the weights at a path. It reads names and first bytes
-/// only; the files may still be damaged.
+/// Returns the format of the weights at a path. Reads names and first bytes
+/// only, so the files may still be damaged.
 /// \throws DataError if the format is not supported, or if there are no weights
 WeightOwner detectWeights(const std::string &path);
 

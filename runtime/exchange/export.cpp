@@ -176,7 +176,7 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
 }
 
 // Lays out imported weights in new files. The original config.json is kept,
-// unless a family is requested, for which it may be invalid.
+// unless a family is requested, for which that file may be invalid.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);

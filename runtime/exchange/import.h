@@ -9,7 +9,7 @@
 
 namespace mtplan::runtime {
 
-/// A summary of an import.
+/// Summarizes an import.
 struct Imported {
   std::string checkpoint; ///< "FOLDER/step-00000000"
   std::int64_t tensors = 0, parameters = 0, bytes = 0;
@@ -18,7 +18,8 @@ struct Imported {
 /// Writes the parameters, in their own types, as a checkpoint of step 0 in
 /// `folder`, from which a run with any layout starts (`--checkpoint`, `--load`
 /// or `--weights`). A description of the original files, if there are any, is
-/// stored with it. Moments are not imported. Needs memory for one tensor.
+/// stored in the checkpoint. Moments are not imported. Needs memory for one
+/// tensor.
 /// \throws WeightError if the folder has weights already; CheckpointError
 Imported importWeights(const WeightSource &source, const std::string &folder);
 

@@ -5,7 +5,8 @@
 //   tensors    in sequence, each kind with all its layers together; weights
 //              are [out, in]; the token table is padded with rows of zeros
 //
-// Source: karpathy/llm.c, train_gpt2.py (write_model) and train_gpt2.cu.
+// karpathy/llm.c defines the format in train_gpt2.py (write_model) and
+// train_gpt2.cu.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@
 
 namespace mtplan::runtime {
 
-/// The padded vocabulary is a multiple of this.
+/// The padded vocabulary is a multiple of this number.
 inline constexpr std::int64_t kLlmcRows = 128;
 
 /// The header's fields.
@@ -35,7 +36,7 @@ struct LlmcHeader {
   bool operator==(const LlmcHeader &) const = default;
 };
 
-/// A tensor of the file.
+/// Describes a tensor of the file.
 struct LlmcTensor {
   std::string name;                ///< as in llmcRules(): "qkvw.3"
   std::vector<std::int64_t> shape; ///< without padding

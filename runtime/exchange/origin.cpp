@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char *kIndex = "model.safetensors.index.json",
                      *kConfig = "config.json", *kLlmc = "llm.c model";
-// A metadata key is one of these prefixes and a file's name. The values are the
-// text of the file's header, and the file's size in bytes.
+// A metadata key consists of one of these prefixes and a file's name. The
+// values are the text of the file's header, and the file's size in bytes.
 constexpr std::string_view kHeader = "header of ", kBytes = "bytes of ";
 constexpr std::int64_t kLengthBytes = 8;
 

@@ -21,14 +21,14 @@
 
 namespace mtplan::runtime {
 
-/// The header of one original file.
+/// Holds the header of one original file.
 struct OriginFile {
   std::string name; ///< "model-00001-of-00003.safetensors"
   std::string text; ///< text of the header, without its length
   SafetensorsHeader header;
 };
 
-/// The original files of imported weights.
+/// Describes the original files of imported weights.
 struct Origin {
   std::vector<OriginFile> files;     ///< empty for llm.c
   std::optional<std::string> index;  ///< text of model.safetensors.index.json

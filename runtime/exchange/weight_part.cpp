@@ -19,10 +19,11 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A parameter within a file's tensor. A vector is a matrix with one row.
+// Locates a parameter within a file's tensor. A vector is a matrix with one
+// row.
 struct Matrix {
   std::int64_t rows = 1, columns = 1; ///< extents of the parameter
-  /// Index of the parameter's first element in the file's tensor.
+  /// Holds the index of the parameter's first element in the file's tensor.
   std::int64_t first = 0;
   std::int64_t rowStep = 0, columnStep = 1; ///< strides in the file's tensor
 };
@@ -45,9 +46,9 @@ Matrix matrixOf(const WeightPart &part) {
 
 // Calls visit(index in the parameter, index in the tensor, contiguous elements
 // in both). Transposition proceeds in blocks that fit into the first-level
-// cache on both sides, so that each cache line is fetched once. Within a block
-// it follows the rows of the destination, so that cache lines are written
-// completely.
+// cache on both sides, so that each cache line is fetched once. Within a block,
+// transposition follows the rows of the destination, so that cache lines are
+// written completely.
 template <bool Take, typename Visit>
 void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {

@@ -20,14 +20,14 @@
 
 namespace mtplan::runtime {
 
-/// The location of one parameter's elements in a tensor of a file.
+/// Locates one parameter's elements in a tensor of a file.
 struct WeightPart {
   std::vector<std::int64_t> whole; ///< shape of the tensor
   std::vector<std::int64_t> shape; ///< shape of the parameter
   bool transposed = false;         ///< [out, in] in the file
-  /// Dimension of the tensor along which parameters are concatenated.
+  /// Parameters are concatenated along this dimension of the tensor.
   int along = 0;
-  /// Offset of the parameter along that dimension, in elements.
+  /// Holds the offset of the parameter along that dimension, in elements.
   std::int64_t before = 0;
 
   /// Returns the number of the parameter's elements.

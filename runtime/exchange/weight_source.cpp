@@ -28,7 +28,7 @@ std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-// The location and type of a tensor in a file.
+// Describes the location and the type of a tensor in a file.
 struct FileTensor {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
@@ -53,7 +53,7 @@ public:
   }
 
 protected:
-  /// Adds the parameters of a rule's tensor, which divide it equally.
+  /// Adds the parameters of a rule's tensor, which divide the tensor equally.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {
@@ -171,7 +171,7 @@ private:
 
   // Returns the parameters that the files contain; some parameters of a family
   // are optional. A tensor that may be either a parameter or a tied copy of
-  // another one is a copy if both have the same bytes.
+  // another one counts as a copy if both have the same bytes.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);

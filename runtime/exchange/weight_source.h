@@ -1,9 +1,9 @@
 //===- weight_source.h - Weights from any kind of file ----------*- C++ -*-===//
 //
 // WeightSource is a common interface to checkpoints of mtplan, safetensors of
-// Hugging Face and models of llm.c. It gives parameters the same names and
-// layout for all of them. Tensors are read one at a time, so that a model need
-// not fit into memory.
+// Hugging Face and models of llm.c. Parameters have the same names and layout
+// in all of them. Tensors are read one at a time, so that a model need not fit
+// into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 
 namespace mtplan::runtime {
 
-/// A parameter or moment of a source.
+/// Describes a parameter or moment of a source.
 struct SourceTensor {
   StateKind kind = StateKind::weight;
   ElementType type = ElementType::f32;
@@ -34,7 +34,7 @@ struct SourceTensor {
   bool operator==(const SourceTensor &) const = default;
 };
 
-/// The weights of a model in opened files.
+/// Gives access to the weights of a model in opened files.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
@@ -78,7 +78,7 @@ std::unique_ptr<WeightSource> openWeights(const std::string &path);
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// A tensor that differs between two sources.
+/// Describes a tensor that differs between two sources.
 struct WeightDifference {
   std::string name;
   std::optional<SourceTensor> first, second; ///< none: not in that source
@@ -90,11 +90,11 @@ struct WeightDifference {
   double size = 0.0;   ///< largest |a|
 };
 
-/// The result of a comparison.
+/// Holds the result of a comparison.
 struct WeightComparison {
   std::int64_t tensors = 0; ///< number of tensors that both have
   std::vector<WeightDifference> differences; ///< sorted by name
-  /// Whether only one source has moments, which are then not compared.
+  /// Says whether only one source has moments, which are then not compared.
   bool withoutMoments = false;
 };
 

@@ -13,15 +13,15 @@
 namespace mtplan::runtime {
 
 /// Returns, by group of the plan, the arenas (indices into Stage::arenas) that
-/// the group's collectives use within the stage. Empty for groups of one
-/// rank, and for groups with ranks of other stages, whose arenas have another
-/// layout. All-to-alls add no arena, because they communicate through memory
-/// outside the arenas.
+/// the group's collectives use within the stage. The set is empty for groups of
+/// one rank, and for groups with ranks of other stages, whose arenas have
+/// another layout. All-to-alls add no arena, because they communicate through
+/// memory outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 
-/// One zeroed allocation per arena of a stage. The arena of class host is in
-/// the backend's staging memory, arenas that collectives use are in
+/// Holds one zeroed allocation per arena of a stage. The arena of class host is
+/// in the backend's staging memory, arenas that collectives use are in
 /// Memory::ofCollectives(), and the others in the backend's memory.
 class ArenaMemory {
 public:

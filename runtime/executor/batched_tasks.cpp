@@ -13,9 +13,9 @@ using base::sized;
 
 namespace {
 
-/// The task of a product in a batch. The first task runs the whole batch. The
-/// others do nothing; their events remain valid, because they are recorded
-/// later on the same stream.
+/// Runs a product in a batch. The first task runs the whole batch. The other
+/// tasks do nothing; their events remain valid, because they are recorded later
+/// on the same stream.
 class BatchedProduct : public Task {
 public:
   /// \param theAlone  runs this product alone
@@ -34,7 +34,8 @@ private:
   const std::unique_ptr<Task> alone, all;
 };
 
-/// The task of the first of several grouped collectives; it issues all calls.
+/// Runs as the task of the first of several grouped collectives, and issues all
+/// calls.
 class GroupedCollectives : public Task {
 public:
   GroupedCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -57,7 +58,7 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// The task of any further grouped collective; it does nothing.
+/// Runs as the task of any further grouped collective, and does nothing.
 class GroupedCollective : public Task {
 public:
   using Task::Task;
@@ -68,9 +69,9 @@ public:
   }
 };
 
-/// The task of an update in a batch. The first task of the batch runs all its
-/// updates: those of one layer in each run, or those of all layers in the run
-/// of the first layer.
+/// Runs an update in a batch. The first task of the batch runs all its updates:
+/// those of one layer in each run, or those of all layers in the run of the
+/// first layer.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer

@@ -29,7 +29,7 @@ ElementType typeOfProducts(const Plan &plan) {
   return most;
 }
 
-/// A product of two square matrices.
+/// Multiplies two square matrices.
 class Product {
 public:
   /// \throws std::runtime_error if memory is insufficient

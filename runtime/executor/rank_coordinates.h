@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime {
 
-/// A rank's pipeline stage, and its coordinates on the axes of the mesh.
+/// Holds a rank's pipeline stage, and its coordinates on the axes of the mesh.
 class RankCoordinates {
 public:
   /// Throws std::runtime_error if no stage contains the rank.
@@ -29,8 +29,8 @@ public:
   TensorView viewOf(const Tensor &tensor) const;
 
 private:
-  /// The index of the rank's stage in Plan::stages, and of the rank in
-  /// Stage::ranks.
+  /// `stageNumber` is the index of the rank's stage in Plan::stages, and
+  /// `index` that of the rank in Stage::ranks.
   int stageNumber = -1, index = 0;
   std::vector<int> places, sizes; ///< coordinates and sizes, by axis
 };

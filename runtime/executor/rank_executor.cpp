@@ -151,8 +151,8 @@ void RankExecutor::prepareOwnKernels() {
 
 RankExecutor::~RankExecutor() = default;
 
-// A weight and its master get the same draws, the master unrounded. Draws are
-// made once if both have the same shard.
+// A weight and its master get the same draws, each rounded to its own type.
+// Draws are made once if both have the same shard.
 void RankExecutor::initialise(const InitialValues &initial, int threads) {
   PieceFiller filler(backend.memory().staging(), threads);
   for (const Parameter &parameter : own.parameters)
@@ -357,8 +357,9 @@ StepOutput RankExecutor::step(const StepInput &input) {
       decideThere();
     stepTimes->stop(secondsOfNorm, nullptr);
   });
-  // The device updates by its own decision while the host computes the same.
-  // The first update is an exception: it warms up and may wait for the device.
+  // The device updates by its own decision while the host computes the same
+  // decision. The first update is an exception: it warms up and may wait for
+  // the device.
   const bool isAhead =
       allDeviceRanks && update.mayBeRecorded && update.times > 0;
   if (isAhead) {

@@ -35,7 +35,7 @@
 namespace mtplan::runtime {
 
 /// Computes the initial values of a shard of one layer's parameter. Several
-/// threads call it concurrently.
+/// threads call the function concurrently.
 using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
@@ -43,9 +43,9 @@ using InitialValues =
 /// Runs a plan's steps on one rank, and holds the rank's parameters and state.
 class RankExecutor {
 public:
-  /// Collective over all ranks of the plan. All arguments must outlive the
-  /// executor. Throws std::runtime_error for anything that the backend or the
-  /// world does not support.
+  /// All ranks of the plan must call this together. All arguments must outlive
+  /// the executor. Throws std::runtime_error for anything that the backend or
+  /// the world does not support.
   RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
   ~RankExecutor();
 
@@ -53,7 +53,7 @@ public:
   /// \param threads  number of threads that compute values, with the caller's,
   ///                 >= 1; the values do not depend on it
   void initialise(const InitialValues &initial, int threads = 1);
-  /// Runs a training step. Collective over all ranks.
+  /// Runs a training step. All ranks must call this together.
   StepOutput step(const StepInput &input);
   /// Returns the reports, by label, of a forward pass without dropout.
   /// Parameters, optimizer state and collectives() do not change.
@@ -67,7 +67,8 @@ public:
   /// as of the last settle(). May be called from any thread.
   void read(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
-  /// Calls `fill` to change a tensor's contents. Not allowed during a step.
+  /// Calls `fill` to change a tensor's contents. Must not be called during a
+  /// step.
   void modify(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
   /// Waits until all queued work is complete; step() may return earlier.
@@ -85,15 +86,15 @@ public:
   double flops() const { return programs->flops(); }
 
 private:
-  /// A part of a step that is queued identically in every step, and can
-  /// therefore be recorded.
+  /// Describes a part of a step that is queued identically in every step, and
+  /// can therefore be recorded.
   struct Part {
     int times = 0;
     bool mayBeRecorded = true; ///< the host only queues work
-    /// The collectives and messages of `recording`; may be null.
+    /// Holds the collectives and messages of `recording`; may be null.
     std::unique_ptr<RecordedCalls> calls;
-    /// The recorded work. Declared after `calls`, so that it is destroyed
-    /// first.
+    /// Holds the recorded work. This member is declared after `calls`, so that
+    /// it is destroyed first.
     std::unique_ptr<Recording> recording;
     std::map<CollectiveCount, std::int64_t> counts; ///< calls per execution
   };
@@ -126,16 +127,17 @@ private:
   /// host's decision, updateNumbers is uploaded to `numbers` before the update,
   /// and host kernels read updateNumbers itself.
   Allocation numbers, stepNumbers, updateNumbers;
-  /// The rank's sum of squared gradients (a LongSum), and its host copy.
+  /// `squareSums` is the rank's sum of squared gradients (a LongSum), and
+  /// `normOfOwn` is its host copy.
   Allocation squareSums, normOfOwn;
   Allocation allSquareSums; ///< one LongSum per rank
   Results results;
   std::unique_ptr<World> carries; ///< the device's transport; null: `world`
-  /// The communicator of each group of the plan; null if this rank is not in
-  /// the group.
+  /// Holds the communicator of each group of the plan; null if this rank is not
+  /// in the group.
   std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> allRanks;
-  /// All ranks, over `carries`; null if `carries` is null.
+  /// Connects all ranks over `carries`; null if `carries` is null.
   std::unique_ptr<Communicator> allDeviceRanks;
   std::map<CollectiveCount, std::int64_t> counted;
   std::unique_ptr<RankPrograms> programs;

@@ -12,8 +12,8 @@
 
 namespace mtplan::runtime {
 
-/// The prepared instructions of a rank's stage. Each batch is one launch if the
-/// backend or the communicator supports it.
+/// Holds the prepared instructions of a rank's stage. Each batch is one launch
+/// if the backend or the communicator supports it.
 class RankPrograms {
 public:
   /// Throws std::runtime_error for instructions that the backend does not
@@ -49,7 +49,8 @@ private:
   const TaskContext all;
   std::vector<Tasks> programs;
   std::vector<StreamOrder> orders; ///< by program
-  /// By program and instruction: whether an evaluation runs the instruction.
+  /// Says by program and instruction whether an evaluation runs the
+  /// instruction.
   std::vector<std::vector<bool>> reporting;
 };
 

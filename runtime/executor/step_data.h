@@ -12,7 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// The training data of one step. Every rank reads its shards.
+/// Provides the training data of one step. Every rank reads its shards.
 class StepData {
 public:
   virtual ~StepData() = default;
@@ -25,8 +25,9 @@ public:
   virtual double count() = 0;
 };
 
-/// Random inputs, equal to those of ir/interpret. A sample depends only on the
-/// seed and the sample's number in the run, not on the size of batches.
+/// Draws random inputs, which equal those of ir/interpret. A sample depends
+/// only on the seed and the sample's number in the run, not on the size of
+/// batches.
 class DrawnData : public StepData {
 public:
   /// \param theFirst      number of the step's first sample, from 0
@@ -85,8 +86,9 @@ void forEachElement(const TensorView &view, Visit visit) {
   }
 }
 
-/// Inputs from a dataset's samples of a step, which cover all replicas. If a
-/// micro-batch has b samples, micro-batch m has samples m b to (m + 1) b - 1.
+/// Takes inputs from a dataset's samples of a step, which cover all replicas.
+/// If a micro-batch has b samples, micro-batch m has samples m b to (m + 1) b -
+/// 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
@@ -104,7 +106,8 @@ private:
 /// cannot be made from text.
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
-/// Returns the size of the model's vocabulary; 0 if its inputs are not tokens.
+/// Returns the size of the model's vocabulary, or 0 if its inputs are not
+/// tokens.
 std::int64_t vocabularyOf(const Plan &plan);
 
 } // namespace mtplan::runtime

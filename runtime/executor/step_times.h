@@ -23,9 +23,9 @@ namespace mtplan::runtime {
 /// Returns seconds of a monotonic clock since an arbitrary moment.
 double monotonicSeconds();
 
-/// One run of an instruction of the rank's stage. If several instructions are
-/// one launch, the run of the first of them has the time of the launch, and the
-/// others have 0.
+/// Describes one run of an instruction of the rank's stage. If several
+/// instructions are one launch, the run of the first of them has the time of
+/// the launch, and the others have 0.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
@@ -36,7 +36,7 @@ struct InstructionRun {
 /// Times the parts of a step, and adds each part's seconds to a given sum.
 class StepTimes {
 public:
-  /// The most parts that are queued before the host waits and frees their
+  /// Limits the parts that are queued before the host waits and frees their
   /// marks. Each mark is an object of the device's driver.
   static constexpr std::size_t kMost = 8192;
 

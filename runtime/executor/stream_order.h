@@ -34,7 +34,7 @@ public:
   void begin(Queue &queue) const;
   /// Selects the stream of instruction i and queues its waits.
   void before(std::size_t i, Queue &queue) const;
-  /// Records the event of instruction i, if another one waits for it.
+  /// Records the event of instruction i, if another instruction waits for it.
   void after(std::size_t i, Queue &queue) const;
   /// Lets stream 0 wait for the other streams, after a run, except for those
   /// with only overlapped instructions.
@@ -56,9 +56,9 @@ private:
   };
   std::vector<Place> places;
   std::vector<int> others; ///< streams other than 0
-  /// Those of `others` that are joined after each run.
+  /// Lists the streams of `others` that are joined after each run.
   std::vector<int> joined;
-  /// Those of `others` that are joined after the schedule.
+  /// Lists the streams of `others` that are joined after the schedule.
   std::vector<int> overlapped;
   int instructions = 0;
 };

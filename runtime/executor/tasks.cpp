@@ -189,9 +189,9 @@ private:
   std::int64_t &count;
 };
 
-/// Provides a micro-batch. On the host it fills the tensor when the instruction
-/// runs. For a device it fills staging memory before the step, for all
-/// micro-batches, and queues a copy.
+/// Provides a micro-batch. On the host, the task fills the tensor when the
+/// instruction runs. For a device, the task fills staging memory before the
+/// step, for all micro-batches, and queues a copy.
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,

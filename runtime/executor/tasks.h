@@ -27,17 +27,17 @@
 
 namespace mtplan::runtime {
 
-/// The time of an instruction of the rank's stage, summed over all timed steps
-/// so far.
+/// Holds the time of an instruction of the rank's stage, summed over all timed
+/// steps so far.
 struct InstructionTime {
-  /// Null for the gradient norm, which no program contains. The norm's time is
-  /// that of this rank's sum, and of the exchange of sums if devices make the
+  /// Is null for the gradient norm, which no program contains. The norm's time
+  /// covers this rank's sum, and the exchange of sums if devices make the
   /// decision.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
 
-/// The inputs of a step, which are the same on every rank.
+/// Holds the inputs of a step, which are the same on every rank.
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
@@ -53,20 +53,20 @@ struct StepInput {
   /// null.
   std::vector<InstructionRun> *trace = nullptr;
   /// Decides about clipping, loss scale and non-finite norms, identically on
-  /// all ranks. Null: every step updates.
+  /// all ranks. If null, every step updates.
   UpdateRule *rule = nullptr;
   /// Is called before the update changes parameters and moments; may be empty.
   std::function<void()> beforeUpdate;
 };
 
-/// The outputs of a step, which are the same on every rank.
+/// Holds the outputs of a step, which are the same on every rank.
 struct StepOutput {
   std::map<std::string, double> reports; ///< by label, summed over layers
   double gradientNorm = 0.0; ///< norm over all parameters, before clipping
   bool skipped = false;      ///< nothing was updated
 };
 
-/// The key under which calls are counted. `phase` is that of the program:
+/// Identifies calls that are counted together. `phase` is that of the program:
 /// "forward", "backward" or "update"; overlapped collectives belong to
 /// "update". `kind` and `group` are those of the collective or message.
 struct CollectiveCount {
@@ -79,15 +79,15 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds, summed over all timed steps so far. `steps` also includes the
+/// Holds seconds, summed over all timed steps so far. `steps` also includes the
 /// hosts' exchange of norms and gaps between instructions.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;
 };
 
-/// Numbers that the queue copies to the host during a step. They may be read
-/// when the queue has completed the copies.
+/// Holds numbers that the queue copies to the host during a step. They may be
+/// read when the queue has completed the copies.
 class Results {
 public:
   /// \param most  the most numbers that are kept between two calls of clear()
@@ -113,14 +113,14 @@ private:
   std::vector<Kept> kept;
 };
 
-/// The arguments of a task that differ between runs.
+/// Holds the arguments of a task that differ between runs.
 struct TaskRun {
   const StepInput *input = nullptr;
   int firstCopy = 0; ///< Program::firstCopy
   int copy = 0, microBatch = 0;
 };
 
-/// A prepared instruction.
+/// Runs a prepared instruction.
 class Task {
 public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
@@ -151,7 +151,8 @@ protected:
   const Instruction &instruction;
 };
 
-/// The context that all tasks of a rank share, and that must outlive them.
+/// Holds the context that all tasks of a rank share, and that must outlive
+/// them.
 struct TaskContext {
   const Plan &plan;
   const Stage &stage; ///< the rank's stage
@@ -159,8 +160,8 @@ struct TaskContext {
   const ArenaMemory &memory;
   Backend &backend;
   World &carrier; ///< transports messages
-  /// The communicator of each group of the plan; null if this rank is not in
-  /// the group.
+  /// Holds the communicator of each group of the plan; null if this rank is not
+  /// in the group.
   const std::vector<std::unique_ptr<Communicator>> &groups;
   Results &results;
   std::map<CollectiveCount, std::int64_t> &counted;

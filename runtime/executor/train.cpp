@@ -41,8 +41,8 @@ public:
   }
 
   // Calls `beforeUpdate`, which must run before `rank` is destroyed with the
-  // parameters and moments. The destructor calls it, so that it also runs when
-  // a step throws.
+  // parameters and moments. The destructor makes this call, so that
+  // `beforeUpdate` also runs when a step throws.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -225,13 +225,14 @@ private:
   const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
-  /// Steps completed before this run, and in total.
+  /// `started` counts the steps completed before this run, and `done` all
+  /// completed steps.
   std::int64_t started = 0, done = 0;
   std::int64_t updates = 0; ///< steps completed and not skipped
-  /// Instruction times after the first step of this run; on a device, before
-  /// the latest timed step.
+  /// Holds the instruction times after the first step of this run or, on a
+  /// device, before the latest timed step.
   std::vector<InstructionTime> first;
-  /// Instruction times of the latest timed step, on a device.
+  /// Holds the instruction times of the latest timed step, on a device.
   std::vector<InstructionTime> timed;
   double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;

@@ -23,7 +23,7 @@
 
 namespace mtplan::runtime {
 
-/// A log file whose write errors do not stop training.
+/// Writes a log file; write errors do not stop training.
 class LogFile {
 public:
   enum class Mode { replace, append };
@@ -54,17 +54,17 @@ private:
   std::string reason; ///< error of the first lost record
 };
 
-/// The logs of a run.
+/// Names the logs of a run.
 struct RunLogOptions {
   std::string linesPath;    ///< file of JSON lines; "": none
   std::string eventsFolder; ///< folder for TensorBoard; "": none
-  /// Step of the checkpoint from which the run resumes. The lines of later
-  /// steps are removed. 0 for a new run, which replaces the file.
+  /// Holds the step of the checkpoint from which the run resumes; the lines of
+  /// later steps are removed. It is 0 for a new run, which replaces the file.
   std::int64_t resumedAt = 0;
 };
 
-/// The JSON lines and TensorBoard events of a run, if requested. Failures
-/// during the run are reported and not thrown.
+/// Writes the JSON lines and the TensorBoard events of a run, if requested.
+/// Failures during the run are reported and not thrown.
 class RunLog {
 public:
   /// \throws std::runtime_error if a log cannot be opened or started

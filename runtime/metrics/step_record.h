@@ -11,7 +11,7 @@
 
 namespace mtplan::runtime {
 
-/// The figures of one step.
+/// Holds the figures of one step.
 struct StepRecord {
   std::int64_t step = 0;     ///< counted from 1
   std::int64_t steps = 0;    ///< number of the run's last step
@@ -56,8 +56,8 @@ inline double perplexityOf(double loss) { return std::exp(loss); }
 //   step  20/200  loss 3.4121  norm 0.912  lr 3.00e-04  41.2k tokens/s
 //   1.02 TFLOP/s (34 %)  812 MiB  0:45 left
 //
-// (on one line). Unknown values are left out. Programs should read the JSON
-// lines, whose names are stable.
+// The text above is one line. Unknown values are left out. Programs should read
+// the JSON lines, whose names are stable.
 //===----------------------------------------------------------------------===//
 
 /// Returns the line without a line break.
@@ -92,7 +92,8 @@ std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 //===----------------------------------------------------------------------===//
 // TensorBoard
 //
-// TFRecord frames around Event messages, encoded without protobuf:
+// A file consists of TFRecord frames around Event messages, which are encoded
+// without protobuf:
 //
 //   u64 length, u32 masked CRC-32C of the length, data,
 //   u32 masked CRC-32C of the data
@@ -122,7 +123,8 @@ std::string stepRecords(double wallTime, const StepRecord &record);
 std::string eventFileName(std::int64_t seconds, std::string_view host,
                           std::int64_t process);
 
-/// Resident bytes of this process; 0 if the system does not report them.
+/// Counts the resident bytes of this process; 0 if the system does not report
+/// them.
 struct ProcessMemory {
   std::int64_t now = 0;
   std::int64_t peak = 0; ///< since the process began

@@ -13,14 +13,14 @@
 
 namespace mtplan::runtime {
 
-/// The error of a module that cannot be loaded. what() names the missing file:
-/// the module, or a library that it depends on.
+/// Reports a module that cannot be loaded. what() names the missing file: the
+/// module, or a library that it depends on.
 struct ModuleError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// Loads the shared object `file`, calls its C function `entry`, and returns
-/// the table of functions that it returns. The module stays loaded.
+/// the table of functions that `entry` returns. The module stays loaded.
 /// \throws ModuleError if `file` cannot be loaded or has no `entry`
 const void *moduleTable(const char *file, const char *entry);
 

@@ -43,15 +43,16 @@ bool areAlike(const Instruction &one, const Instruction &other) {
                             });
 }
 
-/// A range of bytes that an instruction reads or writes in one run of the
-/// program. `run` numbers these pairs of instruction and run.
+/// Describes a range of bytes that an instruction reads or writes in one run of
+/// the program. `run` numbers the pairs of an instruction and a run of the
+/// program.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
-/// The furthest end of all byte ranges seen so far, and the furthest end among
-/// those whose Touched::run differs from that of the first.
+/// Holds the furthest end of all byte ranges seen so far, and the furthest end
+/// among the ranges whose Touched::run differs from that of the first end.
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -308,7 +309,7 @@ private:
   }
 
   /// Returns whether product `late` may start when `early` does: `late` needs
-  /// no instruction that it follows and that `early` does not follow.
+  /// none of the instructions that `late` follows and `early` does not follow.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)
       if (order.follows(late, i) && !(i < early && order.follows(early, i)) &&

@@ -52,7 +52,7 @@ public:
     if (group.communicators.empty())
       return;
     const auto size = static_cast<std::int64_t>(group.communicators[0].size());
-    // The expected shape of the output.
+    // This is the expected shape of the output.
     std::vector<std::int64_t> wanted = in;
     if (gathers(collective.kind))
       wanted[indexed(collective.gathered)] *= size;
@@ -154,7 +154,8 @@ private:
                                   std::string(wordOf(call.outputs[0].type)));
   }
 
-  // Checks that the group has all ranks of the stage, because all of them call.
+  // Checks that the group has all ranks of the stage, because all of them make
+  // the call.
   void checkMembers(const Group &group) {
     std::vector<int> members;
     for (const std::vector<int> &ranks : group.communicators)
@@ -258,7 +259,7 @@ private:
   const Stage &stage;
   std::size_t s, p = 0, i = 0;
   Faults &faults;
-  /// By program: whether it runs before the gradient norm.
+  /// Says, by program, whether it runs before the gradient norm.
   std::vector<bool> early;
 };
 

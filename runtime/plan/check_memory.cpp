@@ -17,11 +17,11 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Indices into phasesOf(); -1: before the step.
+// These are indices into phasesOf(); -1 means before the step.
 constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2;
 constexpr int kEveryMicroBatch = -1;
 
-// The value that a piece of a buffer holds.
+// Describes the value that a piece of a buffer holds.
 struct Value {
   enum { nothing, something, lost } state = nothing;
   ElementType type = ElementType::f32;
@@ -93,7 +93,7 @@ public:
   }
 
 private:
-  // The instruction that the step has reached.
+  // Identifies the instruction that the step has reached.
   struct Moment {
     int phase = 0;
     std::size_t entry = 0, program = 0, instruction = 0;

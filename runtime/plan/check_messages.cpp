@@ -17,7 +17,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A run of an instruction that communicates with other stages.
+// Describes a run of an instruction that communicates with other stages.
 struct Event {
   const Instruction *instruction;
   std::size_t program, number; ///< number: index in the program
@@ -171,7 +171,7 @@ private:
   }
 
   void checkGroups() {
-    // By group and stage, the calls in order.
+    // Lists the calls in order, by group and stage.
     std::vector<std::vector<std::vector<const Event *>>> calls(
         plan.groups.size(),
         std::vector<std::vector<const Event *>>(plan.stages.size()));
@@ -262,8 +262,8 @@ private:
     return -1;
   }
 
-  // Reports the cycle of waiting stages to which stage `s` leads. One exists,
-  // because every blocked stage waits for another blocked one.
+  // Reports the cycle of waiting stages to which stage `s` leads. A cycle
+  // exists, because every blocked stage waits for another blocked one.
   void reportCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {
@@ -290,7 +290,7 @@ private:
   std::vector<std::vector<std::vector<int>>> partners;
   std::vector<std::vector<Event>> events; ///< by stage, in order
   std::vector<std::size_t> next; ///< by stage, the index of its next event
-  /// By group and stage, the number of calls that the stage has begun.
+  /// Counts, by group and stage, the calls that the stage has begun.
   std::vector<std::vector<std::size_t>> joined;
   std::vector<bool> calling; ///< by stage: `joined` counts the next event
   std::map<Channel, std::size_t> inFlight;

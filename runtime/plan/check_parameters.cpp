@@ -11,7 +11,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The layers of the model that have a parameter: [first, end).
+// Holds the layers of the model that have a parameter: [first, end).
 struct Copies {
   std::int64_t first, end;
   bool meet(const Copies &other) const {
@@ -239,7 +239,7 @@ private:
   const Stage &stage;
   std::size_t s, i = 0;
   Faults &faults;
-  /// By buffer and entry, the parameter's tensor that uses the entry.
+  /// Names, by buffer and entry, the parameter's tensor that uses the entry.
   std::map<std::pair<int, std::int64_t>, std::string> owners;
 };
 

@@ -11,7 +11,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// The most instructions that a stage may run in a step; checking more would
+// Limits the instructions that a stage may run in a step; checking more would
 // take unreasonably long.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;

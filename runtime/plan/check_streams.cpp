@@ -104,8 +104,8 @@ private:
     }
   }
 
-  // Checks that instructions of one run follow earlier ones that conflict on a
-  // piece: both touch it, and at least one writes.
+  // Checks that an instruction of a run follows every earlier one with which it
+  // conflicts on a piece: both touch the piece, and at least one writes it.
   void checkRun(const ProgramOrder &order) {
     struct Users { // by stream, the last reader and the last writer
       std::map<int, std::size_t> readers, writers;
@@ -196,7 +196,7 @@ public:
   }
 
 private:
-  /// An overlapped collective that may still be running.
+  /// Identifies an overlapped collective that may still be running.
   struct UnderWay {
     std::size_t program = 0, instruction = 0;
     bool isWritten = false;

@@ -7,10 +7,10 @@
 
 namespace mtplan::runtime {
 
-/// Alignment of every offset, in bytes.
+/// Every offset is a multiple of this many bytes.
 inline constexpr std::int64_t kAlignment = 256;
 
-/// The type of a tensor's elements.
+/// Names the type of a tensor's elements.
 enum class ElementType { f64, f32, f16, bf16, i32 };
 
 /// Returns the size of one element, in bytes.

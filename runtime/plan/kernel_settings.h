@@ -16,12 +16,12 @@ namespace mtplan::runtime {
 // Fused consumers
 //===----------------------------------------------------------------------===//
 
-/// Names the consumer that is fused into an einsum, a sum, a dropout or a
-/// norm's gradient (runtime/backend/kernels.md).
+/// This setting names the consumer that is fused into an einsum, a sum, a
+/// dropout or a norm's gradient (runtime/backend/kernels.md).
 inline constexpr const char *kThen = "then";
 
-/// Is 1 if an einsum also computes the `sum` of its second operand. The fused
-/// consumer (`then`) then applies to both results.
+/// This setting is 1 if an einsum also computes the `sum` of its second
+/// operand. The fused consumer (`then`) then applies to both results.
 inline constexpr const char *kBiasGradient = "bias_gradient";
 
 //===----------------------------------------------------------------------===//
@@ -32,13 +32,13 @@ inline constexpr const char *kBiasGradient = "bias_gradient";
 // other runs.
 //===----------------------------------------------------------------------===//
 
-/// Names the micro-batch of the run that overwrites the sum.
+/// This setting is the micro-batch of the run that overwrites the sum.
 inline constexpr const char *kFirstTerm = "first_term";
-/// Names the layer of the run that overwrites the sum, counted in the model, if
-/// all layers accumulate into one sum.
+/// This setting is the layer of the run that overwrites the sum, counted in the
+/// model, if all layers accumulate into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
-/// The run in which an accumulation overwrites its sum.
+/// Identifies the run in which an accumulation overwrites its sum.
 struct FirstTerm {
   static constexpr std::int64_t kNone = -1; ///< the settings do not name it
   std::int64_t microBatch = kNone, copy = kNone;

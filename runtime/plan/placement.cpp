@@ -10,7 +10,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Limits beyond any model, so that checking a malformed plan terminates.
+// These limits are beyond any model, so that checking a malformed plan
+// terminates.
 constexpr std::size_t kMostStagePieces = std::size_t{1} << 22;
 constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 

@@ -16,7 +16,7 @@
 
 namespace mtplan::runtime {
 
-/// The pieces of one stage's buffers, and their overlaps in memory.
+/// Holds the pieces of one stage's buffers, and their overlaps in memory.
 class Placement {
 public:
   /// Reports to `list` the buffers that exceed their arena, overlap themselves,

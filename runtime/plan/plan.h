@@ -37,14 +37,14 @@ inline constexpr int kPlanVersion = 7;
 // Ranks
 //===----------------------------------------------------------------------===//
 
-/// One axis of the mesh, e.g. "tp" of 8.
+/// Describes one axis of the mesh, e.g. "tp" of 8.
 struct Axis {
   std::string name;
   int size = 1; ///< >= 1
 };
 
-/// A process group. `communicators` lists disjoint sets of ranks of equal size;
-/// collectives number the ranks of a set by their position.
+/// Describes a process group. `communicators` lists disjoint sets of ranks of
+/// equal size; collectives number the ranks of a set by their position.
 struct Group {
   std::string name; ///< "tp", "dp", "pp 0 3", for messages and reports
   std::vector<std::vector<int>> communicators;
@@ -54,7 +54,8 @@ struct Group {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// The use of an arena, which determines the lifetime of its bytes.
+/// Names the use of an arena, which determines the lifetime of the arena's
+/// bytes.
 enum class MemoryClass {
   parameters,  ///< kept over steps: weights as kernels read them
   optimizer,   ///< kept over steps: master weights and moments
@@ -64,16 +65,17 @@ enum class MemoryClass {
   host,        ///< pinned host memory, for offloaded tensors
 };
 
-/// One allocation on each rank. A stage has at most one of each class.
+/// Describes one allocation on each rank. A stage has at most one of each
+/// class.
 struct Arena {
   MemoryClass memoryClass = MemoryClass::workspace;
   std::int64_t size = 0; ///< bytes, >= the end of every buffer in it
 };
 
-/// A named region of an arena: an array of equal pieces, by layer of a repeated
-/// segment (entry) and by micro-batch in flight (slot). The piece of entry e
-/// and micro-batch m starts at `offset + (e % entries) * entryStride + (m %
-/// slots) * slotStride`.
+/// Describes a named region of an arena: an array of equal pieces, by layer of
+/// a repeated segment (entry) and by micro-batch in flight (slot). The piece of
+/// entry e and micro-batch m starts at `offset + (e % entries) * entryStride +
+/// (m % slots) * slotStride`.
 struct Buffer {
   std::string name;
   int arena = 0;                ///< index into Stage::arenas
@@ -85,16 +87,16 @@ struct Buffer {
   std::int64_t slotStride = 0;  ///< bytes, aligned; 0 only if slots == 1
 };
 
-/// A dense row-major tensor at the start of a piece of a buffer. Layer c of a
-/// segment, counted from 0 within the segment, uses entry `entry + c *
-/// entryStep`.
+/// Describes a dense row-major tensor at the start of a piece of a buffer.
+/// Layer c of a segment, counted from 0 within the segment, uses entry `entry +
+/// c * entryStep`.
 struct Tensor {
   int buffer = 0; ///< index into Stage::buffers
   int entry = 0, entryStep = 0;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local, each > 0; empty: a scalar
-  /// By dimension, the axes of Plan::mesh that shard it, major first; empty if
-  /// no dimension is sharded.
+  /// Lists, by dimension, the axes of Plan::mesh that shard it, major first;
+  /// empty if no dimension is sharded.
   std::vector<std::vector<int>> split;
 };
 
@@ -102,17 +104,18 @@ struct Tensor {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// An attribute of a kernel, e.g. "eps" or the equation of an einsum.
+/// Holds an attribute of a kernel, e.g. "eps" or the equation of an einsum.
 struct Setting {
   std::string name;
   std::variant<std::int64_t, double, std::string> value;
 };
 
-/// A computation on this rank alone. If it depends on the rank's coordinate on
-/// an axis, the integer setting "axis" is that axis's index in Plan::mesh. If
-/// all operands are in the arena of class host, the kernel runs on the host,
-/// within Stage::apply. Otherwise it runs on the device and no operand is on
-/// the host, except that "copy" may move a tensor between the two.
+/// Describes a computation on this rank alone. If the computation depends on
+/// the rank's coordinate on an axis, the integer setting "axis" is that axis's
+/// index in Plan::mesh. If all operands are in the arena of class host, the
+/// kernel runs on the host, within Stage::apply. Otherwise it runs on the
+/// device and no operand is on the host, except that "copy" may move a tensor
+/// between the two.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -122,11 +125,11 @@ enum class Reduction { sum, max, avg };
 
 enum class CollectiveKind { allReduce, allGather, reduceScatter, allToAll };
 
-/// One call by every rank of a communicator.
+/// Describes one call by every rank of a communicator.
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
   int group = 0; ///< index into Plan::groups
-  /// The reduction, which only allReduce and reduceScatter use.
+  /// Names the reduction, which only allReduce and reduceScatter use.
   Reduction reduction = Reduction::sum;
   int gathered = 0;  ///< dimension that grows (allGather, allToAll)
   int scattered = 0; ///< dimension that shrinks (reduceScatter, allToAll)
@@ -141,22 +144,22 @@ struct Transfer {
   int channel = 0;
 };
 
-/// A micro-batch of training data, or, with the label "count", the number of
-/// target tokens of the whole step.
+/// Provides a micro-batch of training data, or, with the label "count", the
+/// number of target tokens of the whole step.
 struct Input {
   std::string label;             ///< "ids", "targets", "types", "count", ...
   std::vector<std::string> dims; ///< "batch", "sequence" or "other"
   std::int64_t limit = 0;        ///< exclusive bound of integers; 0: floats
 };
 
-/// A number that the step reports, such as the loss, read from the only input.
+/// Reports a number of the step, such as the loss, which is the only input.
 struct Report {
   std::string label; ///< "loss", ...
 };
 
-/// One action of a rank. Within a run of its program, instructions of one
-/// stream run in order; only `waits` order instructions of different streams.
-/// The order of the program is consistent with streams and waits.
+/// Describes one action of a rank. Within a run of its program, instructions of
+/// one stream run in order; only `waits` order instructions of different
+/// streams. The order of the program is consistent with streams and waits.
 struct Instruction {
   std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
@@ -165,8 +168,9 @@ struct Instruction {
   int stream = 0;         ///< index into Plan::streams
   std::vector<int> waits; ///< earlier instructions of the same Program
   /// Marks a collective that overlaps with the rest of the schedule. Its input
-  /// is a sum over all micro-batches, so it runs for the last one only. Until
-  /// the schedule ends, later runs wait for it only on its own stream.
+  /// is a sum over all micro-batches, so the collective runs for the last
+  /// micro-batch only. Until the schedule ends, later runs wait for the
+  /// collective only on its own stream.
   bool overlapped = false;
 };
 
@@ -174,27 +178,28 @@ struct Instruction {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// Instructions of one stream that run as one launch if the backend or the
-/// communicator supports it. None writes bytes that another reads or writes.
-///   - Products: einsums of `schedule` that differ only in their tensors. They
-///     share one of their first two operands. The other tensors of consecutive
-///     einsums are a constant number of bytes apart, the same in every run. All
-///     einsums may start when the first may.
-///   - Collectives of one group within the stage. They are consecutive, and
-///     only the first waits.
-///   - Kernels of one name in a program of `apply` that one schedule entry
-///     runs. They are consecutive, and only the first waits.
+/// Lists instructions of one stream that run as one launch if the backend or
+/// the communicator supports it. None writes bytes that another reads or
+/// writes. The instructions are of one of these kinds:
+///   - Products are einsums of `schedule` that differ only in their tensors.
+///     They share one of their first two operands. The other tensors of
+///     consecutive einsums are a constant number of bytes apart, the same in
+///     every run. All einsums may start when the first may.
+///   - Collectives belong to one group, within the stage. They are consecutive,
+///     and only the first waits.
+///   - Kernels have one name and are in a program of `apply` that one schedule
+///     entry runs. They are consecutive, and only the first waits.
 struct Batch {
   std::vector<int> instructions; ///< indices in the program, ascending
-  /// The kernels of all layers that the schedule entry runs are one launch. The
-  /// batch must then be the whole program. It may be a single instruction if
-  /// there are several layers.
+  /// Says whether the kernels of all layers that the schedule entry runs are
+  /// one launch. If so, the batch must be the whole program, and may be a
+  /// single instruction if there are several layers.
   bool ofAllCopies = false;
 };
 
-/// The instructions of one direction of a segment ("h.forward", "h.backward"),
-/// of its last run ("h.last.forward"), of the weights that a pass reads first
-/// ("embed.weights.forward"), or of a part of the update.
+/// Holds the instructions of one direction of a segment ("h.forward",
+/// "h.backward"), of its last run ("h.last.forward"), of the weights that a
+/// pass reads first ("embed.weights.forward"), or of a part of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
@@ -214,8 +219,9 @@ struct ScheduleEntry {
   int count = 1; ///< >= 1
 };
 
-/// A parameter, or one parameter for each layer of a segment, with the state
-/// that training keeps for it. The tensors have an entry for each layer.
+/// Describes a parameter, or one parameter for each layer of a segment, with
+/// the state that training keeps for it. The tensors have an entry for each
+/// layer.
 struct Parameter {
   std::string label; ///< "h.*.mlp.fc1.weight"
   std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
@@ -223,17 +229,18 @@ struct Parameter {
   int copies = 1;
   Tensor value;    ///< the stored weight, in the type that kernels read
   Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
-  /// The master weight, sharded as the gradient; none if the value is its own
-  /// master.
+  /// Holds the master weight, sharded as the gradient; none if the value is its
+  /// own master.
   std::optional<Tensor> master;
   Tensor firstMoment, secondMoment; ///< on the host if offloaded
-  /// Axes of Plan::mesh over which the gradient is replicated. The norm counts
-  /// only ranks with coordinate 0 on all of them.
+  /// Lists the axes of Plan::mesh over which the gradient is replicated. The
+  /// norm counts only ranks with coordinate 0 on all of them.
   std::vector<int> alike;
-  /// An earlier stage has the same parameter, and counts it in the norm.
+  /// Says whether an earlier stage has the same parameter, and counts it in the
+  /// norm.
   bool countedElsewhere = false;
-  /// Global extents without padding, by dimension; empty if nothing is padded.
-  /// Padding depends on the plan and is no part of the model.
+  /// Holds the global extents without padding, by dimension; empty if nothing
+  /// is padded. Padding depends on the plan and is no part of the model.
   std::vector<std::int64_t> unpadded;
 };
 
@@ -244,7 +251,7 @@ inline bool runsFor(int microBatch, const Instruction &instruction,
   return !instruction.overlapped || microBatch + 1 == microBatches;
 }
 
-/// The memory, state and work of the ranks of one pipeline stage.
+/// Describes the memory, state and work of the ranks of one pipeline stage.
 struct Stage {
   std::vector<int> ranks; ///< ascending
   std::vector<Arena> arenas;
@@ -256,13 +263,13 @@ struct Stage {
   std::vector<ScheduleEntry> apply;
 };
 
-/// The whole executable plan; docs/executable-plan.md describes its JSON.
+/// Holds the whole executable plan; docs/executable-plan.md describes its JSON.
 struct Plan {
   int version = kPlanVersion;
   std::string model; ///< name of the model, for display
   int ranks = 1;     ///< product of the axes' sizes
-  /// The axes, major first: the rank is its coordinates as a mixed-radix
-  /// number.
+  /// Lists the axes, major first: a rank's number is its coordinates, read as a
+  /// mixed-radix number.
   std::vector<Axis> mesh;
   std::vector<Group> groups;
   std::vector<std::string> streams; ///< names: "compute", "tensor", "data", ...

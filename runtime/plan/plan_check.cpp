@@ -104,7 +104,7 @@ void checkRanks(const Plan &plan, Faults &faults) {
 void checkSchedule(const Plan &plan, Faults &faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
-    // The layers that run, by program and micro-batch, in order.
+    // Lists the layers that run in order, by program and micro-batch.
     std::vector<std::map<int, std::vector<int>>> copies(stage.programs.size());
     std::vector<bool> runs(stage.programs.size(), false);
     for (const Phase &phase : phasesOf(stage))

@@ -47,10 +47,11 @@ namespace mtplan::runtime {
 
 /// Returns all errors, or the first hundred; empty if the plan can run. Each is
 /// a sentence that starts with the JSON pointer of the fault. If numbers are
-/// out of range or ranks misplaced, nothing else is checked.
+/// out of range or ranks are misplaced, nothing else is checked.
 ///
-/// Complexity: linear in the instructions that a step runs, over all stages;
-/// independent of the number of ranks except for the lists of ranks.
+/// Takes time linear in the number of instructions that a step runs, over all
+/// stages. The time does not depend on the number of ranks except for the lists
+/// of ranks.
 std::vector<std::string> checkPlan(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -1,8 +1,8 @@
 //===- plan_checks.h - The parts of checkPlan -------------------*- C++ -*-===//
 //
-// checkRanges runs first, because all other checks use indices. checkRanks
-// runs next. The remaining checks rely on both. checkBatches and checkMessages,
-// the last ones, rely on all checks before them.
+// checkRanges runs first, because all other checks use indices. checkRanks runs
+// next. The remaining checks rely on both. The last two, checkBatches and
+// checkMessages, rely on all checks before them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,7 +92,7 @@ std::string tensorWords(const Tensor &tensor);
 /// otherwise "".
 std::string misfitOf(const Stage &stage, const Tensor &tensor);
 
-/// A part of a step: its name in the plan, and its schedule entries.
+/// Describes a part of a step: its name in the plan, and its schedule entries.
 struct Phase {
   std::string_view name;
   const std::vector<ScheduleEntry> *entries;
@@ -101,8 +101,8 @@ struct Phase {
 /// Returns the parts of a step in their order: schedule, reduce, apply.
 std::vector<Phase> phasesOf(const Stage &stage);
 
-/// The partial order that streams and waits impose on a program's instructions.
-/// Construction takes O(instructions * streams) time and space.
+/// Holds the partial order that streams and waits impose on a program's
+/// instructions. Construction takes O(instructions * streams) time and space.
 class ProgramOrder {
 public:
   ProgramOrder(const Program &program, std::size_t streamCount)

@@ -17,8 +17,8 @@
 
 namespace mtplan::runtime {
 
-/// The error of a text or file that is no plan. what() starts with the JSON
-/// pointer of the error, or with "line:column" if the text is not JSON.
+/// Reports a text or file that is no plan. what() starts with the JSON pointer
+/// of the error, or with "line:column" if the text is not JSON.
 class PlanError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,6 +1,6 @@
 //===- plan_queries.h - Facts that follow from a plan -----------*- C++ -*-===//
 //
-// Functions that compute properties of a plan. They require valid indices: the
+// These functions compute properties of a plan. They require valid indices: the
 // plan must have passed checkRanges.
 //
 //===----------------------------------------------------------------------===//
@@ -52,7 +52,7 @@ std::string shapeWords(std::span<const std::int64_t> shape);
 std::int64_t endOf(const Buffer &buffer);
 
 /// Returns the bytes of each memory class that buffers cover, without alignment
-/// gaps. O(n log n) in entries and slots of all buffers.
+/// gaps. Takes O(n log n) time in the entries and slots of all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
 /// Returns whether every communicator has either only ranks of the stage or
@@ -60,10 +60,10 @@ std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 /// \param stage  must list its ranks in ascending order
 bool isWithin(const Group &group, const Stage &stage);
 
-/// The side that executes an instruction. Arenas of class `host` are in host
-/// memory, all others in device memory. The side that has an instruction's
-/// operands executes it; only a copy has operands on both. On CPU ranks both
-/// sides are the same.
+/// Names the side that executes an instruction. Arenas of class `host` are in
+/// host memory, all others in device memory. The side that has an instruction's
+/// operands executes it; only a copy has operands on both sides. On CPU ranks
+/// both sides are the same.
 enum class Side : std::uint8_t {
   device,
   host,
@@ -82,8 +82,8 @@ Side sideOf(const Stage &stage, const Instruction &instruction);
 // Classes of instructions in reports
 //===----------------------------------------------------------------------===//
 
-// The rows of the table that compares predicted and measured times. The
-// prediction and the measurement use the same few classes.
+// These are the rows of the table that compares predicted and measured times.
+// The prediction and the measurement use the same few classes.
 inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kPointwise[] = "norms, pointwise",
                       kCopies[] = "sums, copies",

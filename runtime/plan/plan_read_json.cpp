@@ -85,7 +85,8 @@ Input readInput(const JsonMembers &members) {
   return input;
 }
 
-// A kind of instruction: the member that identifies it, and its other members.
+// Describes a kind of instruction: the member that identifies it, and its other
+// members.
 struct Kind {
   std::string_view key;
   std::vector<std::string_view> others;

@@ -1,8 +1,8 @@
 //===- plan_words.h - Words and limits of the plan format -------*- C++ -*-===//
 //
-// The words of the JSON format, for reading, writing and error messages, and
-// the largest numbers that the format allows. The words of an enumeration are
-// in the order of its enumerators.
+// Lists the words of the JSON format, for reading, writing and error messages,
+// and the largest numbers that the format allows. The words of an enumeration
+// are in the order of its enumerators.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,8 +24,8 @@ using nlohmann::json;
 
 namespace {
 
-// An exception for a value that JSON cannot hold. Each caller prepends its part
-// of the JSON pointer.
+// Is thrown for a value that JSON cannot hold. Each caller prepends its part of
+// the JSON pointer.
 struct Fault {
   std::string pointer;
   std::string what;

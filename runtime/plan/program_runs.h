@@ -11,7 +11,7 @@
 
 namespace mtplan::runtime {
 
-/// The execution of a program for one layer and one micro-batch.
+/// Identifies the execution of a program for one layer and one micro-batch.
 struct ProgramRun {
   int copy = 0, microBatch = 0;
   bool operator<(const ProgramRun &other) const {
@@ -24,7 +24,7 @@ struct ProgramRun {
 /// \param stage  must have passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
-/// A range of bytes in an arena: [begin, end).
+/// Describes a range of bytes in an arena: [begin, end).
 struct ArenaBytes {
   int arena = 0; ///< index into Stage::arenas
   std::int64_t begin = 0, end = 0;
@@ -46,12 +46,12 @@ inline bool isConsecutive(const Batch &batch) {
 }
 
 /// Returns whether a kernel of a batch has to write an output. With a fused
-/// consumer, which is `add` or `accumulate`, it has to write only every second
-/// output, that of the consumer.
+/// consumer, which is `add` or `accumulate`, the kernel has to write only every
+/// second output, that of the consumer.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
-/// The distances in bytes from the tensors of a product to those of the next
-/// product of its batch; 0 for an output that is not written.
+/// Holds the distances in bytes from the tensors of a product to those of the
+/// next product of its batch; 0 for an output that is not written.
 struct BatchSteps {
   std::vector<std::int64_t> inputs, outputs;
 };

@@ -46,10 +46,10 @@
 
 namespace mtplan::runtime {
 
-/// The use of a stream.
+/// Names the use of a stream.
 enum class Purpose : std::uint8_t { parameter = 1, data = 2, mask = 3 };
 
-/// The seed, step, micro-batch and layer of a draw.
+/// Holds the seed, step, micro-batch and layer of a draw.
 struct Moment {
   std::uint64_t seed = 1;
   std::int64_t step = 0;
@@ -64,7 +64,7 @@ inline double rateAt(const Moment &moment, double rate) {
   return moment.drops ? rate : 0.0;
 }
 
-/// A sequence of random numbers, indexed by element.
+/// Provides a sequence of random numbers, indexed by element.
 class Stream {
 public:
   /// Returns the four random words of an element.
@@ -158,7 +158,7 @@ inline std::int64_t maskIndex(const Moment &moment, std::int64_t elements,
   return moment.microBatch * elements + index;
 }
 
-/// The mask of each query's scores starts at a multiple of this.
+/// The mask of each query's scores starts at a multiple of this many elements.
 inline constexpr int kScoreGroup = 32;
 /// Returns the distance between the masks of consecutive queries, in elements.
 constexpr std::int64_t scorePitch(std::int64_t keys) {
@@ -174,9 +174,9 @@ constexpr std::int64_t scoreIndex(std::int64_t key) {
          key % kScoreGroup / 8 * 2 + key % 2;
 }
 
-/// The label of the input with the target token of every position.
+/// Labels the input with the target token of every position.
 inline constexpr char kTargetsLabel[] = "targets";
-/// The label of the input with the number of target tokens in a step.
+/// Labels the input with the number of target tokens in a step.
 inline constexpr char kCountLabel[] = "count";
 
 } // namespace mtplan::runtime

@@ -18,10 +18,11 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// The number 2^-32, which scales a word to [0, 1).
+/// Is 2^-32, which scales a word to [0, 1).
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
-/// The multipliers of a round, and the increments of the key between rounds.
+/// Lists the multipliers of a round, and the increments of the key between
+/// rounds.
 inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53,
                                kPhiloxFactor1 = 0xCD9E8D57,
                                kPhiloxStep0 = 0x9E3779B9,

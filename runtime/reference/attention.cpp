@@ -8,7 +8,7 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The operands, scores and masks of the forward and the backward kernel.
+/// Holds the operands, scores and masks of the forward and the backward kernel.
 class Heads {
 public:
   /// \param bias  the index of the operand that is the bias table, if there is
@@ -89,8 +89,8 @@ public:
     return sum;
   }
 
-  /// Returns the number by which dropout multiplies one probability; 0 if it is
-  /// dropped.
+  /// Returns the number by which dropout multiplies one probability, or 0 if
+  /// the probability is dropped.
   double keep(std::int64_t b, std::int64_t head, std::int64_t s,
               std::int64_t k) const {
     const std::int64_t allHeads = features.global / width;

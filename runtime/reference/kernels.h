@@ -26,8 +26,8 @@
 
 namespace mtplan::runtime::reference {
 
-/// The attributes of an operator, named as in the IR. A flag is 0 or 1, and an
-/// enumeration is its IR keyword.
+/// Holds the attributes of an operator, named as in the IR. A flag is 0 or 1,
+/// and an enumeration is its IR keyword.
 class Attributes {
 public:
   using Value = std::variant<std::int64_t, double, std::string>;
@@ -59,7 +59,7 @@ private:
   std::map<std::string, Value> values;
 };
 
-/// The range of one dimension that a rank's shard of a tensor has.
+/// Describes the range of one dimension that a rank's shard of a tensor has.
 struct Span {
   std::int64_t offset = 0; ///< first global index
   std::int64_t global = 1; ///< global size
@@ -95,14 +95,15 @@ void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
 
 using Doubles = std::vector<double>;
 
-/// The shape of a rank's shard of a tensor, and its range of each dimension.
+/// Describes the shape of a rank's shard of a tensor, and its range of each
+/// dimension.
 struct LocalShape {
   std::vector<std::int64_t> sizes;
   std::vector<Span> pieces; ///< empty if the tensor is not sharded
 };
 
-/// The operands, results and attributes of one run. Results must be zero when a
-/// kernel starts.
+/// Holds the operands, results and attributes of one run. Results must be zero
+/// when a kernel starts.
 struct Call {
   Attributes attributes;
   Moment moment;
@@ -110,9 +111,9 @@ struct Call {
   std::vector<std::span<const double>> in;
   std::vector<Doubles> out;
 
-  /// Whether sums over samples round each sample's term to float (roundsTerms),
-  /// and the sum after each sample (roundsSums), like an accumulator in f32. By
-  /// default nothing is rounded.
+  /// `roundsTerms` says whether sums over samples round each sample's term to
+  /// float, and `roundsSums` whether they round the sum after each sample, like
+  /// an accumulator in f32. By default nothing is rounded.
   bool roundsTerms = false;
   std::vector<bool> roundsSums; ///< one per result; empty if all false
 

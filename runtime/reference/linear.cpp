@@ -5,7 +5,7 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The letters of an einsum such as "bsi,io->bso".
+/// Holds the letters of an einsum such as "bsi,io->bso".
 struct Equation {
   std::string lhs, rhs, result;
 
@@ -34,7 +34,7 @@ struct Letter {
   std::size_t size, lhsStride, rhsStride;
 };
 
-/// Offsets in elements into both operands.
+/// Holds offsets in elements into both operands.
 struct Offsets {
   std::vector<std::size_t> lhs, rhs;
 };

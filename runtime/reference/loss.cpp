@@ -9,8 +9,8 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The classes in a shard of the logits: the number of the first class, their
-/// count, and the count without padding.
+/// Describes the classes in a shard of the logits: the number of the first
+/// class, the count of classes, and the count without padding.
 struct Classes {
   std::int64_t offset, width, real;
 
@@ -24,7 +24,7 @@ struct Classes {
             0, width)) {}
 
   /// Returns the index of class `target` in a row, or -1 if this shard does not
-  /// hold it.
+  /// hold the class.
   std::int64_t find(double target) const {
     const double local = target - static_cast<double>(offset);
     return target >= 0 && local >= 0 && local < static_cast<double>(width)

@@ -8,7 +8,7 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// A tensor of a call.
+/// Describes a tensor of a call.
 struct View {
   const std::vector<std::int64_t> &shape;
   const std::span<const double> data;
@@ -43,7 +43,7 @@ std::vector<std::size_t> choose(const double *row, std::size_t experts,
   return chosen;
 }
 
-/// The router's probabilities for one token, and the chosen experts.
+/// Holds the router's probabilities for one token, and the chosen experts.
 struct Token {
   Doubles share;
   std::vector<std::size_t> chosen;
@@ -58,7 +58,7 @@ struct Token {
       value /= total;
   }
 
-  /// Sets the probabilities of experts that are not chosen to zero. If
+  /// Clears the probabilities of all experts but the chosen ones. If
   /// `normalise`, scales the others to sum to 1.
   void keepChosen(bool normalise) {
     double total = 0.0;
@@ -141,7 +141,7 @@ void moeSlots(Call &call) {
 
 /// Calls `visit(token, place, slot)` for every pair of token and expert within
 /// the expert's capacity. `token` is the index of the token's first element,
-/// `place` is the index of the first element of its row in the buffers
+/// `place` is the index of the first element of the token's row in the buffers
 /// [experts][samples][capacity][features], and `slot` is the index in the slots
 /// [samples][positions][experts].
 template <typename Visit>

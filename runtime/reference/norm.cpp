@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
-/// The mean of a row (0 for an RMS norm), and the scale that normalizes the
-/// row: 1 / sqrt(mean of (x - mean)^2 + epsilon).
+/// Computes the mean of a row (0 for an RMS norm), and the scale that
+/// normalizes the row: 1 / sqrt(mean of (x - mean)^2 + epsilon).
 struct Statistics {
   double mean = 0.0, scale = 0.0;
 

@@ -13,7 +13,7 @@ namespace {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// The value and the derivative of a function at one point.
+/// Holds the value and the derivative of a function at one point.
 struct Jet {
   double value, slope;
 };

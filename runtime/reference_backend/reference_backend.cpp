@@ -30,8 +30,8 @@ namespace {
 // gradients, compute their norm, and update parameters with the hyperparameters
 // of the step.
 
-/// The arguments of one run. Results have their previous contents when the
-/// kernel starts.
+/// Holds the arguments of one run. Results have their previous contents when
+/// the kernel starts.
 struct UpdateCall {
   const KernelSpec &spec;
   const Invocation &invocation;

@@ -19,7 +19,7 @@ namespace mtplan::runtime {
 
 void readFileJson(const std::string &file, std::string_view text,
                   std::int64_t firstByte, base::JsonEvents &events) {
-  // The nesting limit of serde_json, the JSON parser of the reference.
+  // This is the nesting limit of serde_json, the JSON parser of the reference.
   constexpr std::size_t kMostDepth = 127;
   try {
     base::readJsonEvents(text, kMostDepth, events);
@@ -160,7 +160,7 @@ private:
 
   const std::string &file;
   SafetensorsHeader &header;
-  // The members of the current tensor that have been read.
+  // These flags record which members of the current tensor have been read.
   bool hasType = false, hasShape = false;
   int offsets = -1; ///< number of offsets; -1: no data_offsets yet
 };
@@ -316,7 +316,7 @@ struct Type {
   std::int64_t bits;
 };
 
-// The types in the order of the reference. Its writer sorts tensors by
+// Lists the types in the order of the reference. Its writer sorts tensors by
 // descending type, so that each tensor is aligned to its element size.
 constexpr std::array<Type, 22> kTypes{{
     {"BOOL", 8},    {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},

@@ -42,7 +42,8 @@ struct SafeTensor {
 };
 
 struct SafetensorsHeader {
-  /// The entries of "__metadata__"; if empty, the member is not written.
+  /// Holds the entries of "__metadata__"; if there are none, the member is not
+  /// written.
   std::map<std::string, std::string> metadata;
   std::vector<SafeTensor> tensors; ///< sorted by offset; ties in file order
   std::int64_t dataStart = 0;      ///< offset of the data in the file in bytes

@@ -26,16 +26,17 @@
 
 namespace mtplan::runtime {
 
-/// The index `model.safetensors.index.json` of a model with several files:
+/// Holds the index `model.safetensors.index.json` of a model with several
+/// files:
 ///
 ///   {"metadata": {"total_size": <bytes of all tensors>, ...},
 ///    "weight_map": {"<tensor>": "model-00001-of-00003.safetensors", ...}}
 struct ShardIndex {
-  /// Bytes of all tensors, without the headers; -1 if unknown.
+  /// Counts the bytes of all tensors, without the headers; -1 if unknown.
   std::int64_t totalSize = -1;
-  /// Other members of "metadata", such as "total_parameters". The values are
-  /// JSON text, indented as in Transformers, so that writeIndex() restores the
-  /// text of an index that Transformers has written.
+  /// Holds the other members of "metadata", such as "total_parameters". The
+  /// values are JSON text, indented as in Transformers, so that writeIndex()
+  /// restores the text of an index that Transformers has written.
   std::map<std::string, std::string> otherMetadata;
   /// Maps a tensor's name to the name of a file in the same folder.
   std::map<std::string, std::string> weightMap;
@@ -59,7 +60,7 @@ std::string writeIndex(const ShardIndex &index);
 /// "model-00002-of-00003.safetensors".
 std::string shardName(std::int64_t number, std::int64_t count);
 
-/// A mapped safetensors file and its header.
+/// Holds a mapped safetensors file and its header.
 struct ModelFile {
   explicit ModelFile(const std::string &path)
       : bytes(path), header(readHeader(bytes)) {}
@@ -68,8 +69,8 @@ struct ModelFile {
   SafetensorsHeader header;
 };
 
-/// A tensor and its position in a file. Valid as long as its ModelFiles, which
-/// may be moved.
+/// Locates a tensor in a file. A ModelTensor is valid as long as its
+/// ModelFiles, which may be moved.
 struct ModelTensor {
   const MappedFile *file;
   const SafeTensor *tensor;
@@ -78,7 +79,7 @@ struct ModelTensor {
   const std::byte *data() const { return file->at(offset, tensor->bytes()); }
 };
 
-/// The opened files of a model, and their tensors by name.
+/// Holds the opened files of a model, and their tensors by name.
 class ModelFiles {
 public:
   /// Opens the files of a model.

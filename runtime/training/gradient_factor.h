@@ -14,7 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// The result of one step's norm.
+/// Holds the result of one step's norm.
 struct GradientFactor {
   double norm = 0.0;     ///< norm of the unscaled gradients, before clipping
   double factor = 1.0;   ///< multiplies the scaled gradients
@@ -32,7 +32,8 @@ inline GradientFactor gradientFactorOf(double squareSum, double scale,
   result.overflow = !std::isfinite(squareSum);
   result.norm = std::sqrt(squareSum) / scale;
   result.factor = 1.0 / scale;
-  // A NaN norm fails this comparison and does not clip; it is an overflow.
+  // A NaN norm fails this comparison and does not clip; it counts as an
+  // overflow.
   if (const double clipped = clip / (result.norm + 1e-6);
       clip > 0.0 && clipped < 1.0)
     result.factor *= clipped;

@@ -15,8 +15,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Standard normal numbers by index. The four of one draw are cached, because
-/// indices are read in ascending order.
+/// Provides standard normal numbers by index. The four numbers of one draw are
+/// cached, because indices are read in ascending order.
 class Normals {
 public:
   explicit Normals(const Stream &theStream) : stream(theStream) {}

@@ -24,7 +24,7 @@
 
 namespace mtplan::runtime {
 
-/// The settings of the distributions.
+/// Holds the settings of the distributions.
 struct Initialisation {
   std::uint64_t seed = 1234;
   double deviation = 0.02;

@@ -1,9 +1,10 @@
 //===- learning_rate.h - The learning rate of each step ---------*- C++ -*-===//
 //
-// The schedules of Megatron-LM (megatron/core/optimizer_param_scheduler.py).
-// Steps count from 1, warm-up is linear and includes its last step, the decay
-// ends at an absolute step, and later steps have the minimum rate `floor`.
-// Steps may also be counted in samples. BMTrain's Noam schedule of rate r is
+// Computes the schedules of Megatron-LM
+// (megatron/core/optimizer_param_scheduler.py). Steps count from 1, warm-up is
+// linear and includes its last step, the decay ends at an absolute step, and
+// later steps have the minimum rate `floor` unless the rate is constant. Steps
+// may also be counted in samples. BMTrain's Noam schedule of rate r is
 // inverseSquareRoot with a peak of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// The course of the rate after warm-up.
+/// Names the course of the rate after warm-up.
 enum class Decay {
   constant,
   linear,
@@ -27,7 +28,7 @@ enum class Decay {
   wsd                ///< warm-up, stable, decay (Hu et al. 2024)
 };
 
-/// The shape of WSD's decay; r goes from 0 to 1.
+/// Names the shape of WSD's decay; r goes from 0 to 1.
 enum class Annealing {
   linear,      ///< 1 - r
   cosine,      ///< (1 + cos(pi r)) / 2
@@ -42,7 +43,8 @@ struct LearningRate {
   double floor = 0.0;      ///< minimum rate, <= peak
   double start = 0.0;      ///< rate before warm-up, <= peak
   std::int64_t warmup = 0; ///< steps
-  /// Step at which the decay ends, > warmup; ignored if constant.
+  /// The decay ends at this step, which is > warmup; a constant rate ignores
+  /// it.
   std::int64_t end = 1;
   std::int64_t annealing = 0; ///< steps of WSD's decay, <= end - warmup
   Annealing shape = Annealing::exponential;

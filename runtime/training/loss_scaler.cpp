@@ -10,8 +10,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// The largest scale. It fits single precision, because the scaled loss may have
-// that type.
+// Limits the scale. The limit fits single precision, because the scaled loss
+// may have that type.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr std::array<std::pair<std::string_view, LossScalerSettings>, 5>

@@ -20,7 +20,7 @@
 
 namespace mtplan::runtime {
 
-/// The constants of the scaler.
+/// Holds the constants of the scaler.
 struct LossScalerSettings {
   double initial = 65536.0;
   double floor = 1.0;                 ///< minimum scale, > 0
@@ -29,7 +29,7 @@ struct LossScalerSettings {
   int hysteresis = 1; ///< overflows until the scale shrinks; reset by growth
 };
 
-/// The state of the scaler, which checkpoints store.
+/// Holds the state of the scaler, which checkpoints store.
 struct LossScalerState {
   double scale = 1.0;
   int clean = 0;     ///< steps since the last overflow or growth
@@ -37,7 +37,7 @@ struct LossScalerState {
   bool operator==(const LossScalerState &) const = default;
 };
 
-/// The consequence of a step's overflow check.
+/// Lists the consequences of a step's overflow check.
 enum class ScalerVerdict {
   update,   ///< gradients are finite
   skip,     ///< overflow; the scale may shrink

@@ -16,14 +16,14 @@ using base::sized;
 
 namespace {
 
-// Elements of a part and of a batch. A part takes less than a millisecond, and
-// its doubles fit a cache. A batch takes long compared with starting threads
-// and an upload.
+// Limit the elements of a part and of a batch. A part takes less than a
+// millisecond, and its doubles fit a cache. A batch takes long compared with
+// starting threads and an upload.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
 
 /// Divides a shard into contiguous parts. A part has one index of each
-/// dimension before `cut`, a range of indices of dimension `cut`, and all of
-/// the dimensions after it.
+/// dimension before `cut`, a range of indices of dimension `cut`, and all
+/// indices of the dimensions after `cut`.
 class Parts {
 public:
   explicit Parts(const TensorView &thePiece)
@@ -72,8 +72,8 @@ private:
   std::size_t cut;
   std::int64_t inner = 1;            ///< elements per index of dimension `cut`
   std::int64_t length = 1, step = 1; ///< extents along `cut`: shard's, part's
-  /// The number of parts along dimension `cut`, and the product of the extents
-  /// before it.
+  /// Hold the number of parts along dimension `cut`, and the product of the
+  /// extents before that dimension.
   std::int64_t ofLength = 1, outer = 1;
 };
 

@@ -12,15 +12,16 @@
 
 namespace mtplan::runtime {
 
-/// A tensor that receives computed values. Each value is rounded once.
+/// Describes a tensor that receives computed values. Each value is rounded
+/// once.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;
   Memory *memory = nullptr; ///< the memory of `data`
 };
 
-/// Computes the values of a part of a shard, row-major. Several threads call it
-/// concurrently.
+/// Computes the values of a part of a shard, row-major. Several threads call
+/// the function concurrently.
 using DrawPart = std::function<void(const TensorView &part, double *values)>;
 
 /// Fills shards of tensors in parallel.

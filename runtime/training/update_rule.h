@@ -8,7 +8,8 @@
 //                                 scale, or stop if it is minimal
 //   not finite, without a scaler  stop, or skip if skipNonFinite
 //
-// Too many consecutive skipped steps stop the run, because it no longer learns.
+// Too many consecutive skipped steps stop the run, because the model no longer
+// learns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,24 +24,24 @@
 
 namespace mtplan::runtime {
 
-/// The settings of the rule.
+/// Holds the settings of the rule.
 struct UpdateRuleSettings {
   std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double clip = 1.0;                        ///< largest norm; 0: no clipping
   bool skipNonFinite = false; ///< without a scaler: skip instead of stopping
-  /// Consecutive skipped steps that stop the run; a scale of 2^32 needs 32 to
-  /// reach 1.
+  /// This many consecutive skipped steps stop the run; a scale of 2^32 needs 32
+  /// to reach 1.
   int mostSkipped = 100;
 };
 
-/// The state of the rule, which checkpoints store.
+/// Holds the state of the rule, which checkpoints store.
 struct UpdateRuleState {
   LossScalerState scaler; ///< ignored without a scaler
   int skipped = 0;        ///< consecutive skipped steps, up to now
   bool operator==(const UpdateRuleState &) const = default;
 };
 
-/// The decision about one step.
+/// Holds the decision about one step.
 struct UpdateDecision {
   bool update = true;
   double norm = 0.0;   ///< norm of the unscaled gradients, before clipping

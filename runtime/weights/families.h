@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// The kind of a module, which determines its tensors.
+/// Names the kind of a module, which determines the module's tensors.
 enum class ModuleKind : std::uint8_t {
   table,  ///< Embedding: weight [rows, width], as in mtplan
   norm,   ///< LayerNorm: weight and bias
@@ -28,34 +28,38 @@ enum class ModuleKind : std::uint8_t {
   conv1d, ///< Conv1D of GPT-2: weight [in, out]
 };
 
-/// Whether files of a family contain a tensor.
+/// Says whether files of a family contain a tensor.
 enum class Presence : std::uint8_t { never, always, perhaps };
 
-/// A module of Transformers, and the operators of mtplan that it contains.
+/// Describes a module of Transformers, and the operators of mtplan that it
+/// contains.
 struct WeightModule {
   std::string_view name; ///< "h.*.attn.c_attn"
-  /// Operators of mtplan, in the order of concatenation: "h.*.attn.q", ...
+  /// Lists the operators of mtplan in the order of concatenation: "h.*.attn.q",
+  /// ...
   std::vector<std::string_view> labels;
   ModuleKind kind = ModuleKind::linear;
   Presence bias = Presence::never; ///< bias of a linear or conv1d
   Presence weight = Presence::always;
   bool prefixed = true; ///< false for heads, whose names have no prefix
-  /// Name of the bias; "": the module's name, followed by ".bias".
+  /// Holds the name of the bias; "" means the module's name, followed by
+  /// ".bias".
   std::string_view biasName = {};
 };
 
-/// A tensor that files may contain, but that is not a parameter of mtplan.
+/// Describes a tensor that files may contain, but that is not a parameter of
+/// mtplan.
 struct SkippedModule {
   std::string_view name;
   std::string_view of = {}; ///< label of the parameter that it copies, or ""
   bool prefixed = true;
 };
 
-/// The tensors of one class of Transformers.
+/// Describes the tensors of one model class of Transformers.
 struct WeightFamily {
   std::string_view name, prefix;
   std::string_view layers; ///< text before the layer number: "h."
-  /// Whether older files call the parameters of norms gamma and beta.
+  /// Says whether older files call the parameters of norms gamma and beta.
   bool greekNorms = false;
   std::vector<WeightModule> modules; ///< modules with a `*` are adjacent
   std::vector<SkippedModule> skipped;
@@ -68,13 +72,14 @@ std::span<const WeightFamily> knownFamilies();
 // The tensors that a family may have
 //===----------------------------------------------------------------------===//
 
-/// A tensor of a file, and whether every file of the family contains it.
+/// Describes a tensor of a file, and says whether every file of the family
+/// contains the tensor.
 struct WeightSlot {
   WeightRule rule;
   bool required = true;
 };
 
-/// A set of layer numbers.
+/// Holds a set of layer numbers.
 using Layers = std::set<std::int64_t>;
 
 /// Returns 0, 1, ..., count - 1.

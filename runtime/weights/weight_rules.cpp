@@ -42,14 +42,14 @@ Layers layersOf(const Names &names, const std::string &stem) {
   return layers;
 }
 
-// The match of a file's names with one family and prefix.
+// Describes the match of a file's names with one family and prefix.
 struct Guess {
   const WeightFamily *family = nullptr;
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  /// The numbers of the file's names that are in the family, of tensors that
-  /// the family requires, and of required tensors that the file has.
+  /// Count the file's names that are in the family, the tensors that the family
+  /// requires, and the required tensors that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
   /// Returns the quality of the match; higher is better.

@@ -1,8 +1,8 @@
 //===- weight_rules.h - Maps parameters to tensors of files -----*- C++ -*-===//
 //
 // Defines which parameters of mtplan are in which tensor of a file of
-// Transformers or llm.c, and how they are stored there. It has names and
-// layouts only; runtime/exchange reads and writes the files.
+// Transformers or llm.c, and how they are stored there. The rules state names
+// and layouts only; runtime/exchange reads and writes the files.
 //
 // The weight of a linear operator is a matrix [in, out] in mtplan. In
 // Transformers it is [out, in] for a torch.nn.Linear and [in, out] for GPT-2's
@@ -27,35 +27,35 @@
 
 namespace mtplan::runtime {
 
-/// The error of weights that do not match a model or a family.
+/// Reports weights that do not match a model or a family.
 class WeightError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// One tensor of a file, and the parameters that it contains.
+/// Describes one tensor of a file, and the parameters that it contains.
 struct WeightRule {
   std::string name;      ///< "transformer.h.3.attn.c_attn.weight"
   std::string olderName; ///< name in older files; "": the same
-  /// Parameters in the order in which they are concatenated:
+  /// Lists the parameters in the order in which they are concatenated:
   /// "h.3.attn.q.weight", ...
   std::vector<std::string> labels;
   bool transposed = false; ///< [out, in] in the file, [in, out] here
-  /// Dimension of the file's tensor along which the parameters are
-  /// concatenated; 0 if there is one label.
+  /// The parameters are concatenated along this dimension of the file's tensor;
+  /// 0 if there is one label.
   int along = 0;
 };
 
-/// A tensor of a file that is not read as a parameter: a copy of a parameter,
-/// which must have equal elements, or a tensor without a parameter (an
-/// attention mask, position ids, rotary frequencies, an unsupported head).
+/// Describes a tensor of a file that is not read as a parameter: a copy of a
+/// parameter, which must have equal elements, or a tensor without a parameter
+/// (an attention mask, position ids, rotary frequencies, an unsupported head).
 struct SkippedWeight {
   std::string name;
   std::string of; ///< label of the parameter that it copies, or ""
 };
 
-/// The tensors of a model in a family's files. They have no padding: a token
-/// embedding has one row for each token.
+/// Describes the tensors of a model in a family's files. The tensors have no
+/// padding: a token embedding has one row for each token.
 struct WeightTable {
   std::string family;
   std::vector<WeightRule> rules; ///< each parameter is in exactly one
@@ -65,7 +65,7 @@ struct WeightTable {
 /// Returns the names of the known families, as in model_type of config.json.
 std::span<const std::string_view> weightFamilies();
 
-/// The naming scheme of a file's tensors.
+/// Describes the naming scheme of a file's tensors.
 struct WeightNames {
   std::string family; ///< "llama" for "mistral" too, which has equal names
   std::string prefix; ///< "transformer.", "model.", "bert.", or ""
@@ -77,7 +77,7 @@ struct WeightNames {
 WeightNames usualNames(std::string_view family, std::int64_t layers);
 
 /// Returns the naming scheme of a file, recognised by its tensor names. Throws
-/// WeightError if they match no family, or if a tensor is missing that all
+/// WeightError if the names match no family, or if a tensor is missing that all
 /// files of the family contain.
 WeightNames recogniseWeights(std::span<const std::string> names);
 
@@ -99,14 +99,15 @@ std::map<std::string, WeightRule>
 rulesByName(const WeightTable &table, std::span<const std::string> names);
 
 /// Returns the shape of a rule's tensor in the file, given the shapes of its
-/// parameters in the order of the labels. Throws WeightError if they cannot be
-/// concatenated.
+/// parameters in the order of the labels. Throws WeightError if the parameters
+/// cannot be concatenated.
 std::vector<std::int64_t>
 shapeInFile(const WeightRule &rule,
             std::span<const std::vector<std::int64_t>> shapes);
 
-/// Returns the tensors of llm.c's file for GPT-2 in its order: kind by kind,
-/// each with all layers. Names are llm.c's with the layer number: "qkvw.3".
+/// Returns the tensors of llm.c's file for GPT-2 in the file's order: kind by
+/// kind, each with all layers. Names are llm.c's with the layer number:
+/// "qkvw.3".
 std::vector<WeightRule> llmcRules(std::int64_t layers);
 
 } // namespace mtplan::runtime

@@ -387,7 +387,7 @@ private:
   Flags flags;
   std::vector<std::string> errors;
   PlanRequest request;
-  /// The words of each --why, and the search that they describe.
+  /// Holds the words of each --why, and the request that they describe.
   std::vector<std::pair<std::string, PlanRequest>> questions;
   std::vector<std::string> swept; ///< the names that --sweep lists
   std::optional<Sweep> sweep;

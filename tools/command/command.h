@@ -34,9 +34,9 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
 /// If the first argument is this word, mtplan runs runFitHardware().
 inline constexpr const char *kFitHardware = "fit-hardware";
 
-/// Fits a machine file to a measurement file. With -o, the machine is written
-/// to that file and the report to `out`; without -o, the machine to `out` and
-/// the report to `err`.
+/// Fits a machine file to a measurement file. With -o FILE, the machine is
+/// written to FILE and the report to `out`; without -o, the machine to `out`
+/// and the report to `err`.
 /// \param arguments  the arguments after kFitHardware
 /// \returns the exit status
 int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,

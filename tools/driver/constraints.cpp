@@ -21,15 +21,15 @@ namespace {
 
 constexpr std::int64_t kConstraintsVersion = 1;
 
-/// Returns a JSON value in the form it has on the command line; nothing if no
-/// flag of that kind has such a value.
+/// Returns a JSON value in the form that it has on the command line; nothing if
+/// no flag of that kind has such a value.
 std::optional<std::string> typed(const json &value, Kind kind) {
   bool counts = kind == Kind::count || kind == Kind::counts;
   if (counts && value.is_number_integer())
     return value.dump();
   if (kind == Kind::number && value.is_number())
     return value.dump();
-  // The flag's reader knows its words, such as "any".
+  // The flag's reader checks texts such as "any".
   if (kind == Kind::counts && value.is_string())
     return value.get<std::string>();
   if ((kind == Kind::word || kind == Kind::words) && value.is_string())
@@ -121,10 +121,11 @@ void addObject(const json &object, bool isFile, const std::string &pointer,
     addLines(note, file, errors);
 }
 
-/// Maps the number of a layer to the value of a label in that layer.
+/// Maps a layer's index to the value of a pin in that layer.
 using Values = std::map<int, std::string>;
 
-/// Holds the labels in order of their first appearance.
+/// Lists the labels of operators or parameters, in order of appearance, with
+/// the values of their pins.
 using Labels = std::vector<std::pair<std::string, Values>>;
 
 void note(Labels &labels, const std::string &label,
@@ -147,8 +148,9 @@ std::string entriesOf(const planner::ParameterState &state, int axis) {
   return entries.empty() ? "[]" : entries + ']';
 }
 
-// Writes one pin for all layers, unless the pin would be wrong for a layer or
-// for another label that its pattern matches.
+// Writes one pin if its value is right for all layers, and for all other labels
+// that its pattern matches. Otherwise writes a pin for each run of consecutive
+// layers with the same value.
 void writePins(const std::string &label, const Values &values,
                const Labels &labels, std::vector<std::string> &pins) {
   const std::string &value = values.begin()->second;
@@ -177,8 +179,8 @@ void writePins(const std::string &label, const Values &values,
   }
 }
 
-// Returns a pin per operator and parameter. One pin covers all repeated layers
-// that have the same layout.
+// Returns pins for every operator and parameter. One pin covers consecutive
+// layers with the same value.
 std::vector<std::string> pinsOf(const planner::ModelGraph &model,
                                 const planner::PlannedCandidate &plan,
                                 int axis) {

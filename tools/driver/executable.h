@@ -10,9 +10,9 @@
 
 namespace mtplan::tools {
 
-/// Compiles a candidate to an executable plan, by the last passes and codegen.
-/// Returns nothing, with errors, if tiles are planned or a pass or codegen
-/// fails.
+/// Compiles a candidate to an executable plan: runs moduleOf(), the passes
+/// after it and codegen. Returns nothing, with errors, if tiles are planned or
+/// a pass or codegen fails.
 std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);

@@ -1,10 +1,10 @@
 //===- flags.h - The flags of `mtplan`, a row each --------------*- C++ -*-===//
 //
-// A flag is one row of flagRows(): its heading in --help, its name, the type
-// and the phrase that --help shows, the reader that checks its text and fills a
-// member of the request, and the value that constraints files and saved plans
-// hold. The command line, constraints files and saved plans all go through the
-// same rows.
+// Each row of flagRows() describes one flag: its heading in --help, its name,
+// the type and the phrase that --help shows, the reader that checks its text
+// and fills a member of the request, and the writer of the value that
+// constraints files and saved plans hold. The command line, constraints files
+// and saved plans are all read by the same rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,8 +81,8 @@ enum FlagScope : unsigned {
   kImported = 4 ///< --import decides it
 };
 
-/// Headings of flags that decide how the model is parallelised and what is
-/// kept in memory.
+/// These headings group the flags that decide how the model is parallelised and
+/// what is kept in memory.
 inline constexpr const char *kParallelism = "Parallelism";
 inline constexpr const char *kMemory = "Memory";
 

@@ -148,8 +148,8 @@ void checkBatch(const SearchOptions &options,
   }
 }
 
-// Checks that the replicas can be divided into groups that share experts or
-// ZeRO's shards.
+// Checks that the replicas can be divided into groups over which experts, or
+// the state that ZeRO shards, are distributed.
 void checkReplicas(const SearchOptions &options,
                    const planner::ModelGraph &model,
                    std::vector<std::string> &errors) {
@@ -183,8 +183,8 @@ void checkReplicas(const SearchOptions &options,
     errors.push_back(std::move(against));
 }
 
-// Checks that pp divides the micro-batches, which an interleaved schedule runs
-// in rounds of pp.
+// Checks that pp divides the number of micro-batches, because an interleaved
+// schedule runs them in rounds of pp.
 void checkRounds(const SearchOptions &options, int pp,
                  std::vector<std::string> &errors) {
   std::optional<std::int64_t> dp = onlyDp(options);
@@ -198,8 +198,8 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Returns the numbers of virtual stages per rank, from 2, over which the layers
-// divide evenly, as fillsChunks() defines it; "none" if there are none.
+// Lists the numbers of virtual stages per rank, from 2, for which fillsChunks()
+// accepts the layers; "none" if there are none.
 std::string chunksFor(int layers, int pp) {
   std::string list;
   for (int v = 2; v * pp <= layers; ++v)
@@ -272,8 +272,9 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
-// Rejects more recomputed layers than a virtual stage can have. A request to
-// recompute all of its layers gives no number.
+// Rejects numbers of recomputed layers that are above the largest number of
+// layers that a virtual stage can have. A request without a number recomputes
+// all layers.
 void checkRecomputed(const SearchOptions &options,
                      const planner::ModelGraph &model,
                      std::vector<std::string> &errors) {

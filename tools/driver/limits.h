@@ -1,8 +1,9 @@
 //===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
 //
-// Numbers that do not fit together are rejected. A message about numbers that
-// do not divide has both, and the nearest that do. Only fixed numbers are
-// rejected: the search skips its own choices that do not divide.
+// Numbers that contradict each other are rejected. If one number does not
+// divide another, the message states both, and the nearest numbers that divide.
+// Only numbers that the request fixes are rejected: the search skips its own
+// choices that do not divide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +17,9 @@
 
 namespace mtplan::tools {
 
-/// Returns an error with a remedy if no configuration of these options can be
-/// cut unevenly; otherwise an empty text.
+/// Returns an error with a remedy if no configuration of these options has a
+/// pipeline with one virtual stage per rank, which uneven cuts need; otherwise
+/// an empty text.
 std::string errorOfUnevenCuts(const planner::SearchOptions &options);
 
 /// Adds an error for every conflict among the numbers that `options` fixes.
@@ -26,9 +28,9 @@ void checkLimits(const planner::SearchOptions &options,
                  const planner::ModelGraph *model,
                  std::vector<std::string> &errors);
 
-/// Rejects requested sequence parallelism if tp is fixed, or there is one GPU,
-/// and tp cannot split the sequence: tp is 1, or tp times the smallest allowed
-/// cp does not divide the sequence.
+/// Rejects sequence parallelism if tp is known and cannot split the sequence:
+/// tp is 1, or tp times the smallest allowed cp does not divide the sequence.
+/// tp is known if the request fixes tp, or if there is one GPU.
 void checkSequenceParallel(const planner::SearchOptions &options,
                            std::int64_t sequence,
                            std::vector<std::string> &errors);

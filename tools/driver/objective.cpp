@@ -28,7 +28,8 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   const auto peak = problem.machine.device.peak(problem.options.precision);
   int least = 1;
-  // Fewer GPUs cannot do the model's products in time even at peak rate.
+  // On fewer than `least` GPUs, the model's matrix products alone exceed the
+  // requested step time even at peak rate.
   if (request.maxStepTime && peak) {
     const double flops = planner::withBatch(problem.graph, 1).modelFlops.value *
                          static_cast<double>(problem.options.globalBatch);
@@ -67,8 +68,9 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
     note(skipped, "and fewer: the products alone take longer");
 }
 
-// Bisects between a memory limit within which a plan was found and one within
-// which none was, and keeps the fastest plan within the smallest limit found.
+// Bisects between a memory limit within which a plan was found and a smaller
+// limit within which none was found. Keeps the fastest plan within the smallest
+// limit that has a plan.
 void searchLeastMemory(PlanOutcome &outcome) {
   constexpr double kClose = 16.0 * 1024 * 1024;
   Problem &problem = *outcome.problem; // remains valid when its owner changes
@@ -137,8 +139,8 @@ Changes oneMoreSplit(const PlanRequest &request) {
 }
 
 // Returns a change per forward operator that is not memory-bound: a pin that
-// replicates it. If the pin makes a plan legal, the operator has no other legal
-// strategy.
+// replicates the operator. If the pin makes a plan legal, the operator has no
+// other legal strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -210,8 +212,9 @@ Changes tiling(const PlanRequest &request) {
            }}};
 }
 
-// Adds the change that raises a degree to `degree`, which is `times` its value.
-// A fixed dp is divided by `times`; nothing is added if it does not divide.
+// Adds the change that raises a degree to `degree`, which is `times` the
+// present value. If dp is fixed, the change divides dp by `times`; if the
+// quotient is not whole, nothing is added.
 void addDegree(Changes &changes, const PlanRequest &request, std::int64_t times,
                const char *flag, std::int64_t degree,
                const std::function<void(PlanRequest &)> &apply) {
@@ -377,7 +380,8 @@ std::vector<std::string> remediesOf(const PlanRequest &request,
   attempt(higherZeroStage(request));
   attempt(moreRecomputation(request));
   attempt(offloading(request, problem));
-  // Tiles help only if the largest weight does not fit untiled.
+  // Tiles are tried only if nothing above helps: they save memory only where
+  // the largest weight does not fit untiled.
   if (remedies.empty())
     attempt(tiling(request));
   attempt(moreStages(request, problem));

@@ -207,7 +207,7 @@ private:
     options.dp = narrow(request.dp);
     options.pp = request.pp;
     options.cp = request.cp;
-    // If the request fixes tp and dp, open degrees pp and cp are 1.
+    // If the request fixes tp and dp, pp and cp are 1 unless it restricts them.
     if (options.tp && options.dp)
       for (planner::Choices<int> *rest : {&options.pp, &options.cp})
         if (rest->only.empty())
@@ -326,7 +326,7 @@ private:
     return errors.size() == before;
   }
 
-  // Closes cp for a model with experts, unless the request opens it.
+  // Fixes cp to 1 for a model with experts, unless the request asks for cp.
   void closeContext() {
     if (!request.cpNeedsDenseModel || !request.importFile.empty() ||
         !problem->options.cp.only.empty() || problem->options.devices == 1 ||
@@ -338,8 +338,9 @@ private:
         "long; --cp any opens it");
   }
 
-  // Opens the number of recomputed layers (PlanRequest::countsOnFewGpus). The
-  // objective gpus searches larger numbers of GPUs, too.
+  // Leaves the number of recomputed layers to the search, as described at
+  // PlanRequest::countsOnFewGpus. The objective gpus is excluded, because it
+  // tries larger numbers of GPUs, too.
   void openRecomputedLayers() {
     if (request.countsOnFewGpus && request.objective != Objective::gpus &&
         request.importFile.empty() && problem->options.devices <= kFewGpus &&
@@ -347,8 +348,8 @@ private:
       problem->options.recomputeLayers.only.clear();
   }
 
-  // If pins decide every operator that has a dimension's split, drops the
-  // requirement that tp divides the dimension.
+  // Drops the requirement that tp divides a dimension if pins decide about
+  // every operator that could split the dimension.
   void usePins() {
     planner::SearchOptions &options = problem->options;
     options.pins = request.pins.empty() ? nullptr : &problem->pins;
@@ -366,8 +367,8 @@ private:
     });
   }
 
-  // Rejects tensors with many dimensions, because further dimensions allow
-  // further layouts, and the search's time grows steeply with their number.
+  // Rejects tensors with many dimensions, because the number of layouts, and
+  // with it the search's time, grows steeply with the number of dimensions.
   bool checkRanks() {
     constexpr std::size_t kMostDims = 8;
     std::size_t before = errors.size();

@@ -30,8 +30,8 @@ struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
   ir::LoadedModel model; ///< one sample, forward only
-  /// Has forward and backward. Layers with different pins are in separate
-  /// segments.
+  /// Holds the forward and backward halves. Layers with different pins are in
+  /// separate segments.
   mlir::OwningOpRef<mlir::ModuleOp> differentiated;
   std::string machineText,
       softwareText; ///< texts of the two files; no software text: the default
@@ -48,7 +48,8 @@ struct Problem {
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
-/// Names a number of GPUs or a memory size that was tried, and why it failed.
+/// Holds a number of GPUs or a memory size that was tried, and the reason why
+/// no plan was found.
 struct Attempt {
   std::string what, failure;
 };
@@ -68,7 +69,7 @@ struct PlanOutcome {
   }
 };
 
-/// Builds the problem and, unless there are errors, searches.
+/// Builds the problem and, unless there are errors, searches for plans.
 /// \param errors  errors that were found earlier; the outcome has them, too
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});

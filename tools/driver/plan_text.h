@@ -42,15 +42,15 @@ std::string strategyText(const planner::Op &op,
                          const planner::Strategy &strategy,
                          const planner::Mesh &mesh);
 
-/// Reads the form of strategyText(). Returns nothing, with an error, if the
-/// operator does not have the strategy or `rules` forbid it.
+/// Reads a text in the form of strategyText(). Returns nothing, with an error,
+/// if the operator does not have the strategy or `rules` forbid it.
 std::optional<planner::Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,
              const std::vector<planner::AxisRule> &rules, std::string &error);
 
-/// Reads the form that planner::toString writes. Returns nothing, with an
-/// error, if the text is no layout of a tensor of that shape.
+/// Reads a text in the form that planner::toString writes. Returns nothing,
+/// with an error, if the text is no layout of a tensor of that shape.
 std::optional<planner::Layout>
 readLayout(const std::string &text, const std::vector<std::int64_t> &shape,
            const planner::Mesh &mesh, std::string &error);
@@ -71,7 +71,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 /// combination of strategies.
 bool nothingIsLegal(const PlanOutcome &outcome);
 /// Returns the message for an outcome in which nothing is legal. The message
-/// blames the pins if there are any, else lists the splits.
+/// blames the pins if there are any, else lists the allowed splits and
+/// collectives.
 std::string nothingLegalText(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

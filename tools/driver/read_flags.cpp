@@ -223,7 +223,8 @@ void applyEmit(const Flags &flags, PlanRequest &request,
     addError(flags, "--stage", fault, errors);
 }
 
-/// A word of --open, and the function that leaves what it names to the search.
+/// Holds a word of --open, and the function that leaves the choice of that name
+/// to the search.
 struct Openable {
   const char *name;
   void (*open)(PlanRequest &);
@@ -251,7 +252,8 @@ constexpr Openable kOpenable[] = {
     {"offload", [](PlanRequest &request) { request.offloadsIfNeeded = true; }}};
 const char *nameOf(const Openable &choice) { return choice.name; }
 
-// Opens the choices of --open; without the flag, all choices.
+// Leaves the choices that --open names to the search; without the flag, all
+// choices.
 void applyOpen(const Flags &flags, PlanRequest &request,
                std::vector<std::string> &errors) {
   const std::string *words = flags.find("--open");
@@ -274,7 +276,8 @@ void applyOpen(const Flags &flags, PlanRequest &request,
 }
 
 // A compiled plan does not postpone the gradients of weights as zero-bubble
-// does, so that schedule is compiled only if it is asked for.
+// does. With -o, zero-bubble is therefore tried only if the request asks for
+// it.
 void leaveOutUncompiled(const Flags &flags, PlanRequest &request) {
   using planner::ScheduleKind;
   if (flags.find("-o") && request.schedule.only.empty() &&
@@ -345,7 +348,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   applyVirtualStages(flags, request);
   applySequenceParallel(flags, request, errors);
   request.pins = parsePins(flags.list("--pin"), errors);
-  // A pin that asks for the split of samples allows it.
+  // A pin that asks for the split of samples also allows this split.
   if (!flags.find("--splits") &&
       std::ranges::any_of(request.pins, [](const planner::PinText &pin) {
         return pin.word == nameOf(Split::batch);

@@ -2,7 +2,7 @@
 //
 // Every type of value has a function that returns its FlagValue. The reader of
 // a FlagValue checks a text and writes the value into a member of the request.
-// A fault has the text and the allowed values.
+// A fault quotes the text and lists the allowed values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,10 @@ using Faults = std::vector<std::string>;
 /// error, which begins with the flag, or its location in the file that gave it.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
-/// Returns `flags` with the flags that `words` sets, such as "tp=8 zero=1": the
-/// names of flags that decide about the plan, without "--". Every fault becomes
-/// an error, which begins with `by`, the flag that gave the words.
+/// Returns `flags` with the settings in `words`, such as "tp=8 zero=1", added.
+/// The names are those of flags that decide about the plan, without "--". Every
+/// fault becomes an error, which begins with `by`, the flag that gave the
+/// words.
 Flags withWords(Flags flags, const std::string &words, const std::string &by,
                 std::vector<std::string> &errors);
 
@@ -48,7 +49,8 @@ std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
 std::vector<int> countsOf(const std::string &text, std::int64_t most,
                           Faults &faults);
 
-/// Reads a number above 0, or 0 as well, and at most a million.
+/// Reads a number above 0 and at most a million; 0 is allowed if `mayBeZero` is
+/// set.
 std::optional<double> numberOf(const std::string &text, Faults &faults,
                                bool mayBeZero = false);
 
@@ -95,8 +97,8 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most,
                  const char *zero = nullptr);
 
-/// The value is a number above 0, or 0 as well. The member is the number times
-/// `unit`.
+/// The value is a number above 0; 0 is allowed if `mayBeZero` is set. The
+/// member becomes the number times `unit`.
 FlagValue number(double PlanRequest::*member, double unit = 1,
                  bool mayBeZero = false);
 template <typename Quantity>

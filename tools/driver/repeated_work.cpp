@@ -21,8 +21,8 @@ namespace {
 /// A note is written if more than this share of the products is repeated.
 constexpr double kMost = 0.5;
 
-/// Counts the flops of all products, and of those that every tensor rank
-/// repeats.
+/// Counts the flops of all products, and of those that every tensor-parallel
+/// rank repeats.
 struct Work {
   double all = 0.0, repeated = 0.0;
   bool isMostlyRepeated() const { return repeated > kMost * all; }
@@ -152,8 +152,8 @@ private:
     return !work.isMostlyRepeated();
   }
 
-  // Returns whether the choices allow a mesh of `gpus` on which most products
-  // can be split.
+  // Returns whether the given choices of pp and cp allow a mesh of `gpus` GPUs
+  // on which most products can be split.
   bool couldShare(std::int64_t gpus, const planner::Choices<int> &stages,
                   const planner::Choices<int> &contexts) const {
     using planner::divisorsOf;

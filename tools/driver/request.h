@@ -75,25 +75,27 @@ inline std::vector<planner::Split> defaultSplits() {
   return splits;
 }
 
-/// See PlanRequest::countsOnFewGpus.
+/// Limits the number of GPUs for PlanRequest::countsOnFewGpus.
 inline constexpr std::int64_t kFewGpus = 8;
 
-/// A request that code builds leaves only dp, tp and the micro-batch open. The
-/// command line opens the rest (read_flags.h).
+/// By default, a request leaves only dp, tp and the micro-batch to the search.
+/// The command line leaves further choices to the search (read_flags.h).
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// The search chooses from these values. By default each member has one.
+  /// The search chooses each degree from these values. By default, each member
+  /// has a single value.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
-  /// Whether cp is 1 for models with experts, whose search takes long if both
-  /// cp and ep are open.
+  /// If set, cp is not searched but 1 for models with experts, because a search
+  /// over both cp and ep takes long.
   bool cpNeedsDenseModel = false;
-  /// Whether the search chooses the number of recomputed layers for dense
-  /// models on up to kFewGpus GPUs. On more GPUs or with experts all layers
-  /// recompute, because a search of uneven stages with such numbers takes long.
+  /// If set, the search chooses the number of recomputed layers for dense
+  /// models on up to kFewGpus GPUs. On more GPUs, or with experts, full
+  /// recomputation covers all layers, because a search over uneven stages and
+  /// such numbers takes long.
   bool countsOnFewGpus = false;
-  /// Whether the optimizer's state is offloaded if nothing else fits.
+  /// If set, the optimizer's state is offloaded if nothing else fits.
   bool offloadsIfNeeded = false;
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
@@ -101,25 +103,27 @@ struct PlanRequest {
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
   planner::Choices<planner::Offload> offload{{planner::Offload::none}};
   planner::Choices<int> tiles{{1}};
-  /// Holds the number of layers of each virtual stage; empty: an even cut, or
-  /// any cut if `unevenCuts` is set.
+  /// Holds the number of layers of each virtual stage. If empty, the layers are
+  /// divided evenly, or in any way if `unevenCuts` is set.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
-  /// Whether `unevenCuts` is an error if a pipeline has no such cuts.
+  /// Says whether it is an error that no configuration of the request can have
+  /// uneven cuts; otherwise `unevenCuts` is then ignored.
   bool asksForCuts = false;
-  /// Names the communication that overlaps compute. Empty: the software file
-  /// decides; without one, nothing overlaps.
+  /// Names the communication that overlaps compute. If empty, the software file
+  /// decides; without a software file, nothing overlaps.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
-  /// The collectives that may change layouts between operators.
+  /// Lists the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
-  /// See planner::SearchOptions::tolerance.
+  /// Becomes planner::SearchOptions::tolerance.
   double tolerance = 0.0;
-  /// The share of a GPU's memory that a plan leaves free unless nothing else
-  /// fits. Ignored with `memory` or Objective::memory.
+  /// Holds the share of a GPU's memory that plans leave free, unless no plan
+  /// fits into the rest. The share is ignored if `memory` is set, and by
+  /// Objective::memory.
   double keptFree = 0.0;
   /// Replaces the memory of the machine's devices.
   std::optional<planner::Bytes> memory;
@@ -146,7 +150,7 @@ struct PlanRequest {
   std::optional<planner::Seconds> budget;      ///< time limit of the search
 };
 
-/// The limit of micro-batches and global batches, in samples.
+/// Limits micro-batches and global batches, in samples.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
 
 } // namespace mtplan::tools

@@ -54,8 +54,8 @@ constexpr Side kSides[] = {
     {"carried_out", &SegmentGraph::carriedOut, &SegmentPlan::carriedOut, false},
     {"gradient_in", &SegmentGraph::gradientIn, &SegmentPlan::gradientIn, true}};
 
-// Returns, by tensor, whether it is an activation of the forward half that an
-// operator of backward reads.
+// Returns for each tensor whether it is an activation of the forward half that
+// an operator of the backward half reads.
 std::vector<bool> keptFor(const SegmentGraph &segment) {
   std::vector<bool> kept(segment.tensors.size(), false);
   for (const planner::Op &op : segment.ops)
@@ -87,7 +87,8 @@ json configJson(const Parallelism &config) {
           {"tiles", config.tiles}};
 }
 
-// Writes one run of equal layers, without the numbers of the layers.
+// Writes one run of equal layers, without the index of the first layer and the
+// number of layers.
 json runJson(const planner::ModelGraph &graph, const SegmentPlan &run,
              const planner::Mesh &mesh) {
   const SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -189,8 +190,8 @@ private:
     return one;
   }
 
-  // Reads the layout at a key. Returns nothing, with an error, if there is none
-  // of that shape.
+  // Reads the layout at a key. Returns nothing, with an error, if the key holds
+  // no layout for a tensor of that shape.
   std::optional<Layout> layoutAt(JsonFields &fields, const std::string &key,
                                  const std::vector<std::int64_t> &shape) {
     const std::size_t before = errors.size();
@@ -310,8 +311,8 @@ private:
     }
   }
 
-  // Fills in `made`, the layout in which a strategy makes a result, a parameter
-  // is stored, or a received value arrives.
+  // Fills in `made`: the layout in which a strategy makes a result, in which a
+  // parameter is stored, or in which a received value arrives.
   void fillMade() {
     for (std::size_t o = 0; o < segment->ops.size(); ++o)
       for (std::size_t i = 0; i < segment->ops[o].results.size(); ++i)

@@ -34,8 +34,8 @@ constexpr std::int64_t kPlanFileVersion = 1;
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::size_t kMostFindings = 20;
 
-// Returns the FNV-1a hash of the model before any decision; equal models have
-// equal hashes.
+// Returns the FNV-1a hash of the IR of the model before differentiation; equal
+// models have equal hashes.
 std::string fingerprintOf(const Problem &problem) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -184,8 +184,8 @@ private:
     return errors.empty();
   }
 
-  // Returns an error of the embedded machine or software with its JSON pointer
-  // in this file.
+  // Returns the error. If the error is about the embedded machine or software,
+  // its JSON pointer is extended to a pointer into this file.
   std::string placed(const std::string &error) const {
     for (auto [name, key] : {std::pair(outcome.asked.hardware, "/machine"),
                              std::pair(outcome.asked.software, "/software")})

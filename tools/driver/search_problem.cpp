@@ -17,7 +17,7 @@ namespace mtplan::tools {
 namespace {
 
 // Solves the smallest candidate, to report its memory by class, if the search
-// skipped all candidates because their parameters alone exceed the memory.
+// solved none because their lower bounds of memory exceed the device's memory.
 void findNearest(const Problem &problem, planner::SearchResult &result) {
   const planner::Rejection *least = nullptr;
   for (const planner::Rejection &rejection : result.rejections)

@@ -1,7 +1,7 @@
 //===- chrome_trace_json.cpp - Timelines for Perfetto ---------------------===//
 //
-// The text is written event by event: a JSON value of the millions of events of
-// a trace would take many times the memory.
+// The text is written event by event, because a JSON value with all events of a
+// trace, which may be millions, would take many times the memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -150,7 +150,7 @@ private:
 
   const Trace &trace;
   std::vector<std::string> &errors;
-  // Each event's time; empty if the event is left out.
+  // Holds the time of each event; empty if the event is left out.
   std::vector<std::optional<Span>> spans;
   std::string out;
   std::size_t failures = 0;

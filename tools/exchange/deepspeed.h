@@ -1,8 +1,9 @@
 //===- deepspeed.h - DeepSpeed's JSON ---------------------------*- C++ -*-===//
 //
 // DeepSpeed's model and pipeline are code, so its file holds less than a
-// Megatron-LM command line. It has batches, precision, tensor and sequence
-// ranks, ZeRO, offloading and whether activations are recomputed.
+// Megatron-LM command line. The file states batches, precision, tensor and
+// sequence parallelism, ZeRO, offloading and whether activations are
+// recomputed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -36,8 +36,9 @@ void refuseIfSet(JsonFields &from, const std::string &key,
     from.fail(key, "not planned; " + why);
 }
 
-// Removes "auto", and turns whole numbers such as 5e8 into integers. The
-// recursion is as deep as the text, whose depth is limited.
+// Removes members whose value is "auto", and turns whole numbers such as 5e8
+// into integers. The recursion is as deep as the JSON, whose depth the parser
+// limits.
 void normalise(json &value) {
   if (value.is_object())
     for (auto member = value.begin(); member != value.end();)

@@ -19,7 +19,8 @@ TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 Exported writeMegatron(const TrainerConfig &config);
 
 /// Returns the number of rows of Megatron-LM's embedding table: the vocabulary,
-/// rounded up to a multiple of `multiple` times the tensor ranks.
+/// rounded up to a multiple of `multiple` times the number of tensor-parallel
+/// ranks.
 constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
                                           std::int64_t multiple,
                                           std::int64_t tensorRanks) {

@@ -223,7 +223,7 @@ bool isOption(const std::string &word) {
 }
 
 // Returns the index of the word after the first script name. Returns 0 if there
-// is none, or if an option that is planned comes earlier.
+// is no script name, or if an option that mtplan plans comes earlier.
 std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i].text;

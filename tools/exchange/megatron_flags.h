@@ -20,11 +20,12 @@
 
 namespace mtplan::tools {
 
-/// Holds the given options that are planned, without their leading dashes.
+/// Holds those options of a command line that mtplan plans, without their
+/// leading dashes.
 class MegatronFlags {
 public:
   /// Skips the launcher's words up to the first word that ends in ".py", unless
-  /// an option that is planned comes earlier. Unknown options, options that
+  /// an option that mtplan plans comes earlier. Unknown options, options that
   /// mtplan cannot plan, wrong numbers of values and contradicting repetitions
   /// go to `notes`, and so do errors of the methods below. Options without
   /// effect on a plan go to `warnings`.
@@ -63,11 +64,11 @@ private:
   std::size_t complaints = 0;
 };
 
-/// Reads the options of the stages and of their schedule.
+/// Reads the options of the pipeline stages and of their schedule.
 void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config);
 
-/// Writes the layout of stages with these numbers of layers: {3, 2, 2, 1}
-/// becomes "Et*3|t*2|t*2|tL".
+/// Writes the layout of virtual stages with these numbers of layers: {3, 2, 2,
+/// 1} becomes "Et*3|t*2|t*2|tL".
 std::string writePipelineLayout(const std::vector<int> &layers);
 
 } // namespace mtplan::tools

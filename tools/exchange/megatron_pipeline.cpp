@@ -1,9 +1,10 @@
 //===- megatron_pipeline.cpp - Layers of Megatron-LM's stages -------------===//
 //
-// Megatron-LM assigns layers in four ways: evenly, evenly but for given numbers
-// in the first and the last stage, with the embedding or the loss counted as a
-// layer, and by a layout. Megatron-LM has silently dropped layers in two of
-// these; here, stages that do not add up to the model are an error.
+// Megatron-LM assigns layers in four ways: evenly, evenly except for given
+// numbers in the first and the last stage, with the embedding or the loss
+// counted as a layer, and by a layout. In two of these ways, Megatron-LM has
+// silently dropped layers; here, it is an error if the stages together do not
+// have the model's number of layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +26,8 @@ namespace {
 constexpr std::size_t kMostLetters = 100'000; // limit after expansion
 constexpr std::size_t kMostDepth = 64;        // limit of nested brackets
 
-// Expands brackets and repetitions, and drops commas. The result of a malformed
-// text is empty.
+// Expands brackets and repetitions, and drops commas and blanks. The result of
+// a malformed text is empty.
 class Expander {
 public:
   Expander(const std::string &source, std::vector<std::string> &notes)
@@ -179,7 +180,8 @@ private:
     return true;
   }
 
-  // Reads the layers per stage, which may include the embedding and the loss.
+  // Reads the number of layers per stage, which may count the embedding and the
+  // loss.
   void readCounts() {
     bool first = uneven("decoder-first-pipeline-num-layers");
     bool last = uneven("decoder-last-pipeline-num-layers");
@@ -301,8 +303,8 @@ private:
     return true;
   }
 
-  // Cuts stages into virtual stages. Virtual stage c of stage i has the index
-  // c * pp + i.
+  // Divides stages into virtual stages. Virtual stage c of stage i has the
+  // index c * pp + i.
   void cut(const std::vector<int> &stages, int embedding, int loss) {
     auto count = static_cast<std::size_t>(p.pp);
     for (std::size_t i = 0; i < count; ++i)

@@ -91,8 +91,8 @@ private:
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
-  // Returns the layers of each stage if the virtual stages of every stage have
-  // equally many; else nothing.
+  // Returns the number of layers of each stage if all virtual stages of a stage
+  // have the same number of layers; else an empty list.
   std::vector<int> alikeChunks() const {
     auto count = static_cast<std::size_t>(p.pp);
     if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))

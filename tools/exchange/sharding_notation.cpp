@@ -131,10 +131,10 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 // DTensor
 //
 // DTensor lists a placement per mesh axis. If several axes split a dimension,
-// each is a Shard if it is major to all later axes. An axis to which later axes
-// are major is a _StridedShard, whose split factor is the product of the sizes
-// of these later axes. The reader inserts an axis after the shortest run of
-// later axes whose sizes have this product.
+// an axis that is major to all later mesh axes is a Shard. An axis to which
+// later mesh axes are major is a _StridedShard, whose split factor is the
+// product of the sizes of these later axes. The reader inserts an axis after
+// the shortest run of later axes whose sizes have this product.
 //===----------------------------------------------------------------------===//
 
 namespace {

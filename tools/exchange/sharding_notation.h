@@ -1,7 +1,7 @@
 //===- sharding_notation.h - Layouts in other notations ---------*- C++ -*-===//
 //
-// A layout has the mesh axes that split each dimension, and the axes it is
-// partial over. These notations express layouts with limitations:
+// A layout names the mesh axes that split each dimension, and the axes over
+// which the tensor is partial. These notations express most layouts:
 //
 //   PartitionSpec   P('dp', None, ('tp', 'cp'), unreduced={'ep'})
 //   Shardy          #sdy.sharding<@mesh, [{"dp"}, {}, {"tp", "cp"}],

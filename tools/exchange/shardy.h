@@ -19,7 +19,7 @@ struct NamedMesh {
   std::string name;
   planner::Mesh mesh;
 };
-/// Reads the form of writeShardyMesh(). Any other text is an error.
+/// Reads a text in the form of writeShardyMesh(). Any other text is an error.
 std::optional<NamedMesh> readShardyMesh(const std::string &text,
                                         Errors &errors);
 
@@ -34,7 +34,7 @@ struct ShardyLayout {
   std::vector<bool> open; ///< per dimension: propagation may split it further
   std::vector<int> priorities; ///< per dimension; 0 comes first
 };
-/// Reads an attribute of `mesh`, in the form of writeShardy() or with open
+/// Reads an attribute over `mesh`, in the form of writeShardy() or with open
 /// dimensions, priorities or replicated axes. Any other text is an error.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);

@@ -23,7 +23,7 @@ public:
   bool accept(std::string_view token);
   /// Reads `token`; anything else is an error.
   void expect(std::string_view token);
-  /// Reads letters, digits, `_` and `.`; empty if none come next.
+  /// Reads letters, digits, `_` and `.`; returns "" if none come next.
   std::string word();
   /// Reads 'name' or "name"; anything else is an error.
   std::string quoted();

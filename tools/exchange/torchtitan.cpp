@@ -147,7 +147,7 @@ Exported writeTorchtitan(const TrainerConfig &config) {
       text += modules(p.layers);
   }
   text += "\n[training]\n";
-  // With a pipeline, the local batch is all micro-batches of a replica.
+  // With a pipeline, the local batch has all micro-batches of a replica.
   put("local_batch_size", p.pp > 1 ? p.globalBatch / p.dp : p.microBatch);
   put("global_batch_size", p.globalBatch);
   if (config.model.sequence > 0)

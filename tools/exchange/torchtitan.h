@@ -31,16 +31,17 @@ Exported writeTorchtitan(const TrainerConfig &config);
 /// a layer of the last. Returns an empty list if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
 
-/// Describes the schedule that mtplan plans for one of PyTorch's.
+/// Describes the schedule that mtplan plans for a schedule of PyTorch.
 struct NamedSchedule {
   planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
-  /// Whether a rank has several virtual stages, two by default.
+  /// If set, a rank has several virtual stages, two by default.
   bool manyChunks = false;
   std::string note; ///< how mtplan's schedule differs; empty: not at all
 };
 
-/// Returns the schedule with a name of torch.distributed.pipelining, or "ZBV";
-/// upper and lower case are equal. Returns nothing for other names.
+/// Returns the schedule that torch.distributed.pipelining calls `name`; "ZBV"
+/// is known, too. Upper and lower case are equal. Returns nothing for other
+/// names.
 std::optional<NamedSchedule> scheduleNamed(const std::string &name);
 
 /// Returns "GPipe, 1F1B, ...".

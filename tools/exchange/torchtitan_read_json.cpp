@@ -32,8 +32,8 @@ void failAt(const toml::source_region &where, const std::string &what,
 
 // Returns the first line with a dotted key of more than 32 parts, or 0. toml++
 // limits the depth of values but not of keys, and frees tables recursively, so
-// deep keys could overflow the stack. Dots in texts count too; separators reset
-// the count, and adjacent dots count once.
+// deep keys could overflow the stack. Dots in strings count, too; separators
+// reset the count, and adjacent dots count once.
 std::size_t lineTooDeep(const std::string &text) {
   constexpr int kMostDots = 31;
   std::size_t line = 1;
@@ -78,9 +78,10 @@ json jsonOf(const toml::node &node, std::vector<std::string> &errors) {
   return nullptr;
 }
 
-// Parses TOML 1.0 to an object of its tables. Values that JSON cannot hold,
-// which are dates, times, infinity and NaN, are errors, as is text that is not
-// TOML. Every error starts with its line; the object is then invalid.
+// Parses TOML 1.0 to a JSON object with the tables as members. Values that JSON
+// cannot hold, which are dates, times, infinity and NaN, are errors, and so is
+// text that is not TOML. Every error starts with its line. If there is an
+// error, the object is invalid.
 json parseToml(const std::string &text, std::vector<std::string> &errors) {
   if (const std::size_t line = lineTooDeep(text)) {
     errors.push_back(

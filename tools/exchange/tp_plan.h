@@ -24,8 +24,8 @@ struct PlanPins {
   std::vector<std::string> errors; ///< each starts with a JSON pointer
 };
 
-/// Reads a config.json with a `base_model_tp_plan`, or only that dictionary.
-/// An empty `family` means the `model_type` of the file.
+/// Reads a config.json with a `base_model_tp_plan`, or only that dictionary. If
+/// `family` is empty, the `model_type` of the file names the family.
 PlanPins readTpPlan(const std::string &text, const std::string &family);
 
 /// Holds a parameter's label, "h.*.attn.q.weight" or "h.3.attn.q.weight", and

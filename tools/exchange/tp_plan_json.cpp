@@ -21,8 +21,9 @@ namespace {
 
 enum class Kind : std::uint8_t { linear, embedding, head, norm };
 
-// Names a module of a family, and its operators. A module has several operators
-// if Hugging Face fuses operators that are separate in mtplan.
+// Names a module of a model family, and the operators of the module. A module
+// has several operators if Hugging Face fuses operators that are separate in
+// mtplan.
 struct TpModule {
   std::string_view module;              ///< "layers.*.self_attn.q_proj"
   std::vector<std::string_view> labels; ///< "h.*.attn.q"
@@ -134,7 +135,8 @@ std::string styleNames() {
   return names;
 }
 
-// Returns the pin for a style on an operator of this kind; empty: no pin.
+// Returns the pin that expresses a style on an operator of this kind; empty if
+// no pin does.
 std::string_view wordFor(Style style, Kind kind) {
   if (style == Style::whole)
     return "replicated";
@@ -177,7 +179,8 @@ std::string numbered(std::string_view pattern, const std::string &number) {
   return name;
 }
 
-// Removes the name of the base model, which some files prefix.
+// Removes the name of the base model, which some files put before a module's
+// name.
 std::string withoutBase(const std::string &module) {
   for (std::string_view base : {"model.", "transformer.", "gpt_neox."})
     if (module.starts_with(base))
@@ -288,8 +291,8 @@ numbersOf(const TpModule &module,
   return numbers;
 }
 
-// Returns the style of one layer's module; empty if there is none, with a note
-// unless tp does not split the weights.
+// Returns the style of one layer's module. Returns an empty text if tp does not
+// split the weights, or, with a note, if no style expresses the split.
 std::string_view styleFor(const TpModule &module, const std::string &number,
                           const std::vector<PlacedParameter> &parameters,
                           int axis, std::vector<std::string> &notes) {

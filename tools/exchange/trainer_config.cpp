@@ -110,8 +110,8 @@ private:
   const TrainerNames &names;
 };
 
-// Divides the global batch by `unit`. Returns false, with an error, if there is
-// a remainder.
+// Divides the global batch by `unit`. Returns false, with an error, if the
+// quotient is not whole.
 bool divide(const BatchTriple &triple, std::int64_t unit,
             const std::string &unitName, std::int64_t &quotient,
             std::vector<std::string> &errors) {

@@ -4,8 +4,8 @@
 // one. A field that a notation cannot express keeps its default.
 //
 // Readers share the checks below. A message has the option's name in the
-// notation that is read, both numbers and the nearest that would fit. Numbers
-// that are not given are not checked.
+// notation that is read, the two numbers that contradict each other, and the
+// nearest numbers that would not. Numbers that are not given are not checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,8 @@ namespace mtplan::tools {
 enum class NormKind : std::uint8_t { layerNorm, rmsNorm };
 enum class PositionKind : std::uint8_t { learned, rope, none };
 
-/// Describes the model, as far as the configuration does; 0: unknown.
+/// Describes the model as far as the configuration states it. A number is 0 if
+/// it is unknown.
 struct ModelFacts {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -68,10 +69,11 @@ struct TrainerConfig {
   ModelFacts model;
   planner::Precision precision = planner::Precision::fp32;
   TrainingKnobs training;
-  /// These options have no effect on the plan, or are planned differently.
+  /// Each line names an option that has no effect on the plan, or that is
+  /// planned differently.
   std::vector<std::string> warnings;
-  /// These options are unknown, contradictory or not planned. With an error,
-  /// the other fields must not be used.
+  /// Each line names an option that is unknown, contradictory or not planned.
+  /// If there is an error, the other fields must not be used.
   std::vector<std::string> errors;
 
   bool ok() const { return errors.empty(); }
@@ -79,8 +81,8 @@ struct TrainerConfig {
   void warn(std::string message) { warnings.push_back(std::move(message)); }
 };
 
-/// Holds the facts that a trainer reads from its launcher or its code. 0:
-/// unknown.
+/// Holds the facts that a trainer reads from its launcher or its code. A number
+/// is 0 if it is unknown.
 struct Launch {
   std::int64_t gpus = 1;
   int stages = 1;          ///< pipeline stages, if the file lacks them
@@ -93,7 +95,8 @@ struct Launch {
 /// Holds a configuration in another notation.
 struct Exported {
   std::string text;
-  /// The notation cannot express these parts of the configuration exactly.
+  /// Lists the parts of the configuration that the notation cannot express
+  /// exactly.
   std::vector<std::string> notes;
 };
 
@@ -110,19 +113,19 @@ struct TrainerNames {
   std::string say(const std::string &name, std::int64_t value) const;
 };
 
-/// Sets dp to the quotient of `gpus` by tp, pp and cp. If they do not divide
-/// `gpus`, dp is 1, with an error.
+/// Sets dp to `gpus` divided by the product of tp, pp and cp. If the product
+/// does not divide `gpus`, dp is 1, with an error.
 void shareDevices(TrainerConfig &config, std::int64_t gpus,
                   const TrainerNames &names);
 
 /// Checks that tp, cp and ep divide the sizes that they split.
 void checkSplits(TrainerConfig &config, const TrainerNames &names);
 
-/// Checks that replicas times micro-batch divide the global batch, and that
-/// stages divide the micro-batches if the schedule requires it.
+/// Checks that dp times the micro-batch divides the global batch, and that pp
+/// divides the number of micro-batches if the schedule is interleaved.
 void checkBatches(TrainerConfig &config, const TrainerNames &names);
 
-/// Holds a number, and its name in messages. 0: not given.
+/// Holds a number, which is 0 if it is not given, and its name in messages.
 struct NamedCount {
   std::string name;
   std::int64_t value = 0;
@@ -135,9 +138,9 @@ struct BatchTriple {
 };
 
 /// Fills in missing numbers: two determine the third, and a single batch size
-/// means one micro-batch per step. All three must agree for `replicas`; an
-/// error names the numbers and the nearest that would agree. Returns whether
-/// they agree.
+/// means one micro-batch per step. The global batch must be the product of the
+/// other two and `replicas`; otherwise an error names the numbers and the
+/// nearest global batch that would fit. Returns whether there was no error.
 bool completeTriple(BatchTriple &triple, std::int64_t replicas,
                     std::vector<std::string> &errors);
 

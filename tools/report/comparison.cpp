@@ -339,7 +339,8 @@ strategiesOf(const Side &side, std::vector<std::string> &order) {
   return all;
 }
 
-// Returns "column" if all layers have it, else "column (12), row (4)".
+// Returns "column" if all layers have this strategy, else "column (12), row
+// (4)".
 std::string counted(const std::map<int, std::string> &copies) {
   std::vector<std::pair<std::string, int>> counts;
   for (const auto &[copy, word] : copies) {

@@ -26,14 +26,15 @@ std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
 /// Returns the additional step time in percent. A candidate that cannot win is
-/// not solved to the end; the text is then a range from its bound to the plan
-/// found.
+/// not solved to the end; the text is then a range from its lower bound to the
+/// plan found.
 std::string slowdownText(const planner::PlannedCandidate &plan,
                          const planner::PlannedCandidate &best);
 
 /// Returns a line for the best plan, each other listed plan, and each mesh
 /// without a plan, with its additional time or its missing memory. Where the
-/// search has only a bound, the nearest candidate is solved and priced here.
+/// search has only a lower bound for a mesh, the nearest candidate is solved
+/// and priced here.
 std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
 
 /// Returns a line that says how the best plan of a narrower search differs from
@@ -43,7 +44,7 @@ std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
 std::string answerTo(const std::string &words, const PlanOutcome &narrower,
                      const PlanOutcome &outcome);
 
-/// Names an outcome that has a best plan.
+/// Holds an outcome that has a best plan, and its name.
 struct ComparedPlan {
   std::string name; ///< file name
   const PlanOutcome *outcome = nullptr;

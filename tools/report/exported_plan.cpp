@@ -148,7 +148,7 @@ private:
     return dims;
   }
 
-  /// Holds a label, and the layers it applies to.
+  /// Holds a label, and the layers that it applies to.
   struct LabelledLayers {
     std::string label;
     int first, count;
@@ -236,8 +236,8 @@ private:
   Exported out;
 };
 
-// Returns the layout in which the first forward operator that uses a weight
-// reads it; nothing if no operator of the run does.
+// Returns the layout in which the first forward operator that reads a weight
+// reads the weight; nothing if no operator of the run reads it.
 std::optional<Layout> usedAs(const planner::ModelGraph &graph,
                              const SegmentPlan &run, int parameter) {
   const planner::SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -297,8 +297,8 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
   return out;
 }
 
-// Adds notes on what no trainer's configuration expresses: tiles, and products
-// in fp8, for which the trainers need other packages.
+// Adds notes on tiles and on products in fp8, which no trainer's configuration
+// expresses. For fp8, the trainers need other packages.
 Exported withNotes(Exported out, const PlanOutcome &outcome,
                    const char *where) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());

@@ -115,14 +115,15 @@ planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
 }
 
 /// Names a term that the published runs of docs/accuracy/throughput.csv lack.
-/// The runs have 1f1b and interleaved pipelines, tensor and context ranks, ZeRO
-/// 1 and 3, and all kinds of recomputation; none has experts, offloading, tiles
-/// or another schedule.
+/// The runs have 1f1b and interleaved pipelines, tensor and context
+/// parallelism, ZeRO 1 and 3, and all kinds of recomputation; none has experts,
+/// offloading, tiles or another schedule.
 struct Gap {
   const char *name, *without;
-  /// The seconds of the step that the term adds; null if it adds none.
+  /// Points to the seconds that the term adds to the step; null for a schedule.
   planner::Seconds planner::StepTime::*time;
-  /// The schedule that no published run uses; it is compared with 1f1b.
+  /// Names the schedule that no published run uses, which is compared with
+  /// 1f1b.
   ScheduleKind schedule;
 };
 constexpr Gap kGaps[] = {

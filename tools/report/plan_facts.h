@@ -69,8 +69,8 @@ struct ParameterFact {
   std::vector<std::int64_t> shape; ///< per GPU
   std::vector<std::int64_t> globalShape;
   planner::Bytes bytes; ///< bytes of the shard on one GPU
-  /// The gradient is summed over the tensor axis once per step, not in each
-  /// micro-batch.
+  /// If set, the gradient is summed over the tensor axis once per step, not in
+  /// each micro-batch.
   bool reduceOncePerStep = false;
   bool operator==(const ParameterFact &) const = default;
 };
@@ -92,7 +92,8 @@ struct PlanFacts {
   std::vector<RunFact> runs;
   std::vector<planner::LedgerEntry> collectives; ///< all in the plan
   double tokensPerSecond = 0.0;
-  /// Rate of the model's matrix products per GPU, without recomputation.
+  /// Holds the rate of the model's matrix products per GPU, without
+  /// recomputation.
   planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
@@ -122,9 +123,9 @@ std::string claimText(const PlanOutcome &outcome);
 /// Describes a pipeline stage.
 struct StageFact {
   planner::MemoryUse memory; ///< memory of one of its GPUs
-  /// Time per step of compute, layout changes and the update. It excludes
-  /// messages between stages, and traffic of parameters and gradients that runs
-  /// once a step or beside compute.
+  /// Holds the time per step of compute, layout changes and the update. The
+  /// time excludes messages between stages, and traffic of parameters and
+  /// gradients that runs once a step or beside compute.
   planner::Seconds busy;
 };
 
@@ -142,7 +143,7 @@ struct Send {
   planner::Seconds time;
 };
 
-/// Returns the messages in the order of a micro-batch: forward from the first
+/// Returns the messages of one micro-batch in order: forward from the first
 /// virtual stage, then backward from the last. Returns none without a pipeline.
 std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
                           const planner::PlannedCandidate &plan);
@@ -160,11 +161,11 @@ struct TiedSum {
 std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
                                 const planner::PlannedCandidate &plan);
 
-/// Describes the all-gather over all ranks that decides about the update, once
-/// a step. Each rank contributes its sum of squared gradients, in two numbers,
-/// which also shows an overflow, and the reported values for the log, all in
-/// double precision. GPUs gather the sums among themselves, too. No time is
-/// predicted for it.
+/// Describes the all-gather over all ranks, once a step, on whose result the
+/// update depends. Each rank contributes its sum of squared gradients, as a sum
+/// and its rounding error, and the reported values for the log, all in double
+/// precision. The sums also show an overflow. GPUs gather the sums among
+/// themselves, too. No time is predicted for this all-gather.
 struct Agreement {
   planner::Bytes bytes; ///< of one rank
   std::string values;   ///< "gradient norm, overflow, loss"

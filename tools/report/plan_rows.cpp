@@ -86,7 +86,7 @@ int ownerOf(const std::string &cause, const std::vector<const OpFact *> &ops) {
   return owner;
 }
 
-// Appends a name, without the prefix it shares with the previous one.
+// Appends a name, without the prefix that it shares with the previous name.
 void appendName(std::string &names, std::string &last,
                 const std::string &name) {
   std::size_t dot = name.rfind('.');

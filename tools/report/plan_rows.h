@@ -19,11 +19,12 @@ namespace mtplan::tools {
 
 /// Selects the operators that share a row.
 enum class RowDetail {
-  /// Neighbours with the same strategy and at most two shapes. Collectives
-  /// between operators of one module, such as `loss`, are counted together.
+  /// A row has neighbours with the same strategy and at most two shapes.
+  /// Collectives between operators of one module, such as `loss`, are counted
+  /// together.
   summary,
-  /// Neighbours with the same strategy and shape, and no forward collective
-  /// between them.
+  /// A row has neighbours with the same strategy and shape, and no forward
+  /// collective between them.
   all
 };
 
@@ -47,15 +48,15 @@ struct PhaseTraffic {
 /// repeat.
 struct PlanBlock {
   std::string segment;
-  /// The first layer and the number of layers of each run, in order. Empty for
-  /// a segment that does not repeat.
+  /// Lists the first layer and the number of layers of each run, in order. The
+  /// list is empty for a segment that does not repeat.
   std::vector<std::pair<int, int>> layers;
   std::vector<PlanRow> rows;
   std::vector<PhaseTraffic> traffic; ///< forward, backward
 };
 
-/// Returns the blocks of a plan, in the order of their first layers.
-/// Complexity: the number of runs times the number of blocks.
+/// Returns the blocks of a plan, in the order of their first layers. The work
+/// is proportional to the number of runs times the number of blocks.
 std::vector<PlanBlock> blocksOf(const PlanFacts &facts, RowDetail detail);
 
 /// Returns "h.3", "h.0..4, 20..24" or "embed"; if there are many runs of

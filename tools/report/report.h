@@ -14,7 +14,7 @@ namespace mtplan::tools {
 
 struct ScreenStyle {
   bool colour = false; ///< set only on a terminal
-  /// Print the search time, which differs from run to run.
+  /// If set, the screen has the search time, which differs from run to run.
   bool timings = false;
 };
 
@@ -27,7 +27,7 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style);
 std::string headingOf(const Problem &problem, const ScreenStyle &style);
 
 /// Returns the screen of an outcome without a plan: the nearest candidate, the
-/// reasons of other meshes, and the remedies.
+/// reasons why other meshes have no plan, and the remedies.
 std::string infeasibleText(const PlanOutcome &outcome,
                            const std::vector<std::string> &remedies,
                            const ScreenStyle &style);

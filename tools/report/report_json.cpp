@@ -59,7 +59,7 @@ Json memoryJson(const planner::MemoryUse &memory) {
 }
 
 // Writes the host memory for one GPU; the limit is the GPU's share of the
-// node's.
+// node's host memory.
 Json hostJson(const planner::MemoryUse &memory) {
   return {{"optimizer", memory.host.value},
           {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)
@@ -142,7 +142,8 @@ Json stagesJson(const std::vector<StageFact> &stages) {
   return list;
 }
 
-// Writes the moment at which a GPU of the fullest stage uses most memory.
+// Writes the first rank of the fullest stage, and the operator at which its
+// memory use peaks.
 Json peakJson(const PlannedCandidate &plan, const PlanFacts &facts) {
   const planner::MemoryUse &memory = plan.memory;
   Json json = {{"stage", plan.fullestStage},
@@ -228,8 +229,9 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
   return list;
 }
 
-// Returns by which share the fastest plan may be slower than the optimum, and
-// the plan slower than the fastest; null without a plan.
+// gapJson returns by which share the fastest plan found may be slower than the
+// optimum; simplicityJson returns by which share the chosen plan is slower than
+// the fastest. Both return null without a plan.
 Json gapJson(const PlanOutcome &outcome) {
   return outcome.best() ? Json(outcome.result.gap()) : Json(nullptr);
 }

@@ -246,8 +246,8 @@ std::string unvalidatedText(const Problem &problem,
   return text;
 }
 
-// Returns "GPUs  32 are the fewest ..." and a line per attempt; empty for the
-// step time.
+// Returns "GPUs  32 are the fewest ..." and a line per attempt; empty if the
+// objective is the step time.
 std::string objectiveText(const PlanOutcome &outcome) {
   if (outcome.asked.objective == Objective::stepTime)
     return "";
@@ -268,7 +268,8 @@ std::string objectiveText(const PlanOutcome &outcome) {
                        preciseGibText(outcome.best()->memory.total()), within);
   else
     return "";
-  // The last attempts came nearest. A bisection of memory shows only the last.
+  // The last attempts came nearest. For a bisection of memory, only the last
+  // attempt is shown.
   const std::size_t kMostLines =
       outcome.asked.objective == Objective::memory ? 1 : 8;
   std::size_t count = outcome.attempts.size();
@@ -323,9 +324,9 @@ std::string zeroText(const Problem &problem,
       config.microBatches(), config.pp);
 }
 
-// Returns whether time rules out every mesh: the plan found is slower than
-// requested, or the lower bounds of all meshes are, apart from meshes with
-// degrees that do not divide.
+// Returns whether time rules out every mesh. Either the plan found is slower
+// than requested, or the lower bounds of all meshes are too slow, apart from
+// meshes with degrees that do not divide.
 bool nothingIsFast(const PlanOutcome &outcome) {
   using Reason = planner::Rejection::Reason;
   const auto &nearest = outcome.result.nearest;

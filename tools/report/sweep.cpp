@@ -92,7 +92,7 @@ Key keyOf(const std::vector<std::string> &names, const Parallelism &config,
   return key;
 }
 
-// Searches with the swept choices of `config`.
+// Searches with each swept flag fixed to its value in `config`.
 SweepRow searchFixed(PlanOutcome &outcome,
                      const std::vector<std::string> &names,
                      const Parallelism &config) {
@@ -120,7 +120,8 @@ SweepRow searchFixed(PlanOutcome &outcome,
   return row;
 }
 
-// Returns a CSV cell, in quotation marks if it has a comma or one of them.
+// Returns a CSV cell, in quotation marks if the text has a comma, a quotation
+// mark or a line end.
 std::string cellOf(const std::string &text) {
   if (text.find_first_of(",\"\n") == text.npos)
     return text;

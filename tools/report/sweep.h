@@ -1,7 +1,7 @@
 //===- sweep.h - The best plan for each value of some flags -----*- C++ -*-===//
 //
-// A sweep fixes some choices to each combination of values that the search may
-// give them, and searches the rest of the space for each combination.
+// A sweep searches once for each combination of the values that some flags may
+// have. These flags are fixed to the combination; the search chooses the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ namespace mtplan::tools {
 
 /// Describes one combination of values.
 struct SweepRow {
-  /// The value of each swept flag; empty if the combination is illegal for any
-  /// value of the flag.
+  /// Holds the value of each swept flag. For an illegal mesh, the values of
+  /// flags that are not degrees of the mesh are empty.
   std::vector<std::string> values;
   std::optional<planner::PlannedCandidate> plan;
   std::string reason; ///< why there is no plan
@@ -33,8 +33,8 @@ struct Sweep {
 /// Returns the names of the flags that can be swept: "tp", "micro-batch".
 std::vector<std::string> sweepableNames();
 
-/// Searches once per legal combination of the values of `names`; other choices
-/// are open as in the outcome's search. Illegal meshes are rows, too.
+/// Searches once per legal combination of the values of `names`; the other
+/// choices are those of the outcome's search. Illegal meshes are rows, too.
 ///
 /// \param outcome  the outcome of a search; only its problem is used
 Sweep sweepOf(PlanOutcome &outcome, const std::vector<std::string> &names);

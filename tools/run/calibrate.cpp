@@ -41,8 +41,7 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// The figures of the CPU that are not measured are those of this preset
-/// device.
+/// Figures of the CPU that are not measured are taken from this preset device.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {

@@ -40,7 +40,7 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
                  std::ostream &err);
 
-/// Holds the facts of the machine that are not in the measured runs.
+/// Holds the facts about the machine that the measured runs lack.
 struct CalibratedOn {
   std::string name;   ///< name of the machine
   std::string device; ///< name of the device: "AMD EPYC, 2 threads"
@@ -48,7 +48,7 @@ struct CalibratedOn {
   /// Names the preset device whose figures replace those that cannot be
   /// measured.
   std::string like;
-  /// True if the preset device's peak rates are used instead of the best
+  /// If set, the preset device's peak rates are used instead of the best
   /// measured rates.
   bool hasKnownPeaks = false;
   double memory = 0.0;            ///< bytes per device
@@ -67,8 +67,8 @@ std::string measurementsText(const CalibratedOn &on,
 
 struct Calibrated {
   std::string machineText; ///< the machine file
-  /// Holds the measurement file. It states the figures that the fit could not
-  /// determine, instead of asking for their fit.
+  /// Holds the measurement file. The file states values for the figures that
+  /// the fit could not determine, instead of asking for their fit.
   std::string measurementsText;
   planner::Machine before; ///< the machine before calibration
   planner::MachineFit fit;
@@ -84,7 +84,7 @@ Calibrated calibratedMachine(const CalibratedOn &on,
 /// Returns the planner's precision for matrix products of an element type.
 planner::Precision precisionOf(runtime::ElementType type);
 
-/// Returns whether a run is that of a gradient kernel.
+/// Returns whether a run measured a gradient kernel.
 bool isGradient(const runtime::MeasuredRun &run);
 
 /// Returns the floating-point operations of an attention run.
@@ -95,7 +95,7 @@ double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 
 /// Returns a progress line. A line with the number of runs and the requested
-/// seconds precedes that of the first part.
+/// seconds precedes the line of the first part.
 std::string partText(const runtime::CalibrationPart &part, double seconds);
 
 /// Returns a line with the reason if `took` is well above the requested

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kMicro = 1e-6, kGB = 1e9, kTera = 1e12;
 
-// Rounds a value to the digits that a measurement supports.
+// Rounds a value to four digits, because measurements support no more.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 ordered_json quantity(double value, const std::string &source) {
@@ -37,7 +37,7 @@ ordered_json quantity(int value, const std::string &source) {
 }
 
 // Returns whether a run is a plain memory-bound kernel. Kernels without a
-// figure of their own are priced like these.
+// figure of their own are priced like plain kernels.
 bool isPlain(const MeasuredRun &run) {
   constexpr const char *kPlain[] = {"add", "mul", "scale", "layer_norm",
                                     "rms_norm"};
@@ -71,8 +71,8 @@ private:
                        run.timing.samples);
   }
 
-  // Returns the time of a kernel without the gap to the next, which has its own
-  // figure.
+  // Returns the time of a kernel without the gap to the next kernel. The gap
+  // has a figure of its own.
   double ownSeconds(const MeasuredRun &run) const {
     return std::max(run.timing.seconds - gap, 0.5 * run.timing.seconds);
   }
@@ -130,9 +130,9 @@ private:
   }
 
   // Adds the best measured rates as peaks. The fit finds efficiencies relative
-  // to these. Packing a weight takes as long for few rows as for many, so
-  // products with few rows are slower per row. The file therefore has tiles of
-  // three heights.
+  // to these. Packing a weight takes as long for few rows of a product as for
+  // many, so products with few rows are slower per row. The file therefore has
+  // tiles of three heights.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},

@@ -33,7 +33,8 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
 }
 
 // Returns whether a checkpoint of an earlier version identifies its data by a
-// checksum of the first samples. Newer ones have a text with digests of files.
+// checksum of the first samples. Newer checkpoints have a text with digests of
+// files.
 bool isBareDigest(const std::string &data) {
   return data.size() == 32 &&
          data.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -17,7 +17,8 @@ namespace mtplan::tools {
 /// Receives messages about checkpoints, on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> print, warn;
-  /// This is called once, before any step, with the last completed step.
+  /// Checkpoints calls this function once, before any step, with the last
+  /// completed step.
   std::function<void(std::int64_t step)> begins;
 };
 

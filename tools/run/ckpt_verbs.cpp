@@ -151,8 +151,8 @@ std::string ckptInfo(const std::string &path, bool tensors) {
   return text;
 }
 
-// Checks a checkpoint, or all in a folder. The answer is no if one is damaged;
-// the text then lists all damage.
+// Checks a checkpoint, or all checkpoints in a folder. The answer is no if one
+// is damaged; the text then lists all damage.
 CkptAnswer ckptVerify(const std::string &path) {
   std::vector<std::string> checkpoints;
   if (std::filesystem::is_directory(path) && checkpointAt(path) != path)

@@ -200,8 +200,8 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
   return apart;
 }
 
-// Pads or shortens a text to the same size on all ranks. The end is kept,
-// because it has the name of the file and the digest.
+// Pads or shortens a text to the same size on all ranks. The end of the text is
+// kept, because the name of the file and the digest are there.
 std::string padded(const std::string &text) {
   constexpr std::size_t kShown = 1024;
   std::string end = text.size() > kShown

@@ -19,8 +19,8 @@ namespace mtplan::tools {
 
 inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
 
-/// Prepares the backend for a run of `ranks`. Must be called before anything
-/// else uses a device, including the start of MPI.
+/// Prepares the backend for a run of `ranks`. This function must be called
+/// before anything else uses a device, including the start of MPI.
 void prepareBackend(const RunFlags &flags, int ranks);
 
 /// Checks that this machine has the backend, before the backend is used.
@@ -33,8 +33,8 @@ void checkBackend(const RunFlags &flags);
 bool wantsProcesses(const RunFlags &flags, int ranks);
 
 /// Returns the backend of one of `ranks`, for the calling thread. The ranks of
-/// a machine get its GPUs in order; if it has only one, ranks that are threads
-/// share it.
+/// a machine get its GPUs in order; if there is only one GPU, ranks that are
+/// threads share it.
 /// \throws BadInput, LaunchError with both numbers if there are too few GPUs
 std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               const runtime::Launch &launch,
@@ -63,16 +63,17 @@ struct StartPart {
 
 /// Divides the ranks by the content that they have of one StartPart.
 struct Sides {
-  /// Lists the ranks with the most common content; in a tie, the lowest rank's.
+  /// Lists the ranks with the most common content. In a tie, the content of the
+  /// lowest rank counts as the most common.
   std::vector<int> most;
   std::vector<int> others; ///< ascending
 };
 
-/// Compares a part over all ranks. Every rank calls it and gets the same
-/// result.
+/// Compares a part over all ranks. Every rank calls this function and gets the
+/// same result.
 Sides sidesOf(runtime::World &world, const StartPart &part);
 
-/// Compares all parts. Every rank calls it with the same parts.
+/// Compares all parts. Every rank calls this function with the same parts.
 /// \throws CommunicationError on all ranks, naming the ranks that differ from
 ///   the majority
 void agreeOnStart(runtime::World &world, const std::vector<StartPart> &parts);

@@ -117,18 +117,18 @@ const char *startsRanks(Launcher by) {
                                   : "mpirun -np";
 }
 
-/// Trains a plan on threads of this process, on processes that it starts, or as
-/// one of several processes. In the last case, the process exits if the run
-/// fails.
+/// Trains a plan on threads of this process, on processes that this process
+/// starts, or as one of several processes. In the last case, the process exits
+/// if the run fails.
 class Training {
 public:
   Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
       : flags(std::move(theFlags)), out(o), err(e) {}
 
-  // Returns 0, or the exit status of the first process that failed. Faults are
-  // reported after the processes have connected, because the others would wait
-  // for a process that exits earlier. The number of ranks is checked before,
-  // because with too few ranks all would wait.
+  // Returns 0, or the exit status of the first process that failed. A fault of
+  // the plan is reported after the processes have connected, because the others
+  // would wait for a process that exits earlier. The number of ranks is checked
+  // before they connect, because with too few ranks all would wait.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
@@ -193,7 +193,8 @@ private:
     suit(flags, plan);
   }
 
-  // Returns the fault of the plan, to report it once all ranks are connected.
+  // Reads the plan, and returns its fault, to report it once all ranks are
+  // connected.
   std::exception_ptr readPlanOfAll() {
     try {
       readPlan();

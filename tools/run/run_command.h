@@ -9,7 +9,8 @@
 
 namespace mtplan::tools {
 
-/// Runs the command. Exit status: 0 done; 1 the run failed; 2 bad input.
+/// Runs the command. Returns the exit status: 0 on success, 1 if the run
+/// failed, 2 on bad input.
 int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
                 std::ostream &err);
 

@@ -39,8 +39,8 @@ public:
   RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
           int ranksHere);
 
-  /// Sets the start of the run, after `steps` steps, which drew `samples`
-  /// samples. Every rank of this process calls it once, before the first step.
+  /// Starts the run after `steps` steps, which drew `samples` samples. Every
+  /// rank of this process calls this function once, before the first step.
   void begin(std::int64_t steps, std::int64_t samples);
   /// Returns the training samples of a step, from 1, for the ranks of this
   /// process.
@@ -50,8 +50,8 @@ public:
   /// Returns the validation samples of a step, from 1; steps may be in any
   /// order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// Returns the number of validation steps: the requested number, or that of
-  /// the full batches in one epoch if this is smaller, but at least 1.
+  /// Returns the number of validation steps: the smaller of the requested
+  /// number and the number of full batches in one epoch, but at least 1.
   std::int64_t validationSteps() const { return validSteps; }
 
   /// Wakes all ranks that wait for data, because the run has failed.
@@ -63,8 +63,8 @@ public:
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
   /// Returns the text whose checksum earlier versions stored in checkpoints
-  /// instead of digests of data: the number of samples and the first four of
-  /// them.
+  /// instead of digests of data: the number of samples and the first four
+  /// samples.
   std::string firstSamples() const;
 
 private:

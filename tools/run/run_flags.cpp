@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
-/// The limit of steps, up to which the number of samples fits in 64 bits.
+/// Limits the number of steps, so that the number of samples fits in 64 bits.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr double kLeastPositive = std::numeric_limits<double>::denorm_min();
 constexpr double kMostReal = std::numeric_limits<double>::max();
@@ -261,7 +261,8 @@ void checkOutputs(const RunFlags &flags, Faults &faults) {
        {std::pair("--data", flags.data), std::pair("--valid", flags.valid)})
     for (const std::string &file : filesOf(data))
       files.read(option, file);
-  // FOLDER may also be plan.json; the prediction is in the same folder.
+  // FOLDER may also name plan.json; the prediction is in the same folder as the
+  // plan.
   files.read("FOLDER", flags.folder);
   files.read("FOLDER", flags.folder + "/plan.json");
   files.read("FOLDER", predictionFileOf(flags.folder));

@@ -59,14 +59,14 @@ void suit(RunFlags &flags, const runtime::Plan &plan);
 /// Returns the options in which all ranks must agree, besides plan and data.
 std::string optionsText(const RunFlags &flags);
 
-/// Returns the time after which a silent rank fails a run, the value of
-/// --patience. The default is 8 s, so that a hanging rank is named within 10 s.
-/// If ten predicted steps are longer, they are the default, because a rank may
+/// Returns the value of --patience: the time after which a silent rank fails a
+/// run. The default is 8 s, so that a hanging rank is named within 10 s. If ten
+/// predicted steps take longer, their time is the default, because a rank may
 /// compute for most of a step before it sends its next message.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 /// Reads the prediction that mtplan wrote beside the plan. Returns nothing if
-/// there is none.
+/// there is no prediction.
 /// \throws std::runtime_error if it is malformed
 std::optional<Prediction> predictionBeside(const std::string &folder);
 

@@ -160,7 +160,7 @@ void addPrediction(Trace &trace, int first, const Prediction &predicted) {
   }
 }
 
-// Returns a trace. It has a process for each rank, with a thread for each
+// Returns a trace with a process for each rank, which has a thread for each
 // stream of the plan, and then a process for each stage of the prediction.
 Trace runTraceOf(const Plan &plan, const Traces &traces, std::int64_t step,
                  const Prediction *predicted) {

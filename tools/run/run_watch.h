@@ -23,7 +23,8 @@ struct MeanTimes {
   std::int64_t steps = 0; ///< number of steps in the mean
 };
 
-/// Averages over all ranks. Every rank calls it and gets the same result.
+/// Averages over all ranks. Every rank calls this function and gets the same
+/// result.
 MeanTimes meanTimesOf(runtime::World &world, const runtime::Plan &plan,
                       const runtime::TrainTimes &mine);
 
@@ -31,7 +32,7 @@ MeanTimes meanTimesOf(runtime::World &world, const runtime::Plan &plan,
 using Traces = std::vector<std::vector<runtime::InstructionRun>>;
 
 /// Returns the records of all ranks on rank 0, and nothing on other ranks.
-/// Every rank calls it.
+/// Every rank calls this function.
 Traces gatherTraces(runtime::World &world,
                     const std::vector<runtime::InstructionRun> &mine);
 
@@ -46,7 +47,7 @@ public:
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
   /// Starts the logs after `step`, and drops later steps of an earlier run.
-  /// It is called once, before any step.
+  /// This function is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
   /// Prints how much memory NCCL's buffers take, if their sizes are rounded up.

@@ -15,8 +15,8 @@ class App;
 namespace mtplan::tools {
 
 inline constexpr int kDone = 0;
-/// The exit status if no plan fits, a proof fails, or a published run is faster
-/// than the plan.
+/// A command exits with this status if no plan fits, a proof fails, or a
+/// published run is faster than the plan.
 inline constexpr int kNothingFits = 1;
 inline constexpr int kBadInput = 2;
 

@@ -19,8 +19,8 @@ std::optional<std::string> readTextFile(const std::string &path,
 bool writeTextFile(const std::string &path, const std::string &text,
                    std::vector<std::string> &errors);
 
-/// Adds each line of `text` to the errors. The file's name precedes lines that
-/// start with a JSON pointer, a line number or a colon.
+/// Adds each line of `text` to the errors, and puts the file's name before
+/// lines that start with a JSON pointer, a line number or a colon.
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors);
 

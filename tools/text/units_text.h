@@ -15,7 +15,7 @@ inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0; ///< bytes
 
 /// Returns "12.3 s", "205 ms" or "4.56 us": three digits.
 std::string timeText(planner::Seconds time);
-/// Returns "28.1": GiB without the unit; two decimals below 10.
+/// Returns a number of GiB without the unit: "28.1", or "4.56" below 10.
 std::string gibText(planner::Bytes bytes);
 /// Returns "28.13 GiB": always two decimals, for sizes that are compared.
 std::string preciseGibText(planner::Bytes bytes);

@@ -163,7 +163,7 @@ std::string worst(const RowGroup &all) {
   return text;
 }
 
-// Returns the rows without a price, by reason.
+// Returns the rows without a price, grouped by the reason.
 std::string missing(const std::vector<PricedRow> &rows) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const PricedRow &priced : rows) {
@@ -186,8 +186,8 @@ std::string missing(const std::vector<PricedRow> &rows) {
 
 constexpr double kSide = 560, kLeft = 70, kTop = 24, kLegend = 400;
 
-// The colours of the first ten sources, which differ in lightness. Further
-// sources have rings in the same colours.
+// These colours mark the first ten sources, and differ in lightness. Further
+// sources are marked by rings in the same colours.
 constexpr std::array<const char *, 10> kColours = {
     "#1f5fa8", "#d95f02", "#2f8f4e", "#a6278f", "#8c6d1f",
     "#c23b3b", "#17878f", "#6a51a3", "#555555", "#e0a100"};

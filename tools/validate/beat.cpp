@@ -89,8 +89,8 @@ void solve(Group &group, RowPricer &pricer) {
     if (!priced.isPriced())
       continue;
     ++comparison.runs;
-    // The fastest strategies of a configuration may not fit when slower ones
-    // do.
+    // A configuration's fastest strategies may exceed the memory where slower
+    // strategies fit.
     if (!priced.fits())
       if (PricedRow within = pricer.price(row, RowPricer::Memory::limited);
           within.isPriced() && within.fits())
@@ -178,8 +178,8 @@ std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
                      fits ? "" : ", " + sizeText(*one));
 }
 
-// Returns the plan's time over the fastest published time, preferably of a
-// configuration that fits.
+// Returns the plan's time divided by the fastest published time, preferably
+// that of a configuration that fits.
 std::string ratioOf(const PlanComparison &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;

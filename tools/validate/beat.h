@@ -16,13 +16,13 @@ struct PublishedPrice {
   planner::Bytes memory, limit; ///< memory of the rank that needs the most
 };
 
-/// Compares one model on one cluster with one batch, as published and as
-/// planned.
+/// Compares the plan for one model, cluster and batch with the published
+/// configurations for the same.
 struct PlanComparison {
   std::string name;
   std::size_t runs = 0;
-  /// Hold the fastest published configuration that fits by our estimate, and
-  /// the fastest that does not fit, which no plan can choose.
+  /// These hold the fastest published configuration that fits by our estimate,
+  /// and the fastest that does not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
   std::string configuration; ///< configuration of the plan, as text

@@ -39,8 +39,9 @@ std::vector<CollectiveRow> readRows(const std::string &table,
                                     const std::vector<MachineOf> &machines,
                                     double least, double most);
 
-/// Returns the median of the absolute errors of predicted rows; of an even
-/// number, the upper middle one. There must be a predicted row.
+/// Returns the median of the absolute errors of predicted rows. For an even
+/// number of rows, this is the upper of the two middle errors. There must be a
+/// predicted row.
 double medianError(const std::vector<CollectiveRow> &rows);
 
 } // namespace mtplan::tools

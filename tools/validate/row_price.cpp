@@ -31,9 +31,9 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// Returns whether the MLP is gated. Some model names decide. For other models
-// it is gated if three matrices explain the stated number of parameters better
-// than two.
+// Returns whether the MLP is gated. The names of some models decide. For other
+// models, the MLP is gated if three matrices explain the stated number of
+// parameters better than two.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -67,8 +67,7 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   model.headDim = row.hidden / row.heads;
   model.inner = row.inner.value_or(4 * row.hidden);
   model.attentionScale = 1.0 / std::sqrt(double(model.headDim));
-  // All software except llm-foundry pads the vocabulary, so that tensor ranks
-  // divide it.
+  // All software except llm-foundry pads the vocabulary, so that tp divides it.
   std::int64_t unit = software == "mosaic" ? 1 : 128 * row.tp;
   model.vocabulary = model.paddedVocabulary =
       (row.vocabulary + unit - 1) / unit * unit;
@@ -160,9 +159,9 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// Returns the share of layers that recompute in full, for software whose
-// "selective" recomputes whole layers: a half, or 3 (HFU / MFU - 1), because
-// HFU counts recomputation and MFU does not.
+// Returns the share of layers that are recomputed in full, for software whose
+// "selective" recomputes whole layers. The share is a half or, because HFU
+// counts recomputation and MFU does not, 3 (HFU / MFU - 1).
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")
@@ -218,8 +217,9 @@ constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
     {"lm_head", "vocab"}};
 
-// Returns the pins of a run with sequence splits. Without them, a plan could
-// all-gather weights and keep the sequence split, which no published run did.
+// Returns the pins of a run with sequence splits. Without the pins, a plan
+// could all-gather weights and keep the sequence split, which no published run
+// did.
 planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
   std::vector<std::string> texts, errors;
   for (const auto &[label, word] : kSplitsOf)
@@ -243,8 +243,8 @@ struct Size {
 // The values are from table 1 and figure 5 of the paper. The overlap of
 // gradient reduction follows Megatron-LM's README: PyTorch's overlapping
 // implementation raises the largest model's scaling from 60 % to 76 % on 512
-// GPUs. It slows the model of 2.5 billion parameters on two tensor ranks and
-// that of 1.2 billion on one, because of its memory.
+// GPUs. The overlap slows the model of 2.5 billion parameters at tp 2 and that
+// of 1.2 billion at tp 1, because of its memory.
 constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
                            {2, 1920, 54, 20, 0.95, 0.83, false},
                            {4, 2304, 64, 24, 0.82, 0.79, true},

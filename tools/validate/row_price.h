@@ -60,15 +60,16 @@ private:
 
 /// Holds a point of weak scaling in Megatron-LM 2019 (arXiv:1909.08053, figure
 /// 5). Models grow with the number of GPUs, and the speed per GPU is compared
-/// with the smallest model's on one GPU.
+/// with that of the smallest model on one GPU.
 struct ScalingPoint {
   RunRow run;
   double published = 0.0; ///< 1: as fast per GPU as one GPU
   double predicted = 0.0;
 };
 
-/// Returns nine points: tp 1, 2, 4 and 8 alone, then with 64 replicas each,
-/// then the largest of these without overlapped gradient reduction.
+/// Returns nine points: tp 1, 2, 4 and 8 with one replica, then with 64
+/// replicas each, then the largest of these without overlapped gradient
+/// reduction.
 std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools

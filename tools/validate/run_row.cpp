@@ -175,7 +175,7 @@ const std::vector<Rule> kDevices = {
     {{"a100", "p4de"}, "p4de"},
     {{"a100", "p4d"}, "p4d"},
     {{"a100", "40gb"}, "dgx-a100-40g"},
-    // The A100 with 40 GB was the first one.
+    // The first A100 had 40 GB.
     {{"a100", "memory size not stated"}, "dgx-a100-40g"},
     {{"a100"}, "dgx-a100-80g"},
     {{"v100", "dgx-2"}, "dgx-2h"},
@@ -185,7 +185,7 @@ const std::vector<Rule> kDevices = {
     {{"v100"}, "dgx-1"},
 };
 
-// Networks reach this share of the port rate in the machine files, too.
+// In the machine files, too, networks reach this share of the port rate.
 constexpr double kPortShare = 0.93;
 
 void applyNetwork(const RunRow &row, bool ownNetwork,
@@ -201,8 +201,8 @@ void applyNetwork(const RunRow &row, bool ownNetwork,
         *row.interNodeGBps * 1e9 / machine.devicesPerNode * kPortShare};
 }
 
-// Returns the software that the source names, or null. The row's other columns
-// decide if rows of a source differ.
+// Returns the software that the source names, or null. If the rows of a source
+// differ in software, other columns of the row decide.
 const char *knownSoftware(const RunRow &row) {
   auto source = [&](const char *words) { return row.sourceHas(words); };
   if (source("SC21") || source("2104.04473"))

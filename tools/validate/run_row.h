@@ -22,7 +22,7 @@ struct RunRow {
   std::string id, source, hardware, model, recompute, precision, notes;
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
-  /// Hold the bandwidth between a device and its node, in both directions
+  /// These hold the bandwidth between a device and its node, in both directions
   /// together, and the bandwidth of a node.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
@@ -56,8 +56,8 @@ struct FoundMachine {
   planner::Machine machine;
 };
 
-/// Returns nothing if no preset describes the row's hardware; `error` then
-/// names the nearest.
+/// Returns the machine of the row's hardware. Returns nothing if no preset
+/// describes the hardware; `error` then names the nearest preset.
 std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
 
 struct FoundSoftware {
@@ -71,7 +71,7 @@ FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
 /// Returns why the row cannot be compared with a price: a fact is not stated,
 /// the time includes other work, or the authors name the run as a slow
-/// baseline. Returns "" if it can.
+/// baseline. Returns "" if the row can be compared.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

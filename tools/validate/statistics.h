@@ -17,7 +17,7 @@ struct ErrorSummary {
   double p90 = 0.0;  ///< 90th percentile of absolute values
   double bias = 0.0; ///< mean of signed values
 };
-/// Returns zeros if there are no deviations.
+/// Returns a summary of zeros if there are no deviations.
 ErrorSummary summaryOf(const std::vector<double> &deviations);
 
 /// Returns the rank correlation, -1 to 1. Equal values share the mean of their
@@ -33,8 +33,8 @@ struct RowGroup {
 /// Returns the priced rows as one group without a name.
 RowGroup pricedRows(const std::vector<PricedRow> &rows);
 
-/// Names the properties that rows of a group share, from the coarsest grouping
-/// to the finest.
+/// Names the properties that the rows of a group share. The groupings are in
+/// order from coarse to fine.
 enum class Grouping : std::uint8_t {
   source,
   hardwareModel, ///< model and cluster
@@ -45,7 +45,8 @@ enum class Grouping : std::uint8_t {
 };
 const char *nameOf(Grouping grouping);
 
-/// Reports have the rank correlations within these groupings.
+/// Reports state the mean rank correlation within the groups of each of these
+/// groupings.
 inline constexpr Grouping kRankedGroupings[] = {
     Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
     Grouping::gpus, Grouping::batch};

@@ -19,7 +19,7 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// The host, process, device UUID and NCCL settings of a rank.
+/// Holds the host, process, device UUID and NCCL settings of a rank.
 struct Whereabouts {
   std::array<char, 64> host{};
   std::int64_t process = 0, registers = 0, joins = 0;

@@ -12,7 +12,7 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// The buffers of one rank in a call.
+/// Holds the buffers of one rank in a call.
 struct Contribution {
   const void *in = nullptr;
   void *out = nullptr;
@@ -38,7 +38,7 @@ char *offset(void *data, std::int64_t bytes) {
 
 } // namespace
 
-/// One call, from the entry of all ranks until all have finished.
+/// Represents one call, from the entry of all ranks until all have finished.
 class OneDeviceGroup::Session {
 public:
   Session(OneDeviceGroup &itsGroup, const Call &call, const void *in, void *out)

@@ -24,7 +24,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The collectives of ranks that share a device.
+/// Implements the collectives of ranks that share a device.
 class OneDeviceGroup final : public CallGroup {
 public:
   /// \param host  the same group in the host's world
@@ -39,9 +39,9 @@ private:
 
   void make(const Call &call, const void *in, void *out) override;
 
-  /// The events of one rank in a call. `arrived`: its buffers are ready.
-  /// `done`: the rank no longer uses any buffer. A rank records an event again
-  /// only after all ranks have waited for it.
+  /// Holds the events of one rank in a call. `arrived` means that its buffers
+  /// are ready, and `done` that the rank no longer uses any buffer. A rank
+  /// records an event again only after all ranks have waited for it.
   struct Marks {
     Event arrived, done;
   };
@@ -52,7 +52,7 @@ private:
   std::vector<std::shared_ptr<Marks>> marks; ///< one per rank in the group
 };
 
-/// The world of ranks that share a device.
+/// Implements the world of ranks that share a device.
 class OneDeviceWorld final : public World {
 public:
   /// \param host  must outlive this world; its ranks must be threads of this
@@ -85,7 +85,7 @@ public:
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  /// A buffer for messages between two ranks, which share its ownership.
+  /// Holds a buffer for messages between two ranks, which share its ownership.
   struct Parcel {
     explicit Parcel(std::size_t size) : memory(size), room(size) {}
 
@@ -96,7 +96,7 @@ private:
     std::atomic<bool> isEmptied{false}; ///< true once `emptied` is recorded
   };
   using SharedParcel = std::shared_ptr<Parcel>;
-  /// The message of the host's world that accompanies a parcel.
+  /// Holds the message of the host's world that accompanies a parcel.
   struct Letter {
     SharedParcel *share = nullptr; ///< the receiver deletes it
   };

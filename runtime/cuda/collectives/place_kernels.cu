@@ -25,7 +25,7 @@ Places<Pointer> placesOf(std::span<const Pointer> all) {
   return places;
 }
 
-/// The accumulation type of elements of type T.
+/// Selects the accumulation type of elements of type T.
 template <typename T>
 using Wide = std::conditional_t<
     std::is_same_v<T, double>, double,

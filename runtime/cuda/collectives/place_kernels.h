@@ -1,7 +1,7 @@
 //===- place_kernels.h - Kernels over several ranks' buffers ----*- C++ -*-===//
 //
-// Kernels are queued on the context's selected stream. Reductions have the same
-// bits as runtime/communicator/reduce.h.
+// Kernels are queued on the context's selected stream. Reductions compute the
+// same bits as runtime/communicator/reduce.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +16,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The most ranks whose buffers one kernel accesses.
+/// Limits the ranks whose buffers one kernel accesses.
 inline constexpr int kMostPlaces = 64;
 
-/// Rows of `inner` elements with a row stride of `stride` elements.
+/// Describes rows of `inner` elements with a row stride of `stride` elements.
 struct PieceRows {
   ElementType type = ElementType::f32;
   std::int64_t rows = 1, inner = 1, stride = 1;

@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The end of error messages, which states how to disable registration.
+/// Ends error messages, and says how to disable registration.
 inline constexpr const char *kWithoutRegistration =
     " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
 

@@ -20,9 +20,9 @@ fe::DataType_t typeOf(ElementType type) {
                                   : fe::DataType_t::BFLOAT16;
 }
 
-/// The sizes and strides of a tensor [batch, heads, rows, width] for cuDNN. The
-/// memory is [batch, rows, heads, width], and a sample may have more rows in
-/// memory than the graph uses.
+/// Holds the sizes and strides of a tensor [batch, heads, rows, width] for
+/// cuDNN. The memory is [batch, rows, heads, width], and a sample may have more
+/// rows in memory than the graph uses.
 struct TensorLayout {
   std::vector<std::int64_t> sizes, steps;
 };
@@ -79,8 +79,8 @@ private:
   }
   template <typename Attributes> void setUp(Attributes &attributes) const {
     attributes.set_attn_scale(static_cast<float>(shape.scale));
-    // If keys and queries are equally many, both alignments are equivalent, and
-    // more cuDNN kernels support TOP_LEFT.
+    // If keys and queries are equally many, both alignments of the causal mask
+    // are equivalent, and more cuDNN kernels support TOP_LEFT.
     if (shape.causal)
       attributes
           .set_diagonal_alignment(shape.keys == shape.queries

@@ -42,14 +42,14 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 /// query, key, value, result, sums, above -> queryGrad, keyGrad, valueGrad.
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
-/// The limit of a graph's workspace in bytes. The planner does not count this
-/// memory; it must fit into the memory that machine files reserve beyond the
-/// context (reserved_GiB less reserved_context_GiB). cuDNN's deterministic
-/// gradient stores two bytes per score, so its workspace grows with the square
-/// of the sequence length.
+/// Limits a graph's workspace in bytes. The planner does not count this memory;
+/// it must fit into the memory that machine files reserve beyond the context
+/// (reserved_GiB less reserved_context_GiB). cuDNN's deterministic gradient
+/// stores two bytes per score, so its workspace grows with the square of the
+/// sequence length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
-/// Whether cuDNN supports a graph.
+/// Says whether cuDNN supports a graph.
 struct Taken {
   bool taken = false;
   std::string why; ///< cuDNN's reason if not
@@ -61,7 +61,7 @@ struct Taken {
 /// \throws DeviceError if cuDNN lacks a library that it needs
 Taken offer(Graph &graph, cudnnHandle_t handle);
 
-/// The graphs of a rank; layers with equal shapes share a graph. If cuDNN
+/// Holds the graphs of a rank; layers with equal shapes share a graph. If cuDNN
 /// itself fails, our own kernels replace it, with one warning.
 struct CudnnGraphs {
   /// Makes a graph, or returns null if cuDNN does not support it.

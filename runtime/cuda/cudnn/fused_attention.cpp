@@ -26,7 +26,7 @@ bool isWanted() {
   return !given || std::string_view(given) != "0";
 }
 
-/// Attention or its gradient by a cuDNN graph.
+/// Computes attention or its gradient with a cuDNN graph.
 class FusedAttention final : public DeviceKernel {
 public:
   FusedAttention(const KernelSpec &theSpec, SharedContext theContext,

@@ -1,7 +1,7 @@
 //===- fused_attention.h - Attention by cuDNN's kernels ---------*- C++ -*-===//
 //
-// cuDNN computes attention in 16-bit types without dropout, bias and soft cap.
-// cuDNN has no dropout masks that are equal in every sharding. Our own kernels
+// cuDNN is used for attention in 16-bit types without dropout, bias and soft
+// cap. Its dropout masks would not be equal in every sharding. Our own kernels
 // compute all other cases.
 //
 //===----------------------------------------------------------------------===//
@@ -18,9 +18,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Attention of queries [batch, queries, heads, width] with keys and values
-/// [batch, keyRows, keyHeads, width], of which only the first `keys` per sample
-/// are used. If `causal`, query s attends to key k only if k <= s + keys -
+/// Describes attention of queries [batch, queries, heads, width] with keys and
+/// values [batch, keyRows, keyHeads, width], of which only the first `keys` per
+/// sample are used. If `causal`, query s attends only to keys k <= s + keys -
 /// queries.
 struct AttentionShape {
   std::int64_t batch, queries, heads, keys, keyRows, keyHeads, width;
@@ -31,9 +31,9 @@ struct AttentionShape {
   bool operator==(const AttentionShape &) const = default;
 };
 
-/// Returns the shape of an `attention` or `attention_grad`, or none if it has
-/// unsupported types, dropout, a bias, a soft cap, or a causal mask and queries
-/// after the last key.
+/// Returns the shape of an `attention` or `attention_grad`, or none if the
+/// kernel has unsupported types, dropout, a bias, a soft cap, or a causal mask
+/// and queries after the last key.
 std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec);
 
 /// Returns the shape with the largest batch size that divides `batch` and for

@@ -44,7 +44,7 @@ inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
   launch(stream, {1, 1, 1}, decideFactor, sums, ranks, step, decision);
 }
 
-/// The hyperparameters of a step, converted to R.
+/// Holds the hyperparameters of a step, converted to R.
 template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
@@ -65,7 +65,8 @@ template <typename R> struct AdamwNumbers {
   }
 };
 
-/// The tensors of a parameter to update. `parameter` and `master` may be equal.
+/// Holds the tensors of a parameter to update. `parameter` and `master` may be
+/// equal.
 struct Updated {
   Operand gradient;
   Result parameter, master, mean, square;

@@ -14,8 +14,8 @@ inline __device__ double addedApart(double a, double b) {
   return __dadd_rn(a, b);
 }
 
-/// A tensor that is added to the result of a kernel, if it has data. The bits
-/// equal those of a separate `add` kernel.
+/// Describes a tensor that is added to the result of a kernel, if it has data.
+/// The bits equal those of a separate `add` kernel.
 struct Addend {
   Operand data = kNone;
   ElementType between = ElementType::f32; ///< the result is rounded to this

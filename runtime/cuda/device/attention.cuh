@@ -22,21 +22,23 @@ namespace mtplan::runtime::cuda {
 // On tensor cores
 //===----------------------------------------------------------------------===//
 
-/// The tile sizes of a block for heads of up to Width features.
+/// Sets the tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
-  /// Strips of 16 rows per warp. With one strip of heads of 65 to 96 features,
-  /// the registers suffice for four blocks per multiprocessor instead of two.
+  /// Counts the strips of 16 rows per warp. With one strip, for heads of 65 to
+  /// 96 features, the registers suffice for four blocks per multiprocessor
+  /// instead of two.
   static constexpr int kStrips = Width == 96 ? 1 : 2;
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;
   static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
 };
 
-/// The online softmax of the rows of which a lane holds elements. Probabilities
-/// are relative to a reference score of the row. The reference is raised to the
-/// largest score, and earlier sums are rescaled, only when a probability would
-/// exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit numbers can
-/// represent such probabilities, and few tiles need the rescaling.
+/// Computes the online softmax of the rows of which a lane holds elements.
+/// Probabilities are relative to a reference score of the row. The reference is
+/// raised to the largest score, and earlier sums are rescaled, only when a
+/// probability would exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit
+/// numbers can represent probabilities up to 2^kSlack, and few tiles need the
+/// rescaling.
 template <int Strips> struct RunningRows {
   static constexpr float kSlack = 8.0F;
 

@@ -19,7 +19,7 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr int kDiagonals = 2 * kTile - 1; ///< diagonals of a tile
 
-/// The operands of the gradient; `above` is the gradient of the result.
+/// Holds the operands of the gradient; `above` is the gradient of the result.
 struct GradOperands {
   Operand query, key, value, above;
 };
@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
   const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
   const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
-  // The first query of the first tile that attends to any of these keys.
+  // seenFrom is the first query of the first tile that attends to any of these
+  // keys.
   const std::int64_t seenFrom =
       all.causal && first > all.positions.offset
           ? (first - all.positions.offset) / kTile * kTile

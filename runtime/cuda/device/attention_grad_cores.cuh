@@ -24,13 +24,13 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The values that the gradients of the scores of one query need.
+/// Holds the values that the gradients of the scores of one query need.
 template <typename R> struct RowNumbers {
   R lse;        ///< log-sum-exp of the scores
   R projection; ///< dot product of the result and its gradient
 };
 
-/// The number of lanes that process a row in project().
+/// Counts the lanes that process a row in project().
 inline constexpr unsigned kRowLanes = 16;
 
 /// Computes the RowNumbers of each query.
@@ -55,7 +55,7 @@ __global__ void project(Operand result, Operand above, Operand lse,
     to[row] = {loadOne<R>(lse, row), sum};
 }
 
-/// The tile sizes of a block for heads of up to Width features: strips per
+/// Sets the tile sizes of a block for heads of up to Width features: strips per
 /// warp, rows of the block's own tile (kOwn), and rows of the other operands
 /// that are loaded at a time (kOthers).
 template <int Width, int Strips> struct QueryGradShape {
@@ -64,7 +64,7 @@ template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
                                       kOwn * sizeof(RowNumbers<float>);
-  /// The number of blocks per multiprocessor that the registers permit.
+  /// Counts the blocks per multiprocessor that the registers permit.
   static constexpr int kAtOnce = Width <= 64 ? 3 : 2;
 };
 template <int Width> struct KeyGradShape {
@@ -80,7 +80,7 @@ template <int Width> struct KeyGradShape {
                                       2 * kOthers * sizeof(RowNumbers<float>);
 };
 
-/// The operands of the gradient; `above` is the gradient of the result.
+/// Holds the operands of the gradient; `above` is the gradient of the result.
 template <typename T> struct CoreOperands {
   const T *query, *key, *value, *above;
 };
@@ -232,7 +232,8 @@ __global__ void __launch_bounds__(kCoreThreads)
             rows = static_cast<int>(all.queries);
   const CausalMask causal(all);
   const float scale = static_cast<float>(all.scale * kLog2E);
-  // The first query of the first tile that attends to any of these keys.
+  // seenFrom is the first query of the first tile that attends to any of these
+  // keys.
   const int seenFrom = first >= causal.past
                            ? (first - causal.past + 1) / kQueries * kQueries
                            : 0;

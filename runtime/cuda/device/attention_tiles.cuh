@@ -25,8 +25,8 @@ inline constexpr int kRows = 8; ///< rows of a tile per warp
 inline constexpr unsigned kTileThreads = kTile / kRows * kWarp;
 inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< features of a head
 
-/// A tile in shared memory, padded by a column so that the lanes that read a
-/// column access different banks.
+/// Defines a tile in shared memory, padded by a column so that the lanes that
+/// read a column access different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
 /// Loads one element. The function is not inlined, to keep the code for all
@@ -36,7 +36,7 @@ __device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
   return loadOne<R>(from, index);
 }
 
-/// The shapes and attributes of an attention.
+/// Holds the shapes and attributes of an attention.
 struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
   bool causal;
@@ -118,8 +118,8 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// The rows of a head from the first row of a tile on. `rows` is their number,
-/// which is below kTile only for an incomplete last tile.
+/// Describes the rows of a head from the first row of a tile on. `rows` is
+/// their number, which is below kTile only for an incomplete last tile.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;

@@ -10,7 +10,7 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kBalanceThreads = 128;
 
-/// The attributes of a load-balancing loss.
+/// Holds the attributes of a load-balancing loss.
 template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;

@@ -81,7 +81,7 @@ __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,
   return values;
 }
 
-/// A sum in double-double precision, like runtime/backend/long_sum.h.
+/// Computes a sum in double-double precision, like runtime/backend/long_sum.h.
 /// Intrinsics round the squares, because the compiler would otherwise contract
 /// them with the sum and lose the rounding error. Members have no initializers,
 /// so that the struct may be in shared memory.

@@ -32,7 +32,7 @@ public:
     memcpy(static_cast<void *>(&least), &limits, sizeof(limits));
     return __hgeu2_mask(__habs2(number), least);
   }
-  /// Sets the elements that are not kept to zero.
+  /// Sets the dropped elements to zero.
   __device__ void zeroDropped(float &low, float &high) const {
     zeroBelow(word, limits, low, high);
   }
@@ -56,8 +56,9 @@ public:
   /// Returns the factor for elements that are kept.
   __device__ float factor() const { return ofKept; }
 
-  /// Draws for query `row` + g of the tile and 32 keys from `key` on (g and t:
-  /// see tensor_core.cuh). pairs[n] masks keys 8n + 2t and 8n + 2t + 1.
+  /// Draws the masks of query `row` + g of the tile for 32 keys from `key` on;
+  /// pairs[n] masks keys 8n + 2t and 8n + 2t + 1. The letters g and t are those
+  /// of tensor_core.cuh.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
     const PhiloxCounter words = mask.wordsOf(
         static_cast<std::uint64_t>(first + row * perQuery + key / kMaskDraw));
@@ -73,10 +74,10 @@ private:
   std::int64_t first;    ///< index of this lane's first draw
 };
 
-/// One bit per score, set if dropout keeps it. queryGradOnCores writes the
-/// bits, keyGradOnCores reads them. A word holds the bits of one query for 32
-/// keys (a group): bit 16i + 4t + n is key 8n + 2t + i, as lanes hold them in
-/// CoreMask::ofColumns.
+/// Stores one bit per score, which is set if dropout keeps the score.
+/// queryGradOnCores writes the bits, keyGradOnCores reads them. A word holds
+/// the bits of one query for 32 keys (a group): bit 16i + 4t + n belongs to key
+/// 8n + 2t + i, like element i of pairs[n] on lane t in CoreMask::ofColumns.
 struct KeptScores {
   std::uint32_t *words;
   std::int64_t queries, groups; ///< of a head
@@ -102,7 +103,8 @@ struct KeptScores {
   }
 };
 
-/// Stores what CoreMask::ofColumns drew for a query. All lanes must call it.
+/// Stores the masks that CoreMask::ofColumns drew for a query. All lanes must
+/// call this function.
 /// \param word  the word of the query
 __device__ inline void storeKept(std::uint32_t *word,
                                  const KeptPair (&pairs)[4]) {
@@ -144,8 +146,8 @@ public:
         first + head * perHead + query + laneOfWarp() % 4 * 2);
     return {words.x >> shift, words.y >> shift};
   }
-  /// Sets the elements of key g + 8 * half of strip s that are not kept to
-  /// zero: `low` of query 2t, `high` of query 2t + 1.
+  /// Sets the dropped elements of key g + 8 * half of strip s to zero: `low`
+  /// belongs to query 2t, and `high` to query 2t + 1.
   __device__ void zeroDropped(Words words, int s, int half, float &low,
                               float &high) const {
     const std::uint32_t bit = 1U << (2 * s + half);

@@ -23,11 +23,11 @@ inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr int kMostOnCores = 128; ///< the widest head in features
-/// The largest limit of a mask (KeptPair): the bits of infinity in f16.
+/// Bounds the limit of a mask (KeptPair) by the bits of infinity in f16.
 inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
-/// A lane's accumulators of a tile of Strips strips by Columns columns, in the
-/// layout of tensor_core.cuh.
+/// Holds a lane's accumulators of a tile of Strips strips by Columns columns,
+/// in the layout of tensor_core.cuh.
 template <int Strips, int Columns>
 using CoreSums = float[Strips][Columns / 8][4];
 
@@ -38,7 +38,7 @@ inline __device__ int warpOfBlock() {
   return static_cast<int>(threadIdx.x / kWarp);
 }
 
-/// The tile, head and sample that a block processes.
+/// Identifies the tile, head and sample that a block processes.
 struct CoreBlock {
   int tile, tiles, head, sample, rows;
 
@@ -70,7 +70,7 @@ struct CausalMask {
   }
 };
 
-/// The row stride of a tile in elements.
+/// Holds the row stride of a tile in elements.
 template <int Width> inline constexpr int kPitch = Width + kPack;
 /// Returns the size of `rows` rows of a tile in bytes.
 template <int Width> constexpr unsigned tileBytes(int rows) {
@@ -132,7 +132,7 @@ __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                           column + lane / 8 % 2 * kPack);
 }
 
-/// The left factors of dotRows() that are rows of a tile.
+/// Loads the left factors of dotRows() from rows of a tile.
 template <int Width, typename T> struct TileRows {
   const T *tile;
   int row; ///< the first row
@@ -141,7 +141,7 @@ template <int Width, typename T> struct TileRows {
     loadLeft<Width>(left, tile, row + s * kStrip, column);
   }
 };
-/// The left factors of dotRows() that stay in registers: a strip of a tile.
+/// Holds the left factors of dotRows() in registers: a strip of a tile.
 template <int Width> struct HeldStrip {
   std::uint32_t lefts[Width / 16][4];
 
@@ -222,8 +222,8 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   return bits;
 }
 
-/// CoreSums rounded to 16 bits. A word [s][n][half] packs columns 8n + 2t and
-/// 8n + 2t + 1 of row g + 8 * half of strip s.
+/// Holds CoreSums rounded to 16 bits. A word [s][n][half] packs columns 8n + 2t
+/// and 8n + 2t + 1 of row g + 8 * half of strip s.
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 

@@ -1,9 +1,9 @@
 //===- dropout.cuh - Dropout and its masks ----------------------*- C++ -*-===//
 //
-// Kernels do not store masks, but draw their elements again by Philox from the
-// element's index in the global tensor, as runtime/random specifies. One draw
-// yields eight elements. Only the backward pass of attention on tensor cores
-// stores a mask, as one bit per score (KeptScores).
+// Kernels do not store masks, but draw each element again by Philox from its
+// index in the global tensor, as runtime/random specifies. One draw yields
+// eight elements. Only the backward pass of attention on tensor cores stores a
+// mask, as one bit per score (KeptScores).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kDropoutThreads = 256;
 inline constexpr int kDropoutBlocks = 5; ///< blocks per multiprocessor
 
-/// The dropout mask of one step.
+/// Holds the dropout mask of one step.
 struct Mask {
   std::uint32_t key0, key1;
   std::uint64_t stream;
@@ -108,8 +108,8 @@ private:
   }
 };
 
-/// The masks of one dropout kernel in all steps. now() reads the number of the
-/// step on the device.
+/// Holds the masks of one dropout kernel in all steps. now() reads the number
+/// of the step on the device.
 struct Masks {
   const StepNumbers *step;
   std::uint64_t stream; ///< the mask's id; now() mixes in the step's number
@@ -142,8 +142,8 @@ inline __device__ std::int64_t quotient(std::int64_t a, std::int64_t b) {
              : a / b;
 }
 
-/// The position of a shard in the global tensor. A dimension that is not
-/// sharded is merged into the previous dimension.
+/// Describes the position of a shard in the global tensor. A dimension that is
+/// not sharded is merged into the previous dimension.
 struct Piece {
   int dims = 1;
   std::int64_t sizes[kMostDims] = {1}, offsets[kMostDims] = {},

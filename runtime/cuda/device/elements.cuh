@@ -26,7 +26,7 @@ inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
 
-/// An array that is passed to kernels by value.
+/// Holds an array that is passed to kernels by value.
 template <typename T, int N> struct Several {
   T items[N];
   __host__ __device__ T &operator[](int i) { return items[i]; }
@@ -267,7 +267,8 @@ __device__ void loadedPacksOfRow(const Operand &from, std::int64_t start,
   }
 }
 
-/// A pack of a row: its row, its first column and its number of elements.
+/// Describes a pack of a row by its row, its first column and its number of
+/// elements.
 struct RowPack {
   std::int64_t row, first;
   int count;
@@ -287,15 +288,15 @@ inline Grid gridOfPacks(std::int64_t rows, std::int64_t width) {
   return gridOf(rows * blocksFor(width, kPack));
 }
 
-/// The index of a row of `first` and that of a row of `second`, which
-/// gatherRows adds; negative: no row.
+/// Holds the index of a row of `first` and that of a row of `second`, which
+/// gatherRows adds. A negative index means no row.
 struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
 
 /// Writes to each row of the result the sum of one row of `first` and one row
-/// of `second`, which `source(row)` selects; zeros if it selects none. A thread
-/// processes a pack.
+/// of `second`, which `source(row)` selects, or zeros if it selects none. A
+/// thread processes a pack.
 template <typename R, typename Source>
 __global__ void gatherRows(Operand first, Operand second, Result to,
                            std::int64_t rows, std::int64_t width,
@@ -334,12 +335,13 @@ void gather(cudaStream_t stream, const Operand &first, const Operand &second,
 // tensors. A table in device memory holds, for each block, the tensor and the
 // piece of the tensor that the block processes.
 
-/// The work of a block: piece number `piece` of tensor number `tensor`.
+/// Describes the work of a block: piece number `piece` of tensor number
+/// `tensor`.
 struct Share {
   std::int32_t tensor, piece;
 };
 
-/// The tensors of a kernel, and the work of each block.
+/// Lists the tensors of a kernel, and the work of each block.
 /// \tparam Item describes a tensor and has a member `elements`
 template <typename Item> struct TensorList {
   const Item *items;
@@ -347,11 +349,11 @@ template <typename Item> struct TensorList {
   std::int64_t blocks;
 };
 
-/// The number of threads per block.
+/// Counts the threads per block.
 inline constexpr unsigned kListThreads = 256;
-/// The number of packs of a piece that a thread processes.
+/// Counts the packs of a piece that a thread processes.
 inline constexpr std::int64_t kListPacks = 8;
-/// The number of elements per piece; the last piece of a tensor may have fewer.
+/// Counts the elements per piece; the last piece of a tensor may have fewer.
 inline constexpr std::int64_t kListPiece = kListThreads * kListPacks * kPack;
 
 /// Calls `use(first, count)` for this thread's packs of a piece.

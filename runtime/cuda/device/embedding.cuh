@@ -2,9 +2,9 @@
 //
 // Gradients are summed without atomics, so that their order is fixed: tokens
 // are sorted by table row and position. The warps of a block share the tokens
-// that a sample has for a table row: each adds every kTokenWarps-th. The sums
-// of the warps are then added, and then those of the samples. The contribution
-// of a sample therefore does not depend on the number of samples.
+// that a sample has for a table row: each warp adds every kTokenWarps-th token.
+// The sums of the warps are then added, and then those of the samples. The
+// contribution of a sample therefore does not depend on the number of samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,11 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSortWarps = 8; ///< warps per block of sortTokens
 inline constexpr int kTokenWarps = 16;    ///< warps per block of sumTokens
 
-/// The rows of the table that this rank holds.
+/// Describes the rows of the table that this rank holds.
 struct HeldRows {
   std::int64_t offset, count;
 
-  /// Returns the local row of a token id, or -1 if another rank holds it.
+  /// Returns the local row of a token id, or -1 if another rank holds the row.
   __device__ std::int64_t row(std::int32_t id) const {
     const std::int64_t at = std::int64_t{id} - offset;
     return at >= 0 && at < count ? at : -1;
@@ -40,20 +40,21 @@ struct LookupSource {
   }
 };
 
-/// The row number, above all local ones, of tokens whose row another rank
-/// holds.
+/// Marks tokens whose row another rank holds, by a row number above all local
+/// ones.
 inline constexpr std::uint32_t kHeldElsewhere = 1U << 31;
 
-/// A sorted token and its local row. `end` is the index in sorted order after
-/// the last token with the same row and sample.
+/// Holds a sorted token and its local row. `end` is the index in sorted order
+/// after the last token with the same row and sample.
 struct Placed {
   std::uint32_t row;
   std::int32_t token, end;
 };
 
-/// Sorts tokens by row in a single launch. Each lane counts the tokens before
-/// one token, and the warps of a block share the tokens to compare with. This
-/// takes O(tokens^2) comparisons, about a millisecond for 64 Ki tokens.
+/// Sorts tokens by row in a single launch. Each lane counts the tokens that
+/// precede one token in sorted order, and the warps of a block share the tokens
+/// to compare with. This takes O(tokens^2) comparisons, about a millisecond for
+/// 64 Ki tokens.
 /// \param ofSample  the number of tokens per sample
 static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
                                   std::int64_t ofSample, HeldRows held,
@@ -141,7 +142,8 @@ __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
   if (warp == 0 && lane == 0)
     longRow = -1;
   __syncthreads();
-  // At most one long row begins in a block, as it has more tokens than a block.
+  // At most one long row begins in a block, because a long row has more tokens
+  // than a block.
   if (isLong && lane == 0)
     longRow = mine;
   __syncthreads();

@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The shapes of a dispatch. The experts' buffers are
+/// Holds the shapes of a dispatch. The experts' buffers are
 /// [experts][samples][count][width]. The slots [samples][positions][experts]
 /// hold the index, below `count`, of a token in an expert's buffer.
 struct Places {
@@ -125,8 +125,9 @@ inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues the computation of a table, and returns it: the index of the slot of
-/// each row of the experts' buffers, or -1 for an unused row.
+/// Queues the computation of a table, and returns the table. For each row of
+/// the experts' buffers, the table holds the index of the row's slot, or -1 if
+/// the row is unused.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {

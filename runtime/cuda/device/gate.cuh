@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The logits of a token. One thread processes a token, because experts are few
-/// and the row stays in the L1 cache.
+/// Holds the logits of a token. One thread processes a token, because experts
+/// are few and the row stays in the L1 cache.
 template <typename R> struct Token {
   Operand logits;
   std::int64_t start, experts;
@@ -43,7 +43,7 @@ template <typename R> struct Token {
     }
   }
 
-  /// The largest logit, and the sum of exp(logit - largest).
+  /// Holds the largest logit, and the sum of exp(logit - largest).
   struct Softmax {
     R largest, total;
     __device__ R share(R value) const { return exp(value - largest) / total; }

@@ -24,11 +24,11 @@ struct Grid {
   std::int64_t blocks = 1, alsoBlocks = 1; ///< gridDim.x, gridDim.y
   unsigned threads = 256;                  ///< blockDim.x
   unsigned rows = 1;                       ///< blockDim.y
-  /// Dynamic shared memory per block in bytes.
+  /// Sets the dynamic shared memory per block in bytes.
   unsigned shared = 0;
 };
 
-/// The most shared memory of a block in bytes, unless the kernel opts in to
+/// Limits the shared memory of a block in bytes, unless the kernel opts in to
 /// more (cudaFuncAttributeMaxDynamicSharedMemorySize).
 inline constexpr unsigned kMostShared = 48 << 10;
 
@@ -48,7 +48,7 @@ void launch(cudaStream_t stream, const Grid &grid,
             void (*kernel)(Parameters...), Parameters... arguments) {
   if (grid.blocks == 0 || grid.alsoBlocks == 0)
     return;
-  // The limits of a CUDA grid in x and y.
+  // A CUDA grid has these limits in x and y.
   if (grid.blocks > std::numeric_limits<std::int32_t>::max() ||
       grid.alsoBlocks > 65535)
     throw DeviceError("a kernel of " + std::to_string(grid.blocks) + " x " +

@@ -14,8 +14,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Nested loops over letters, the last innermost, with the strides of both
-/// operands in elements.
+/// Describes nested loops over letters, with the strides of both operands in
+/// elements. The last loop is the innermost.
 struct Letters {
   int count = 0;
   std::int64_t sizes[kMostDims], left[kMostDims], right[kMostDims];

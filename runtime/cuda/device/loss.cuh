@@ -14,13 +14,13 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kLossThreads = 256;
 
-/// The classes in a shard of the logits: the first class, the width of a row,
-/// and the width without padding.
+/// Describes the classes in a shard of the logits: the first class, the width
+/// of a row, and the width without padding.
 struct Classes {
   std::int64_t offset, width, real;
 
   /// Returns the index of class `target` in a row, or -1 if this shard does not
-  /// hold it.
+  /// hold the class.
   __device__ std::int64_t find(std::int32_t target) const {
     const std::int64_t local = std::int64_t{target} - offset;
     return target >= 0 && local >= 0 && local < width ? local : -1;

@@ -5,7 +5,7 @@
 // return equal bits.
 //
 // cuBLASLt is column-major, so it computes the transposed product c'[n, m] =
-// b'[n, k] a'[k, m], in which our rows are its columns.
+// b'[n, k] a'[k, m], in which our rows are cuBLASLt's columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The workspace limit in bytes that NVIDIA recommends for Hopper.
+/// Limits the workspace to the bytes that NVIDIA recommends for Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 inline void checkProduct(cublasStatus_t status, const char *call) {
@@ -112,19 +112,19 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
   return turned;
 }
 
-/// The addresses of a product's matrices.
+/// Holds the addresses of a product's matrices.
 struct MatrixOperands {
   const void *a, *b;
   const void *bias;
   void *c;
   const void *before = nullptr; ///< the addend; null: the contents of c
-  /// The argument of gelu, in the layout of c: Epilogue::gelu writes it, and
-  /// Epilogue::geluGrad reads it.
+  /// Points to the argument of gelu, in the layout of c. Epilogue::gelu writes
+  /// the argument, and Epilogue::geluGrad reads it.
   const void *kept = nullptr;
   void *sums = nullptr; ///< receives the bias gradient
 };
 
-/// A product of one shape, with the algorithm that cuBLASLt has chosen.
+/// Computes products of one shape, with the algorithm that cuBLASLt has chosen.
 class MatrixProduct {
 public:
   MatrixProduct(const Library &rank, const MatrixShape &shape);
@@ -149,8 +149,8 @@ private:
   std::string whyNot;
 };
 
-/// The products of a rank. cuBLASLt chooses an algorithm once per shape, even
-/// if many layers have it.
+/// Holds the products of a rank. cuBLASLt chooses an algorithm once per shape,
+/// even if many layers have that shape.
 class MatrixProducts {
 public:
   MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }

@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Contiguous runs of `length` elements of a source tensor, like
+/// Describes contiguous runs of `length` elements of a source tensor, like
 /// runtime/backend/strided_source.h.
 struct Strides {
   int dims = 0;

@@ -25,7 +25,7 @@ constexpr int widestRow(int packs, unsigned threads) {
 }
 inline constexpr int kWidestHeldRow = widestRow(4, kNormThreads);
 
-/// The packs of a row that a thread processes: the row's pack number
+/// Describes the packs of a row that a thread processes: the row's pack number
 /// threadIdx.x after column `base`, and every blockDim.x-th pack from there.
 /// \tparam Whole  whether the row consists of whole, aligned packs
 template <bool Whole> struct OwnPacks {

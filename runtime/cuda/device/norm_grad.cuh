@@ -24,12 +24,12 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Rows per piece, few enough that every multiprocessor has a piece.
+/// Counts the rows per piece, few enough that every multiprocessor has a piece.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
 inline constexpr std::int64_t kWidestNormGrad = widestRow(8, kNormThreads);
 
-/// The arguments of normaliseGrad.
+/// Holds the arguments of normaliseGrad.
 template <typename R> struct NormGradient {
   Operand from, gamma, above;
   Addend addend; ///< added to the rows' gradients
@@ -40,8 +40,9 @@ template <typename R> struct NormGradient {
   std::int64_t copyBytes = 0; ///< of a row in shared memory
 };
 
-/// The shared memory of normaliseGrad. Even and odd rows use different memory,
-/// so that a thread may begin a row while others still read the previous one.
+/// Defines the shared memory of normaliseGrad. Even and odd rows use different
+/// memory, so that a thread may begin a row while others still read the
+/// previous one.
 template <typename R> struct NormMemory {
   R warps[2][4][kWarp]; ///< sums of the warps of a block
   // Copies of two rows of three tensors follow.
@@ -203,8 +204,8 @@ bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
            6 * static_cast<unsigned>(ofRow);
   };
   if (Copies) {
-    // The size is that of elements of type R, so that the choice does not
-    // depend on the addend's type: fusing must not change bits.
+    // The limit assumes elements of type R, so that the choice does not depend
+    // on the addend's type: fusion must not change bits.
     const unsigned most = sharedOf(width * sizeof(R));
     if (!arePacks(width, all.from, all.gamma, all.above, all.addend.data,
                   all.to) ||

@@ -39,7 +39,7 @@ __global__ void eachElement(Several<Operand, Inputs> from,
     store(to[i], first, count, results[i]);
 }
 
-/// The value and the derivative of a function at one point.
+/// Holds the value and the derivative of a function at one point.
 template <typename R> struct Jet { R value, slope; };
 
 template <typename R> __device__ Jet<R> sigmoid(R x) {
@@ -161,7 +161,7 @@ struct Softcapped {
   }
 };
 
-/// The gradient of Softcapped, computed from its result and the result's
+/// Computes the gradient of Softcapped from its result and the result's
 /// gradient.
 struct SoftcappedGrad {
   double cap;

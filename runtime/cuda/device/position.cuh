@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The number of positions per sample in this shard, and `first`: 0 if the
+/// Holds the number of positions per sample in this shard. `first` is 0 if the
 /// shard holds position 0, else -1.
 struct Sequence {
   std::int64_t length, first;
@@ -45,8 +45,8 @@ struct GiveFirstSource {
   }
 };
 
-/// The rows of the position table on this rank: the row of the first local
-/// position, and the number of rows. The table is sharded along with the
+/// Describes the rows of the position table on this rank: the row of the first
+/// local position, and the number of rows. The table is sharded along with the
 /// positions, or replicated.
 struct PositionTable {
   std::int64_t shift, held;
@@ -102,8 +102,8 @@ void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
   gather<R>(stream, from, first, to, rows, width, PutFirstSource{sequence});
 }
 
-/// Queues the copy of each sample's first position; zeros if another shard
-/// holds it.
+/// Queues the copy of each sample's first position, or of zeros if another
+/// shard holds that position.
 template <typename R>
 void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
                std::int64_t rows, std::int64_t width,

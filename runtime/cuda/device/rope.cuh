@@ -20,7 +20,7 @@ inline constexpr unsigned kRopeThreads = 256;
 inline constexpr int kRopeTokens = 4; ///< tokens per block
 inline constexpr int kPairs = 128;    ///< pairs of a token per iteration
 
-/// The shapes and attributes of a rotation: local positions, the global
+/// Holds the shapes and attributes of a rotation: local positions, the global
 /// position of the first, features of a token and of a head, and pairs of a
 /// head.
 struct Rotation {

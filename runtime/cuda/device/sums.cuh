@@ -21,7 +21,7 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSumRows = 8;        ///< threads per column
 inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
-/// The shape of a tensor to sum, [samples][rows][columns].
+/// Describes the shape of a tensor to sum, [samples][rows][columns].
 struct ColumnSizes {
   std::int64_t samples = 1, rows = 1, columns = 1;
   std::int64_t pieceRows = kPieceRows;
@@ -82,8 +82,8 @@ __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
 
 inline constexpr int kSumLanes = 32; ///< threads of sampleSums per column
 
-/// Returns how many of kSumLanes lanes add the pieces of one sample; a divisor
-/// of kSumLanes.
+/// Returns how many of kSumLanes lanes add the pieces of one sample. The number
+/// divides kSumLanes.
 inline __host__ __device__ int lanesOfSample(std::int64_t pieces) {
   constexpr int kPiecesOfLane = 8;
   int lanes = 1;
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kWarp *kSumLanes)
   storeOne(to[which], column, all);
 }
 
-/// Returns the scratch memory for `sums` results in bytes.
+/// Returns the bytes of scratch memory that `sums` results need.
 template <typename R>
 std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
   return static_cast<std::size_t>(sums * sizes.parts()) * sizeof(R);
@@ -196,7 +196,7 @@ inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   return threads[0];
 }
 
-/// A tensor whose squares are summed.
+/// Describes a tensor whose squares are summed.
 struct Squared {
   Operand from;
   std::int64_t elements;

@@ -15,7 +15,7 @@ constexpr std::size_t roundedUp(std::size_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-/// The maximum number of sharded dimensions, and of nested loops, of a kernel.
+/// Limits the sharded dimensions, and the nested loops, of a kernel.
 inline constexpr int kMostDims = 8;
 
 struct Operand {

@@ -206,9 +206,10 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
   return line;
 }
 
-/// Establishes NCCL's connections by sending a byte on every line. Connecting
-/// blocks both ranks, so that connecting during a step could deadlock: either
-/// rank may have other work first. The send is captured, but never launched.
+/// Establishes NCCL's connections by the capture of a transfer of one byte on
+/// every line. The captured graph is never launched. Connecting blocks both
+/// ranks, and could deadlock during a step, because either rank may have other
+/// work first.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();

@@ -58,7 +58,7 @@ inline Process thisProcess() {
 }
 
 /// Returns the index of the process's device among the visible ones. A process
-/// to which CUDA_VISIBLE_DEVICES shows a single device uses it.
+/// to which CUDA_VISIBLE_DEVICES shows a single device uses that device.
 /// \throws std::runtime_error if the host has fewer devices than processes
 inline int deviceOf(const Process &process, int devices) {
   if (devices == 1 && std::getenv("CUDA_VISIBLE_DEVICES"))
@@ -89,8 +89,8 @@ inline std::runtime_error systemError(const std::string &what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// The addresses of rank 0 or, if `here`, the addresses at which this machine
-/// can listen.
+/// Looks up the addresses of rank 0 or, if `here`, the addresses at which this
+/// machine can listen.
 class Addresses {
 public:
   explicit Addresses(const MeetingPlace &place, bool here = false) {

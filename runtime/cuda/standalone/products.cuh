@@ -136,7 +136,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
-/// The tensors of a product. A tensor that the product lacks is null.
+/// Holds the tensors of a product. A tensor that the product lacks is null.
 struct ProductTensors {
   Tensor a, b, bias{}, c;
   Tensor before{}; ///< the addend; null: c itself

@@ -39,8 +39,8 @@ inline void checkNccl(ncclResult_t status, const char *call) {
 enum Arena { kParameters, kOptimizer, kGradients, kActivations, kWorkspace };
 inline constexpr int kArenas = 5;
 
-/// A region of an arena, with an entry per layer and a slot per micro-batch in
-/// flight.
+/// Describes a region of an arena, with an entry per layer and a slot per
+/// micro-batch in flight.
 struct Buffer {
   ElementType type;
   Arena arena;
@@ -79,12 +79,12 @@ constexpr int headTiles(std::int64_t features) {
   return features <= 64 ? 2 : features <= 96 ? 3 : features <= 128 ? 4 : 8;
 }
 
-/// The number of doubles in a sum of squares, which the reports follow in
+/// Counts the doubles of a sum of squares. The reports follow this sum in
 /// Rank::stepSums.
 inline constexpr std::size_t kSquareSum =
     sizeof(DeviceLongSum) / sizeof(double);
 
-/// An operand or a result of a kernel, in device memory.
+/// Describes an operand or a result of a kernel, in device memory.
 struct Tensor {
   void *data = nullptr;
   ElementType type = ElementType::f32;
@@ -94,8 +94,8 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// A channel between this rank and the rank with the same index in another
-/// pipeline stage. Messages go in one direction only.
+/// Describes a channel between this rank and the rank with the same index in
+/// another pipeline stage. Messages go in one direction only.
 struct Line {
   ncclComm_t communicator = nullptr; ///< has only these two ranks
   int other = 0;                     ///< the other rank, in `communicator`
@@ -105,15 +105,15 @@ struct Line {
   cudaEvent_t ready = nullptr; ///< orders copies, sends and the step's end
 };
 
-/// The arguments of a kernel over many tensors, in device memory.
+/// Holds the arguments of a kernel over many tensors, in device memory.
 struct DeviceList {
   const void *items = nullptr;
   const Share *shares = nullptr;
   std::int64_t blocks = 0;
 };
 
-/// An input of the step, of which the host writes this rank's shard before
-/// every step.
+/// Describes an input of the step. The host writes this rank's shard of the
+/// input before every step.
 struct Fed {
   std::string label;
   int microBatch;
@@ -123,7 +123,7 @@ struct Fed {
   std::byte *to; ///< memory in Rank::inputs
 };
 
-/// The state of a rank.
+/// Holds the state of a rank.
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
@@ -141,7 +141,8 @@ struct Rank {
   /// reports, then all ranks' sums of squares, then all ranks' reports.
   /// `hostSums` is pinned host memory: the sums and reports of all ranks.
   double *stepSums = nullptr, *hostSums = nullptr;
-  /// The numbers of the step in device memory, and in pinned host memory.
+  /// `numbers` points to the numbers of the step in device memory, and
+  /// `written` to those in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< algorithms chosen so far
   std::map<std::string, void *> tables;
@@ -151,7 +152,7 @@ struct Rank {
   cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
 
-/// A barrier of all ranks of this process.
+/// Waits until all ranks of this process have called this function.
 ///
 /// A CUDA allocation may block until other GPUs of the process are idle, while
 /// their collectives wait for this rank. Therefore all ranks, and NCCL, must
@@ -161,7 +162,8 @@ inline void meet(const Rank &rank) {
     rank.threads->arrive_and_wait();
 }
 
-/// The context of a run of a program: a layer, a micro-batch and a stream.
+/// Holds the context of a run of a program: a layer, a micro-batch and a
+/// stream.
 struct Run {
   Rank &rank;
   int layer = 0, microBatch = 0;
@@ -294,7 +296,7 @@ inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
   return static_cast<std::size_t>(elements * bytesOf(tensor.type));
 }
 
-/// Writes `body` of the operands' elements to each element of `to`.
+/// Applies `body` to the operands' elements, and writes each result to `to`.
 template <typename R, typename Body, typename... From>
 void ofEach(const Run &now, const Body &body, std::int64_t elements,
             const Tensor &to, const From &...from) {
@@ -302,8 +304,8 @@ void ofEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 1>{{to}}, elements, body);
 }
 
-/// Writes the two results of `body` of the operands' elements to each element
-/// of `to` and `alsoTo`.
+/// Applies `body` to the operands' elements, and writes each pair of results to
+/// `to` and `alsoTo`.
 template <typename R, typename Body, typename... From>
 void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
                const Tensor &to, const Tensor &alsoTo, const From &...from) {

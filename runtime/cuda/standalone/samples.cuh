@@ -16,7 +16,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// A source of training data.
+/// Provides training data.
 class Samples {
 public:
   virtual ~Samples() = default;
@@ -67,7 +67,7 @@ inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
   return mine;
 }
 
-/// The values of each input of a step, in the order of Rank::fed.
+/// Holds the values of each input of a step, in the order of Rank::fed.
 using Inputs = std::vector<std::vector<double>>;
 
 inline Inputs inputsOf(const Rank &rank, Samples &samples) {
@@ -149,9 +149,9 @@ private:
   const std::int64_t targets, limit;
 };
 
-/// Reads a file of `mtrun data steps`. For each step it has the count (a 64-bit
-/// integer), then for each input the number of elements (a 64-bit integer) and
-/// the elements (32-bit integers).
+/// Reads a file of `mtrun data steps`. For each step, the file has the count (a
+/// 64-bit integer), then for each input the number of elements (a 64-bit
+/// integer) and the elements (32-bit integers).
 class StoredSamples final : public Samples {
 public:
   explicit StoredSamples(const std::string &thePath)

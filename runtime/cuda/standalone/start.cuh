@@ -20,7 +20,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The arguments of a new rank: its device, rank and NCCL id.
+/// Holds the arguments of a new rank: its device, rank and NCCL id.
 struct Start {
   int device = 0, rank = 0;
   const ncclUniqueId &id;

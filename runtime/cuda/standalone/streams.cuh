@@ -22,8 +22,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Device memory that may grow while the step is captured. The previous memory
-/// is not freed, because the captured graph uses it.
+/// Holds device memory that may grow while the step is captured. The previous
+/// memory is not freed, because the captured graph uses it.
 struct Scratch {
   std::byte *data = nullptr;
   std::size_t size = 0;
@@ -37,7 +37,7 @@ struct Scratch {
   }
 };
 
-/// Pinned host memory for the inputs of a step.
+/// Holds pinned host memory for the inputs of a step.
 struct Staging {
   std::byte *data = nullptr;
   std::size_t size = 0, used = 0; ///< bytes
@@ -57,12 +57,13 @@ struct Staging {
   }
 };
 
-/// A stream, with scratch memory that its kernels use one after another.
+/// Holds a stream, with scratch memory that its kernels use one after another.
 struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
-  /// The state of grouped collectives (groupStart): whether a group is open,
-  /// the bytes of `exchange` that it uses, and the transpositions after it.
+  /// Describes the state of grouped collectives (groupStart): whether a group
+  /// is open, the bytes of `exchange` that it uses, and the transpositions
+  /// after it.
   bool isTogether = false;
   std::size_t exchanged = 0;
   std::vector<std::function<void()>> behind;

@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The properties of a step that the plan determines.
+/// Holds the properties of a step that the plan determines.
 struct StepFacts {
   int microBatches = 1;
   std::int64_t tokens = 1; ///< per step
@@ -31,7 +31,7 @@ struct StepFacts {
   bool computesInF16 = false;
 };
 
-/// The functions of one pipeline stage, in the order of a step.
+/// Lists the functions of one pipeline stage, in the order of a step.
 struct StageProgram {
   void (*initialise)(Rank &, const Initialisation &);
   void (*forwardAndBackward)(Rank &); ///< includes gradient reduction
@@ -39,7 +39,7 @@ struct StageProgram {
   void (*update)(Rank &);
 };
 
-/// The command-line options, with the meaning and the defaults of mtrun.
+/// Holds the command-line options, with the meaning and the defaults of mtrun.
 struct Options {
   std::int64_t steps = 100, every = 1;
   std::string data = "synthetic";
@@ -284,7 +284,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
       samples->begin(step + 1);
       inputs = inputsOf(rank, *samples);
     }
-    // The host waits for the device only here. Both make the same decision
+    // The host waits for the device only here. The host decides like the device
     // whether the step is skipped.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = resultsOf(rank, facts);

@@ -16,9 +16,9 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
-// Returns the length in bytes of the first character; 0 if it is invalid. The
-// ranges are those of Unicode 15, section 3.9, without overlong forms and
-// surrogates.
+// Returns the length in bytes of the first character; 0 if the character is
+// invalid. The ranges of valid bytes are those of Unicode 15, section 3.9,
+// which exclude overlong forms and surrogates.
 std::size_t lengthOfFirst(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

@@ -43,7 +43,7 @@ public:
     columns.push_back({std::move(name), isNumber});
   }
   void number(std::string name) { column(std::move(name), true); }
-  /// Cells beyond the columns are dropped.
+  /// Adds a row, and drops cells beyond the columns.
   void row(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
 
   /// Prints the table; rows beyond kMostRows are counted in a last row.
@@ -80,7 +80,7 @@ extern const AxisUnit kSecondsUnit, kBytesUnit;
 std::vector<double> ticksOf(double low, double high, const AxisUnit &unit);
 
 /// Returns at most `count` evenly spaced indices from 0 to all - 1, including
-/// both unless `count` is 1.
+/// both ends unless `count` is 1.
 std::vector<int> evenly(int all, int count);
 
 } // namespace mtplan::tools

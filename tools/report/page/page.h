@@ -28,7 +28,7 @@ struct PageFigure {
   std::string name, value;
 };
 
-/// Describes a part that bars are divided into.
+/// Describes one of the parts that each bar is divided into.
 struct PagePart {
   std::string name;
   std::string meaning = {}; ///< a sentence for the table; may be empty
@@ -56,8 +56,8 @@ struct PageKind {
   int colour = 0; ///< 0 .. kPageColours - 1
 };
 
-/// Describes a task on a stream. -1: the task has no chunk, micro-batch or
-/// segment, or several.
+/// Describes a task on a stream. A chunk, micro-batch or segment is -1 if the
+/// task has none, or several.
 struct PageTask {
   double start = 0, finish = 0; ///< seconds
   int kind = 0;                 ///< index into PageTimeline::kinds

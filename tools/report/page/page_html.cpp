@@ -150,8 +150,8 @@ struct Range {
   double share(double value) const { return (value - low) / (high - low); }
 };
 
-// Draws the chosen plan, the alternatives and the memory limit. Lower left is
-// better.
+// Draws the chosen plan, the alternatives and the memory limit. Plans at the
+// lower left are better.
 class Scatter {
 public:
   explicit Scatter(const Page &thePage) : page(thePage) {

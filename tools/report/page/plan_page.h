@@ -35,7 +35,7 @@ pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
 void addSends(std::vector<PageTraffic> &traffic,
               const planner::StepResult &result);
 
-/// Returns every task of every stream.
+/// Returns a timeline with every task of every stream.
 PageTimeline pageTimeline(const planner::StepProblem &problem,
                           const planner::StepResult &result);
 

@@ -153,8 +153,8 @@ private:
   }
 
   // Returns the width of the view that the start and end buttons show, in the
-  // plot's units: up to the latest finish, over all compute lanes, of the first
-  // `drawn.edge` boxes, but at least 1/200 and at most 1/4 of the axis.
+  // plot's units: up to the latest finish of the first `drawn.edge` boxes of
+  // any compute lane, but at least 1/200 and at most 1/4 of the axis.
   int nearby() const {
     double last = 0;
     for (const TimelineLane &lane : drawn.lanes)

@@ -2,10 +2,10 @@
 //
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
-// drawn one by one. If there are too many tasks, those between are drawn in
-// groups of consecutive tasks; in a group, the height of each kind is its share
-// of the time. If there are many stages, only some are drawn, and only some of
-// these with all streams.
+// drawn one by one. If there are too many tasks, the tasks in between are drawn
+// in groups of consecutive tasks; in a group, the height of each kind of task
+// is its share of the time. If there are many stages, only some are drawn, and
+// only some of the drawn stages show all their streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +33,10 @@ struct TimelineBox {
   int kind = 0;
   double top = 0, height = 1; ///< share of the stream's height
   int tasks = 1;
-  /// The chunk and the segment of a single task; -1: none.
+  /// These name the chunk and the segment of a single task; -1 stands for none.
   int chunk = -1, segment = -1;
-  /// The micro-batch of a single task, or the first and the last of a group.
+  /// These name the micro-batch of a single task, or the first and the last of
+  /// a group.
   int microBatch = -1, lastMicroBatch = -1;
 };
 

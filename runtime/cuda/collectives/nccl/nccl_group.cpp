@@ -92,8 +92,8 @@ ncclResult_t queue(const Call &call, int places, const void *from, void *to,
 
 } // namespace
 
-// The previous memory is not freed: calls may still use it, and waiting for the
-// device would be waiting for other ranks.
+// The previous memory is not freed: calls may still use it, and a wait for the
+// device would be a wait for other ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);

@@ -1,9 +1,10 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
 // NCCL's collectives take one contiguous row of data. If a tensor has several
-// rows of the ranks' pieces, it is transposed before or after the call through
-// scratch memory, which grows with the largest call. Grouped calls are one NCCL
-// launch: all operands are transposed before it, and all results after it.
+// rows, each with pieces of all ranks, it is transposed before or after the
+// call through scratch memory, which grows with the largest call. Grouped calls
+// are one NCCL launch: all operands are transposed before it, and all results
+// after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The collectives of a process group over NCCL.
+/// Implements the collectives of a process group over NCCL.
 class NcclGroup final : public CallGroup {
 public:
   NcclGroup(std::shared_ptr<NcclLink> link, GroupName group, int place,
@@ -38,7 +39,7 @@ public:
   void together(const std::function<void()> &calls) override;
 
 private:
-  /// A call and its buffers.
+  /// Holds a call and its buffers.
   struct Work {
     Call call;
     const void *in = nullptr;
@@ -56,7 +57,7 @@ private:
     return roomBefore(call) + roomAfter(call);
   }
 
-  /// Scratch memory for transposed data, which successive launches share.
+  /// Holds scratch memory for transposed data, which successive launches share.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -71,9 +72,9 @@ private:
   std::vector<Work> *collected = nullptr; ///< null: calls run at once
   Scratch before, after;
   Event scratchIsFree;
-  /// The capture in which `scratchIsFree` was recorded; none outside captures.
-  /// Work waits for the event only if it is in the same capture, or if neither
-  /// is in a capture; all other work runs later anyway.
+  /// Identifies the capture in which `scratchIsFree` was recorded; none outside
+  /// captures. Work waits for the event only if both are in the same capture,
+  /// or if neither is in a capture; all other work runs later anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

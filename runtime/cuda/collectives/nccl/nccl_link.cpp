@@ -33,8 +33,8 @@ std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
 }
 
 /// The timeout is multiplied by this number while a communicator is created,
-/// because that loads libraries and opens connections. All ranks are known to
-/// be running by then.
+/// because its creation loads libraries and opens connections. All ranks are
+/// known to run when the creation begins.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
@@ -275,8 +275,8 @@ void NcclLink::beginToClose() {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
-  // Deregistration must precede the finalization, while the other ranks
-  // respond.
+  // Memory must be deregistered before the finalization, while the other ranks
+  // still respond.
   for (; !registrations.empty(); registrations.pop_back())
     checkResult(ncclCommDeregister(comm, registrations.back()));
   checkResult(ncclCommFinalize(comm));
@@ -307,8 +307,8 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
   if (flights.empty())
     return std::nullopt;
   CallInFlight &first = flights.front();
-  // The time also runs for a call that is not queued yet, because it blocks the
-  // host.
+  // The timeout also applies to a call that is not queued yet, because such a
+  // call blocks the host.
   if (!first.since && (!first.isQueued || first.hasBegun()))
     first.since = now;
   if (!first.since || now - *first.since < watchdog.world().patience())

@@ -34,19 +34,19 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The events right before and right after the last launch of a graph.
+/// Holds the events right before and right after the last launch of a graph.
 struct GraphLaunch {
   Event before{cudaEventDefault}, behind;
 };
 
-/// An NCCL call in flight.
+/// Describes an NCCL call in flight.
 ///
 /// Recorded calls have events that every launch of their graph records again.
 /// The time of such an event is compared with that of an event before the
 /// launch, to ignore the records of earlier launches. If a device does not
 /// report events of graphs, a call counts as begun and ended with its graph.
 struct CallInFlight {
-  /// The events before and after the call.
+  /// Holds the events before and after the call.
   struct Marks {
     explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
     Event begun, ended;
@@ -57,7 +57,7 @@ struct CallInFlight {
   std::shared_ptr<Marks> marks;
   std::shared_ptr<const GraphLaunch> launch; ///< null: not in a graph
   bool isQueued = false;                     ///< true once `ended` is recorded
-  /// When the watchdog noticed that the call had begun.
+  /// Holds the time at which the watchdog noticed that the call had begun.
   std::optional<Ward::Clock::time_point> since;
 
   std::string words() const;
@@ -65,12 +65,12 @@ struct CallInFlight {
   bool hasEnded() const;
 };
 
-/// The number of ranks per NCCL id. A large communicator has several ids, so
-/// that its ranks do not all connect to one rank (ncclCommInitRankScalable).
+/// Counts the ranks per NCCL id. A large communicator has several ids, so that
+/// its ranks do not all connect to one rank (ncclCommInitRankScalable).
 inline constexpr int kPlacesOfALead = 256;
 ncclUniqueId newUniqueId();
 
-/// An NCCL communicator and its calls in flight.
+/// Manages an NCCL communicator and its calls in flight.
 class NcclLink final : public Ward {
 public:
   /// Makes a host call labelled `what`, which returns if all ranks make it, and
@@ -125,8 +125,8 @@ public:
   /// Returns whether all calls have ended. Throws CommunicationError if the
   /// communicator has been aborted.
   bool isIdle();
-  /// Begins to close the communicator. All ranks must call this when isIdle(),
-  /// and close() once isClosed().
+  /// Begins to close the communicator. All ranks must call this when isIdle()
+  /// is true, and close() once isClosed() is true.
   void beginToClose();
   bool isClosed();
   void close();
@@ -153,8 +153,8 @@ private:
   std::deque<CallInFlight> flights; ///< in order of their calls
   std::vector<CallInFlight> recorded;
   std::vector<std::shared_ptr<CallInFlight::Marks>> spare;
-  /// Handles of registrations. NCCL may write them later, so they must not
-  /// move.
+  /// Holds the handles of registrations. NCCL may write them later, so they
+  /// must not move.
   std::deque<void *> registrations;
   std::vector<Piece> allocated;
 };

@@ -43,10 +43,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The number of pieces that a line allocates before a send waits for one.
+/// Limits the pieces that a line allocates before a send waits for one.
 inline constexpr std::size_t kPieces = 8;
 
-/// The sender's end of a line.
+/// Implements the sender's end of a line.
 class OutgoingLine final : public Ward {
 public:
   OutgoingLine(const Watchdog &watchdog, NcclLink::Members members,
@@ -98,8 +98,8 @@ private:
   Event here; ///< the caller's stream has reached a send that lacks a piece
   std::mutex mutex; ///< guards the members below
   std::size_t pieces = 0;
-  /// Messages that wait for the communicator. If `isGoing`, the send of the
-  /// first has been started.
+  /// Holds the messages that wait for the communicator. If `isGoing`, the send
+  /// of the first has been started.
   std::deque<OwnedPiece> waiting;
   bool isGoing = false;
   std::deque<OwnedPiece> going;     ///< queued on the stream

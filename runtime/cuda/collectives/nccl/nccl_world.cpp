@@ -5,7 +5,7 @@
 //
 // Each communicator has its own ids instead of being split from a communicator
 // of all ranks: ncclCommSplit needs calls of all ranks, but ranks outside a
-// group do not create it.
+// group take no part in its creation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,12 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// The key of a line: the other rank and the channel.
+/// Identifies a line by the other rank and the channel.
 using LineKey = std::pair<int, int>;
 using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
 
-/// The calls and messages of a rank that a graph has captured. The watchdog
-/// monitors them in every launch of the graph.
+/// Holds the calls and messages of a rank that a graph has captured. The
+/// watchdog monitors them in every launch of the graph.
 class NcclRecording final : public RecordedCalls {
 public:
   /// Ends a recording: makes the context's stream 0 wait for all captured
@@ -79,8 +79,9 @@ private:
                                                     ///< sends
 };
 
-/// The first version of NCCL with ncclCommInitRankScalable. A program that was
-/// linked with a newer version may find an older library on another machine.
+/// This is the first version of NCCL with ncclCommInitRankScalable. A program
+/// that was linked with a newer version may find an older library on another
+/// machine.
 constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
 
 std::string wordsOfVersion(int version) {
@@ -150,7 +151,7 @@ private:
   const SharedContext context;
   Watchdog watchdog;
   const int unwinding;
-  /// The links of the groups and of the incoming lines.
+  /// Holds the links of the groups and of the incoming lines.
   std::vector<std::shared_ptr<NcclLink>> links;
   OutgoingLines outgoing;
   std::map<LineKey, NcclLink *> incoming;

@@ -24,7 +24,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// The interface of an object that a watchdog monitors.
+/// Defines the interface of an object that a watchdog monitors.
 class Ward {
 public:
   using Clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ public:
   virtual void abort() noexcept = 0;
 };
 
-/// The watchdog of a rank.
+/// Monitors the calls of a rank.
 class Watchdog {
 public:
   /// Starts the watchdog thread, for the calling thread's current device.
@@ -50,7 +50,7 @@ public:
   World &world() const { return host; }
 
   void add(std::shared_ptr<Ward> ward);
-  /// Sets the step of the following calls; 0 for none.
+  /// Sets the step of the following calls; 0 means none.
   void beginStep(std::int64_t number) { step = number; }
   std::int64_t currentStep() const { return step; }
   /// Throws the fault that has ended the communication, if there is one.
@@ -61,8 +61,8 @@ public:
   void fail() noexcept;
   /// Ends the thread.
   void stop();
-  /// Aborts all wards concurrently, because one may wait for a graph that waits
-  /// for another.
+  /// Aborts all wards concurrently, because one ward may wait for a graph that
+  /// waits for another ward.
   void abortAll() noexcept;
 
 private:
