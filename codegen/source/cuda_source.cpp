@@ -6,9 +6,9 @@
 #include <map>
 
 #include "codegen/source/dimension_names.h"
+#include "codegen/source/pass_schedule.h"
 #include "codegen/source/program_head.h"
 #include "codegen/source/program_headers.h"
-#include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
 #include "codegen/source/tensor_buffers.h"
@@ -304,8 +304,87 @@ private:
     return listText(items);
   }
 
+  /// Returns the axes along which the communicators of a group lie: the ranks
+  /// of each differ in these axes only. Returns none if the group is another
+  /// division of the ranks.
+  std::vector<int> axesOf(const Group &group) const {
+    std::vector<int> axes;
+    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
+      if (plan.mesh[a].size > 1 &&
+          coordinate(group.communicators.front().front(), a) !=
+              coordinate(group.communicators.front().back(), a))
+        axes.push_back(static_cast<int>(a));
+    std::vector<std::vector<int>> along;
+    std::map<std::vector<int>, std::size_t> found; // by the other coordinates
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      std::vector<int> others;
+      for (std::size_t a = 0; a < plan.mesh.size(); ++a)
+        if (std::ranges::find(axes, static_cast<int>(a)) == axes.end())
+          others.push_back(coordinate(rank, a));
+      const auto [at, isNew] = found.try_emplace(others, along.size());
+      if (isNew)
+        along.emplace_back();
+      along[at->second].push_back(rank);
+    }
+    return along == group.communicators ? axes : std::vector<int>{};
+  }
+
+  /// Returns a rank's coordinate on an axis.
+  int coordinate(int rank, std::size_t axis) const {
+    for (std::size_t a = plan.mesh.size() - 1; a > axis; --a)
+      rank /= plan.mesh[a].size;
+    return rank % plan.mesh[axis].size;
+  }
+
+  std::string stageAxis() const {
+    const auto pp = std::ranges::find(plan.mesh, "pp", &Axis::name);
+    return "kAxis_" + dimensions.axis(static_cast<int>(pp - plan.mesh.begin()));
+  }
+
+  /// Writes the lines between stages, as a table and a loop.
+  void writeLines(Text &text) const {
+    if (traffic.empty())
+      return;
+    text.comment("Lines from stage to stage, and the bytes of a step's "
+                 "messages on each.");
+    std::vector<std::string> rows;
+    std::set<std::string> bytes;
+    for (const auto &[ends, one] : traffic)
+      bytes.insert(bytesText(ends.first, one));
+    for (const auto &[ends, one] : traffic) {
+      std::vector<std::string> row = {std::to_string(ends.first),
+                                      std::to_string(ends.second)};
+      if (bytes.size() > 1)
+        row.push_back(bytesText(ends.first, one));
+      rows.push_back(listText(row));
+    }
+    text.open("constexpr struct {");
+    text.line(bytes.size() > 1 ? "int from, to; std::int64_t bytes;"
+                               : "int from, to;");
+    text.leave();
+    text.call("} lines[] = {", rows, "};");
+    text.open("for (const auto &line : lines)");
+    text.call(
+        "rank.lines.push_back",
+        {"lineBetween(rank, ranksAt(rank, " + stageAxis() + ", line.from)",
+         "ranksAt(rank, " + stageAxis() + ", line.to)",
+         (bytes.size() > 1 ? "line.bytes" : *bytes.begin()) + ")"});
+    text.leave();
+  }
+
   void writeMain() {
     Text &text = texts.step;
+    text.comment("The functions of each stage.");
+    text.open("const StageProgram kStages[] = {");
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const std::string stage = "stage" + std::to_string(s) + "::";
+      text.call("{",
+                {stage + "open", stage + "initialise", texts.steps[s][0],
+                 stage + "squares", texts.steps[s][1]},
+                "},");
+    }
+    text.close("};");
+    text.line();
     std::vector<std::string> sizes;
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)
       sizes.push_back(dimensions.axis(static_cast<int>(a)));
@@ -321,27 +400,22 @@ private:
                          "enum Lines.");
     for (const Group &group : plan.groups) {
       text.comment("Group " + group.name + ".");
-      text.call("join", {"rank", listsText(group.communicators)});
+      const std::vector<int> axes = axesOf(group);
+      std::vector<std::string> constants;
+      for (const int axis : axes)
+        constants.push_back("kAxis_" + dimensions.axis(axis));
+      if (axes.empty())
+        text.call("join", {"rank", listsText(group.communicators)});
+      else
+        text.line("joinAlong(rank, " + listText(constants) + ");");
     }
-    for (const auto &[ends, one] : traffic)
-      text.call("rank.lines.push_back",
-                {"lineBetween(rank, " +
-                     listText(plan.stages[indexed(ends.first)].ranks),
-                 listText(plan.stages[indexed(ends.second)].ranks),
-                 bytesText(ends.first, one) + ")"});
-    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      const std::string stage = "stage" + std::to_string(s);
-      if (plan.stages.size() > 1)
-        text.open("if (isOneOf(rank.rank, " + listText(plan.stages[s].ranks) +
-                  ")) {");
-      text.line(stage + "::open(rank);");
-      text.call("trainSteps",
-                {"rank", "{" + stage + "::initialise",
-                 stage + "::forwardAndBackward", stage + "::squares",
-                 stage + "::update}", "kFacts", "options"});
-      if (plan.stages.size() > 1)
-        text.close();
-    }
+    writeLines(text);
+    text.line(plan.stages.size() > 1
+                  ? "const StageProgram &stage = kStages[rank.at(" +
+                        stageAxis() + ")];"
+                  : "const StageProgram &stage = kStages[0];");
+    text.line("stage.open(rank);");
+    text.line("trainSteps(rank, stage, kFacts, options);");
     text.close();
     text.line();
     text.open("int main(int count, char **words) {");
@@ -398,7 +472,8 @@ target_link_libraries(train PRIVATE CUDA::cudart CUDA::cublasLt
 } // namespace
 
 std::vector<ProgramFile> cudaProgram(const Plan &plan) {
-  const Plan named = withTensorBuffers(plan);
+  Plan named = withTensorBuffers(plan);
+  splitRecomputation(named);
   return ProgramSource(named).write();
 }
 

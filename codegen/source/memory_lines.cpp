@@ -88,32 +88,39 @@ std::int64_t bytesOfInputs(const Stage &stage) {
 std::set<std::string> buffersIn(const Text &text) {
   constexpr std::string_view kMark = "buf::";
   std::set<std::string> found;
-  const std::string &words = text.text();
+  const std::string words = text.text();
   for (std::size_t at = words.find(kMark); at != std::string::npos;
        at = words.find(kMark, at)) {
     at += kMark.size();
-    const std::size_t end =
-        std::min(words.find_first_of(",;)}] ", at), words.size());
+    const std::size_t end = std::min(
+        words.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789",
+                                at),
+        words.size());
     found.insert(words.substr(at, end - at));
   }
   return found;
 }
 
 void writeBuffers(const Stage &stage, const StageNames &names,
-                  const std::vector<const Text *> &readers, Text &to) {
-  std::set<std::string> used;
+                  const std::vector<const Text *> &readers, const Text &tables,
+                  Text &to) {
+  std::set<std::string> used = buffersIn(tables);
   for (const Text *reader : readers)
     used.merge(buffersIn(*reader));
+  for (const BufferView &view : names.bufferViews())
+    if (used.contains(view.name))
+      used.insert(names.buffer(indexed(view.buffer)));
   to.comment("Each buffer has its type, its arena, its offset and its size in "
              "bytes. A buffer of a repeated layer has an entry for each layer; "
              "a buffer of which several micro-batches are in flight has a slot "
              "for each. A buffer that `=` another one uses the same bytes by "
              "turns. Shapes are those of one rank.");
   to.open("struct buf {");
-  for (const FirstLayer &one : names.firstLayers())
+  for (const StageConstant &one : names.constants())
     if (used.contains(one.name))
-      to.line("static constexpr int " + one.name + " = " +
-              std::to_string(one.layer) + "; // layers before this stage's");
+      to.line("static constexpr int " + one.name + " = " + one.value + ";" +
+              (one.meaning.empty() ? "" : " // " + one.meaning));
   constexpr MemoryClass kOrder[] = {
       MemoryClass::parameters, MemoryClass::gradients, MemoryClass::activations,
       MemoryClass::workspace, MemoryClass::optimizer};
@@ -141,6 +148,24 @@ void writeBuffers(const Stage &stage, const StageNames &names,
       to.line(line + " // " + names.shape(*tensor));
     }
   }
+  bool isFirst = true;
+  for (const BufferView &view : names.bufferViews()) {
+    if (!used.contains(view.name))
+      continue;
+    if (std::exchange(isFirst, false)) {
+      to.line();
+      to.comment("Other entries of these buffers for layer now.layer: entry "
+                 "now.layer + n is from(n), entry n - now.layer is down(n), "
+                 "and entry n is only(n).");
+    }
+    to.line("static constexpr Buffer " + view.name + " = " +
+            names.buffer(indexed(view.buffer)) +
+            (view.step == 0   ? ".only("
+             : view.step == 1 ? ".from("
+                              : ".down(") +
+            std::to_string(view.first) + ");");
+  }
+  to.add(tables, 1);
   to.close("};");
 }
 

@@ -17,9 +17,11 @@ namespace mtplan::codegen {
 /// Returns the names of the buffers that `text` mentions as "buf::name".
 std::set<std::string> buffersIn(const Text &text);
 
-/// Writes the buffers of a stage that the texts `readers` mention.
+/// Writes the struct `buf` of a stage: constants, the buffers that the texts
+/// `readers` or the tables mention, and the tables.
 void writeBuffers(const runtime::Stage &stage, const StageNames &names,
-                  const std::vector<const Text *> &readers, Text &to);
+                  const std::vector<const Text *> &readers, const Text &tables,
+                  Text &to);
 
 /// Writes open(), which allocates a rank's memory and has cuBLASLt choose the
 /// algorithms of the stage's products.

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/source/schedule_lines.h"
 #include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
@@ -16,9 +15,9 @@ namespace {
 
 /// Writes `body` in a loop over `copies` layers, or in a block for one layer.
 template <typename Body>
-void forCopies(const Plan &plan, int copies, Text &to, Body body) {
+void forCopies(const StageNames &names, int copies, Text &to, Body body) {
   if (copies > 1)
-    to.open("for (int layer = 0; layer < " + layersText(plan, copies) +
+    to.open("for (int layer = 0; layer < " + names.layers(copies) +
             "; ++layer) {");
   else
     to.open("{");
@@ -31,11 +30,12 @@ void forCopies(const Plan &plan, int copies, Text &to, Body body) {
 /// Calls `write` for each parameter. Consecutive parameters with equal numbers
 /// of layers share a loop.
 template <typename Write>
-void forParameters(const Plan &plan, const std::vector<const Parameter *> &all,
-                   Text &to, Write write) {
+void forParameters(const StageNames &names,
+                   const std::vector<const Parameter *> &all, Text &to,
+                   Write write) {
   for (std::size_t p = 0; p < all.size();) {
     const int copies = all[p]->copies;
-    forCopies(plan, copies, to, [&] {
+    forCopies(names, copies, to, [&] {
       for (; p < all.size() && all[p]->copies == copies; ++p)
         write(*all[p]);
     });
@@ -63,14 +63,13 @@ void writeSquared(const Plan &plan, const Parameter &parameter,
 
 } // namespace
 
-void writeInitialise(const Plan &plan, const Stage &stage,
-                     const StageNames &names, Text &to) {
+void writeInitialise(const Stage &stage, const StageNames &names, Text &to) {
   to.comment("Sets the weights, and their masters, before the first step.");
   to.open("inline void initialise(Rank &rank, const Initialisation &how) {");
   std::vector<const Parameter *> all;
   for (const Parameter &parameter : stage.parameters)
     all.push_back(&parameter);
-  forParameters(plan, all, to, [&](const Parameter &parameter) {
+  forParameters(names, all, to, [&](const Parameter &parameter) {
     const std::string copy =
         names.layerOf(parameter.label, parameter.firstCopy);
     auto fill = [&](const std::string &tensors, const Tensor &tensor) {
@@ -110,7 +109,7 @@ void writeSquares(const Plan &plan, const Stage &stage, const StageNames &names,
                "element on one rank, a tied weight on its first stage.");
     to.open("inline void " + std::string(list) +
             "(Rank &rank, std::vector<Squared> &all) {");
-    forParameters(plan, list == std::string("gradients") ? narrow : wide, to,
+    forParameters(names, list == std::string("gradients") ? narrow : wide, to,
                   [&](const Parameter &parameter) {
                     writeSquared(plan, parameter, names, to);
                   });

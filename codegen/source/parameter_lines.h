@@ -10,8 +10,8 @@
 namespace mtplan::codegen {
 
 /// Writes initialise(), which sets the weights and master weights of a stage.
-void writeInitialise(const runtime::Plan &plan, const runtime::Stage &stage,
-                     const StageNames &names, Text &to);
+void writeInitialise(const runtime::Stage &stage, const StageNames &names,
+                     Text &to);
 
 /// Writes squares(), which sums the squares of a stage's gradients for the
 /// norm, and the functions that list the gradients. One launch sums all f64

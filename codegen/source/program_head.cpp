@@ -52,11 +52,21 @@ public:
     title.line("//");
     writeRankMap(title);
     title.line("//");
-    title.comment("This file is the training step. Start at the end: main() "
-                  "starts the ranks, and runRank() gives the stage's functions "
-                  "to the loop over steps in training.cuh. A stage's "
-                  "forwardAndBackward() is its schedule; it calls a function "
-                  "for each direction of each segment of the model, above it.");
+    title.comment(
+        "This file is the training step. Start at the end: main() starts the "
+        "ranks, and runRank() gives the stage's functions to the loop over "
+        "steps in training.cuh. A stage's forwardAndBackward() is its "
+        "schedule. It calls forward() and backward(), which take one "
+        "micro-batch through the stage, and these call a function for each "
+        "segment of the model, such as h_forward()." +
+        whereUsed(
+            "template <typename buf>",
+            " A template is shared by stages, or by parts of a stage, and "
+            "`buf` is the struct in memory.cuh with the buffers and "
+            "constants of one of them.") +
+        whereUsed("int run)", " A stage has several parts, which are virtual "
+                              "stages, and the stage after the last one is "
+                              "the first."));
     title.line("//");
     title.comment(
         "A step, captured() in training.cuh: begin(), which clears the step's "
@@ -70,8 +80,8 @@ public:
         ". All of this runs once, while the step is captured as a CUDA graph: "
         "the functions queue kernels and collectives, and every step launches "
         "the graph, on the step's inputs, learning rate and number." +
-        whereUsed("for (int batch", " So a loop over micro-batches is unrolled "
-                                    "in the graph.") +
+        whereUsed("for (int ", " So loops over layers and micro-batches are "
+                               "unrolled in the graph.") +
         whereUsed("now.microBatch !=",
                   " A condition on now.microBatch is decided in the capture: "
                   "the first micro-batch overwrites a gradient and later ones "
@@ -81,15 +91,16 @@ public:
         "`now` is a call of such a function: its rank, its layer, counted "
         "from the stage's first, and its micro-batch. now[buf::x] is the "
         "tensor x of this call." +
-        whereUsed("now.entry(",
-                  " now.entry(buf::x, i) is entry i of x, modulo the entries "
-                  "of the buffer: a layer reads entry i of layer_input and "
-                  "writes entry i + 1, and layer_output_grad counts from the "
-                  "last layer.") +
+        whereUsed("buf::h_output]",
+                  " h_output is what a layer leaves for the next one, which "
+                  "reads it as its input: both are entries of one buffer, and "
+                  "memory.cuh says which.") +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
         whereUsed("buf::layer_output]", " layer_output goes to the head or to "
                                         "send().") +
+        whereUsed("row.", " A loop over a table of `buf` treats the tensors of "
+                          "each row alike.") +
         whereUsed("buf::layer_output_grad",
                   " layer_output_grad is the gradient "
                   "of a layer's output.") +
@@ -235,14 +246,27 @@ private:
     if (plan.ranks == 1)
       return;
     title.comment("Ranks:");
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      title.comment("  stage " + std::to_string(s) + ": " +
-                    ranksText(plan.stages[s].ranks));
+    // Of many stages or communicators, the first ones and the last one show the
+    // pattern.
+    constexpr std::size_t kMostStages = 4, kMostCommunicators = 8;
+    const std::size_t stages = plan.stages.size();
+    for (std::size_t s = 0; s < stages; ++s)
+      if (stages <= kMostStages || s + 2 < kMostStages || s + 1 == stages)
+        title.comment("stage " + std::to_string(s) + ": " +
+                          ranksText(plan.stages[s].ranks),
+                      "  ");
+      else if (s + 2 == kMostStages)
+        title.comment("...", "  ");
     for (const Group &group : plan.groups) {
       std::string all;
-      for (const std::vector<int> &one : group.communicators)
-        all += (all.empty() ? "" : ", ") + ranksText(one);
-      title.comment("  " + group.name + ": " + all);
+      const std::size_t count = group.communicators.size();
+      for (std::size_t c = 0; c < count; ++c)
+        if (count <= kMostCommunicators || c + 2 < kMostCommunicators ||
+            c + 1 == count)
+          all += (all.empty() ? "" : ", ") + ranksText(group.communicators[c]);
+        else if (c + 2 == kMostCommunicators)
+          all += ", ...";
+      title.comment(group.name + ": " + all, "  ");
     }
   }
 

@@ -3,7 +3,6 @@
 #include "codegen/source/schedule_lines.h"
 
 #include <algorithm>
-#include <set>
 
 namespace mtplan::codegen {
 
@@ -11,93 +10,153 @@ using runtime::ScheduleEntry;
 
 namespace {
 
-/// Returns whether `later` equals `entry` except that its micro-batch is larger
-/// by `by`.
-bool follows(const ScheduleEntry &entry, const ScheduleEntry &later, int by) {
-  return later.program == entry.program && later.first == entry.first &&
-         later.step == entry.step && later.count == entry.count &&
-         later.microBatch == entry.microBatch + by;
-}
+/// Describes a call in a loop: of the function of a pass or a direction, for
+/// run or micro-batch `number`.
+struct Call {
+  std::size_t function;
+  int number;
+};
 
-/// Returns how many times in a row the `length` entries from `at` on occur, the
-/// first time included. Each time is for the next micro-batch.
-int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
+/// Returns how many times in a row the `length` calls from `at` on occur, the
+/// first time included. Each time the numbers are larger by one.
+int timesOf(const std::vector<Call> &calls, std::size_t at,
             std::size_t length) {
   int times = 1;
   for (;; ++times) {
     const std::size_t next = at + static_cast<std::size_t>(times) * length;
-    if (next + length > schedule.size())
+    if (next + length > calls.size())
       return times;
     for (std::size_t i = 0; i < length; ++i)
-      if (!follows(schedule[at + i], schedule[next + i], times))
+      if (calls[next + i].function != calls[at + i].function ||
+          calls[next + i].number != calls[at + i].number + times)
         return times;
   }
 }
 
-/// Formats numbers of micro-batches as expressions of the program.
-struct BatchNumbers {
-  const runtime::Plan &plan;
-  int inFlight = 0;
+/// Formats numbers of micro-batches, or of runs, as expressions of the program.
+struct Numbers {
+  std::string loop, total; ///< the variable, and the text of the upper bound
+  int count;               ///< the upper bound
+  int inFlight;            ///< runs before the first backward; 0 for no name
 
   /// Returns the lower or the upper bound of a loop. A bound that is closer to
-  /// the last micro-batch than to the first is "microBatches" minus a number.
+  /// the upper bound than to 0 is the upper bound minus a number.
   /// \param isWarmUp  whether `number` is the upper bound of a loop with which
   ///                  the schedule begins
   std::string of(int number, bool isWarmUp) const {
-    const int left = plan.microBatches - number;
+    const int left = count - number;
     if (number == 0)
       return "0";
     if (left == 0)
-      return "microBatches";
+      return total;
     if (inFlight > 0 && number == inFlight && (isWarmUp || left != inFlight))
-      return "inFlight";
+      return "buf::inFlight";
     if (inFlight > 0 && left == inFlight)
-      return "microBatches - inFlight";
-    return left < number ? "microBatches - " + std::to_string(left)
+      return total + " - buf::inFlight";
+    return left < number ? total + " - " + std::to_string(left)
                          : std::to_string(number);
   }
 
-  /// Returns the micro-batch of a call that is `number` micro-batches ahead of
-  /// its loop: "batch + 1".
-  std::string ahead(int number) const {
-    if (number == 0)
-      return "batch";
-    return "batch + " +
-           (number == inFlight ? "inFlight" : std::to_string(number));
+  /// Returns the number of a call that is `ahead` of its loop: "batch + 1".
+  std::string ahead(int ahead) const {
+    if (ahead == 0)
+      return loop;
+    return loop + " + " +
+           (ahead == inFlight ? "buf::inFlight" : std::to_string(ahead));
   }
 };
 
-/// Writes the calls of one entry.
-/// \param microBatch  the expression for the entry's micro-batch
-void writeEntry(const runtime::Plan &plan, const ScheduleEntry &entry,
-                const std::string &function, const std::string &microBatch,
-                Text &text) {
-  auto call = [&](const std::string &layer) {
-    text.line(function + "({rank, " + layer + ", " + microBatch + "});");
-  };
-  if (entry.count == 1)
-    return call(std::to_string(entry.first));
-  const int last = entry.first + (entry.count - 1) * entry.step;
-  const std::string by = entry.step == 1 ? "++layer"
-                         : entry.step == -1
-                             ? "--layer"
-                             : "layer += " + std::to_string(entry.step);
-  const std::string layers = layersText(plan, entry.count);
-  if (entry.step == 1 && entry.first == 0)
-    text.open("for (int layer = 0; layer < " + layers + "; ++layer)");
-  else if (entry.step == -1 && last == 0)
-    text.open("for (int layer = " + layers + " - 1; layer >= 0; --layer)");
-  else
-    text.open("for (int layer = " + std::to_string(entry.first) + "; layer " +
-              (entry.step > 0 ? "<= " : ">= ") + std::to_string(last) + "; " +
-              by + ")");
-  call("layer");
-  text.leave();
+/// Returns whether a program takes or leaves gradients of activations.
+bool isOfGradient(const runtime::Program &program) {
+  return program.name.ends_with(".backward");
 }
 
 } // namespace
 
-std::string functionNameOf(const runtime::Program &program) {
+void writeEntry(const StageNames &names, const ScheduleEntry &entry,
+                const std::vector<std::string> &functions,
+                const std::string &microBatch, Text &text) {
+  const auto call = [&](const std::string &layer) {
+    for (const std::string &function : functions)
+      text.line(function + "({rank, " + layer + ", " + microBatch + "});");
+  };
+  if (entry.count == 1)
+    return call(entry.first <= 1 ? std::to_string(entry.first)
+                                 : names.layers(entry.first));
+  const int last = entry.first + (entry.count - 1) * entry.step;
+  const std::string layers = names.layers(entry.count),
+                    end = functions.size() > 1 ? ") {" : ")";
+  if (entry.step == 1 && entry.first == 0)
+    text.open("for (int layer = 0; layer < " + layers + "; ++layer" + end);
+  else if (entry.step == -1 && last == 0)
+    text.open("for (int layer = " + layers + " - 1; layer >= 0; --layer" + end);
+  else
+    text.open("for (int layer = " + std::to_string(entry.first) + "; layer " +
+              (entry.step > 0 ? "<= " : ">= ") + std::to_string(last) +
+              "; layer += " + std::to_string(entry.step) + end);
+  call("layer");
+  if (functions.size() > 1)
+    text.close();
+  else
+    text.leave();
+}
+
+void writeRuns(const runtime::Plan &plan, const PassSchedule &schedule,
+               const std::vector<std::string> &functions, Text &text) {
+  const bool hasGroups = schedule.groupSize > 0;
+  std::vector<Call> calls;
+  int counts[2] = {0, 0}; // forward, backward
+  for (const PassRun &run : schedule.runs) {
+    const std::size_t direction = schedule.passes[run.pass].isBackward ? 1 : 0;
+    if (hasGroups)
+      calls.push_back({direction, counts[direction]++});
+    else
+      calls.push_back({run.pass, run.microBatch});
+  }
+  const int before = runsBeforeBackward(schedule);
+  const auto parts = static_cast<int>(schedule.parts);
+  const Numbers numbers =
+      hasGroups ? Numbers{"run", "microBatches * " + std::to_string(parts),
+                          plan.microBatches * parts, before}
+                : Numbers{"batch", "microBatches", plan.microBatches,
+                          before > 1 ? before : 0};
+  constexpr std::size_t kLongest = 256; // maximum calls of a repetition
+  for (std::size_t at = 0; at < calls.size();) {
+    std::size_t length = 1, covered = 0;
+    for (std::size_t l = 1; l <= std::min(kLongest, calls.size() - at); ++l) {
+      const auto times = static_cast<std::size_t>(timesOf(calls, at, l));
+      if (times > 1 && times * l > covered) {
+        length = l;
+        covered = times * l;
+      }
+    }
+    const auto call = [&](std::size_t i, const std::string &number) {
+      text.line(functions[calls[i].function] + "(rank, " + number + ");");
+    };
+    if (covered == 0) {
+      call(at, std::to_string(calls[at].number));
+      ++at;
+      continue;
+    }
+    int least = calls[at].number;
+    for (std::size_t i = at; i < at + length; ++i)
+      least = std::min(least, calls[i].number);
+    const auto times = static_cast<int>(covered / length);
+    text.open("for (int " + numbers.loop + " = " + numbers.of(least, false) +
+              "; " + numbers.loop + " < " + numbers.of(least + times, at == 0) +
+              "; ++" + numbers.loop + (length > 1 ? ") {" : ")"));
+    for (std::size_t i = at; i < at + length; ++i)
+      call(i, numbers.ahead(calls[i].number - least));
+    if (length > 1)
+      text.close();
+    else
+      text.leave();
+    at += covered;
+  }
+}
+
+std::string functionNameOf(const runtime::Program &program,
+                           const StageNames &names) {
   const auto *first =
       program.instructions.empty()
           ? nullptr
@@ -110,19 +169,22 @@ std::string functionNameOf(const runtime::Program &program) {
                              transfer->stage == first->stage;
                     }))
     return program.name;
+  const bool isGradient = isOfGradient(program);
   return std::string(first->sends ? "send " : "receive ") +
-         (program.name.ends_with(".backward") ? "gradient" : "activation") +
-         (first->sends ? " to " : " from ") + "stage" +
-         std::to_string(first->stage);
+         (isGradient ? "gradient" : "activation") +
+         (first->sends ? " to " : " from ") +
+         names.peer(first->sends, first->stage, isGradient);
 }
 
-std::string purposeOfMessages(const runtime::Program &program) {
+std::string purposeOfMessages(const runtime::Program &program,
+                              const StageNames &names) {
   const auto &first =
       std::get<runtime::Transfer>(program.instructions.front().what);
+  const bool isGradient = isOfGradient(program);
   return std::string(first.sends ? "Sends the " : "Receives the ") +
-         (program.name.ends_with(".backward") ? "gradient" : "activation") +
+         (isGradient ? "gradient" : "activation") +
          " of micro-batch now.microBatch " + (first.sends ? "to" : "from") +
-         " stage " + std::to_string(first.stage) + ".";
+         " " + names.peerStage(first.sends, first.stage, isGradient) + ".";
 }
 
 std::string purposeOfReduction(const runtime::Program &program) {
@@ -136,75 +198,6 @@ std::string purposeOfReduction(const runtime::Program &program) {
                 : "reports the loss";
   return sums ? "sums gradients over ranks"
               : "adds up the gradients of a tied weight";
-}
-
-int microBatchesInFlight(const runtime::Stage &stage) {
-  std::set<int> forward;
-  for (const ScheduleEntry &entry : stage.schedule) {
-    const std::string &name =
-        stage.programs[static_cast<std::size_t>(entry.program)].name;
-    if (name.ends_with(".backward"))
-      break;
-    forward.insert(entry.microBatch);
-  }
-  return forward.size() > 1 ? static_cast<int>(forward.size()) : 0;
-}
-
-std::string layersText(const runtime::Plan &plan, int layers) {
-  if (layers == plan.layers)
-    return "L";
-  const auto pp = std::ranges::find(plan.mesh, "pp", &runtime::Axis::name);
-  const bool isShareOfEach =
-      std::ranges::all_of(plan.stages, [&](const runtime::Stage &stage) {
-        return std::ranges::any_of(
-            stage.schedule,
-            [&](const ScheduleEntry &entry) { return entry.count == layers; });
-      });
-  return pp != plan.mesh.end() && layers * pp->size == plan.layers &&
-                 isShareOfEach
-             ? "L / pp"
-             : std::to_string(layers);
-}
-
-void writeSchedule(const runtime::Plan &plan,
-                   const std::vector<ScheduleEntry> &schedule,
-                   const std::vector<std::string> &functions, Text &text,
-                   int inFlight) {
-  const BatchNumbers numbers{plan, inFlight};
-  auto functionOf = [&](const ScheduleEntry &entry) {
-    return functions[static_cast<std::size_t>(entry.program)];
-  };
-  constexpr std::size_t kLongest = 256; // maximum entries of a repetition
-  for (std::size_t at = 0; at < schedule.size();) {
-    std::size_t length = 1, covered = 0;
-    for (std::size_t l = 1; l <= std::min(kLongest, schedule.size() - at);
-         ++l) {
-      const auto times = static_cast<std::size_t>(timesOf(schedule, at, l));
-      if (times > 1 && times * l > covered) {
-        length = l;
-        covered = times * l;
-      }
-    }
-    if (covered == 0) {
-      writeEntry(plan, schedule[at], functionOf(schedule[at]),
-                 std::to_string(schedule[at].microBatch), text);
-      ++at;
-      continue;
-    }
-    int least = schedule[at].microBatch;
-    for (std::size_t i = at; i < at + length; ++i)
-      least = std::min(least, schedule[i].microBatch);
-    const auto times = static_cast<int>(covered / length);
-    text.open("for (int batch = " + numbers.of(least, false) + "; batch < " +
-              numbers.of(least + times, at == 0) + "; ++batch) {");
-    for (std::size_t i = at; i < at + length; ++i) {
-      const int ahead = schedule[i].microBatch - least;
-      writeEntry(plan, schedule[i], functionOf(schedule[i]),
-                 numbers.ahead(ahead), text);
-    }
-    text.close();
-    at += covered;
-  }
 }
 
 } // namespace mtplan::codegen

@@ -6,39 +6,38 @@
 #include <string>
 #include <vector>
 
+#include "codegen/source/pass_schedule.h"
+#include "codegen/source/stage_names.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
-/// Returns a number of layers as text. All layers of the model are "L", the
-/// layers of one of `pp` equal stages are "L / pp", and others are digits.
-std::string layersText(const runtime::Plan &plan, int layers);
+/// Writes the calls of an entry, for each of its layers.
+/// \param functions   the functions of the entry's programs
+/// \param microBatch  the expression for the entry's micro-batch
+void writeEntry(const StageNames &names, const runtime::ScheduleEntry &entry,
+                const std::vector<std::string> &functions,
+                const std::string &microBatch, Text &text);
 
-/// Writes a schedule as calls of the programs' functions, with loops over
-/// layers and micro-batches. Entries that repeat, each time for the next
-/// micro-batch, become one loop.
-/// \param functions  names of the functions, by program
-/// \param inFlight   micro-batches that run forward before the first backward,
-///                   which the program calls inFlight; 0 for no such name
-void writeSchedule(const runtime::Plan &plan,
-                   const std::vector<runtime::ScheduleEntry> &schedule,
-                   const std::vector<std::string> &functions, Text &text,
-                   int inFlight = 0);
+/// Writes the runs of a schedule's passes as calls, in loops over micro-batches
+/// or, if the schedule takes groups of them by turns, over the stage's runs.
+/// \param functions  the function of each pass, or, if the schedule has groups,
+///                   the function of each direction: forward, backward
+void writeRuns(const runtime::Plan &plan, const PassSchedule &schedule,
+               const std::vector<std::string> &functions, Text &text);
 
 /// Returns the name of a program's function. A program that only sends or
 /// receives is named after this action, and any other has its name in the plan.
-std::string functionNameOf(const runtime::Program &program);
+std::string functionNameOf(const runtime::Program &program,
+                           const StageNames &names);
 
 /// Returns a sentence on what a program does that only sends or receives.
-std::string purposeOfMessages(const runtime::Program &program);
+std::string purposeOfMessages(const runtime::Program &program,
+                              const StageNames &names);
 
 /// Returns what a program of Stage::reduce does: "sums gradients over ranks".
 std::string purposeOfReduction(const runtime::Program &program);
-
-/// Returns the number of micro-batches that run forward before the first
-/// backward, or 0 if there are fewer than two.
-int microBatchesInFlight(const runtime::Stage &stage);
 
 } // namespace mtplan::codegen
 

@@ -3,113 +3,195 @@
 #include "codegen/source/shared_functions.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <cctype>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 namespace mtplan::codegen {
 
 namespace {
 
-constexpr std::size_t kLong = 1000; // characters of a function worth sharing
-
-/// Holds a function without its first line, its comments and its spaces.
+/// Holds a function without its comments and without the names of members of
+/// `buf`.
 struct Comparable {
-  std::string body;                 ///< without the names of buffers
-  std::vector<std::string> buffers; ///< their names, in order of use
+  std::string body;
+  std::vector<std::string> members; ///< in order of use
+  std::size_t stage;
   StageFunction *function;
 };
 
-Comparable comparable(StageFunction &function) {
+Comparable comparable(std::size_t stage, StageFunction &function) {
   constexpr std::string_view kBuffer = "buf::";
-  Comparable all{{}, {}, &function};
-  std::istringstream lines(function.text.text());
-  std::string line, words;
-  std::getline(lines, line);
-  while (std::getline(lines, line))
-    if (line.find("//") == std::string::npos)
-      words += line;
-  std::erase(words, ' ');
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view left = std::string_view(words).substr(i);
-    if (!left.starts_with(kBuffer)) {
-      all.body += words[i];
+  Comparable all{
+      function.kind + ":" + function.arguments + ":", {}, stage, &function};
+  std::string words;
+  for (const TextItem &item : function.body.items()) {
+    if (item.kind == TextItem::Kind::comment)
+      continue;
+    words += item.words + "(";
+    for (const std::string &argument : item.arguments)
+      words += argument + ",";
+    words += item.end + "\n";
+  }
+  for (std::size_t i = 0; i < words.size();) {
+    if (!std::string_view(words).substr(i).starts_with(kBuffer)) {
+      all.body += words[i++];
       continue;
     }
-    const std::size_t end = std::min(left.find_first_of(",;)}]+"), left.size());
-    all.buffers.emplace_back(left.substr(kBuffer.size(), end - kBuffer.size()));
-    i += end - 1;
+    std::size_t end = i + kBuffer.size();
+    while (end < words.size() &&
+           (std::isalnum(static_cast<unsigned char>(words[end])) != 0 ||
+            words[end] == '_'))
+      ++end;
+    all.members.push_back(
+        words.substr(i + kBuffer.size(), end - i - kBuffer.size()));
     all.body += kBuffer;
+    i = end;
   }
   return all;
 }
 
-/// Returns the name in `own` for each buffer that `other` names differently,
-/// or nothing if one name in `other` stands for several buffers in `own`.
-std::optional<std::map<std::string, std::string>>
-differences(const Comparable &own, const Comparable &other) {
-  std::map<std::string, std::string> names;
-  for (std::size_t b = 0; b < own.buffers.size(); ++b)
-    if (names.try_emplace(other.buffers[b], own.buffers[b]).first->second !=
-        own.buffers[b])
+/// Returns the name in `own` for each member that `other` reads, or nothing if
+/// one name in `other` stands for several in `own`.
+std::optional<BufferNames> namesIn(const Comparable &own,
+                                   const Comparable &other) {
+  BufferNames names;
+  for (std::size_t b = 0; b < own.members.size(); ++b)
+    if (names.try_emplace(other.members[b], own.members[b]).first->second !=
+        own.members[b])
       return std::nullopt;
-  std::erase_if(names, [](const auto &one) { return one.first == one.second; });
   return names;
 }
 
-/// Makes `own` a call of the template `other`.
-void share(StageFunction &own, const StageFunction &other,
-           const std::map<std::string, std::string> &differing) {
-  own.isShared = true;
-  std::string buffers = "buf";
-  if (!differing.empty()) {
-    buffers = own.name + "_buf";
-    own.buffers.comment("With these buffers " + other.name +
-                        " also does what " + own.name + " would do.");
-    own.buffers.open("struct " + buffers + " : buf {");
-    for (const auto &[name, its] : differing) {
-      std::string line = "static constexpr auto ";
-      line.append(name).append(" = buf::").append(its).append(";");
-      own.buffers.line(line);
-    }
-    own.buffers.close("};");
-  }
-  own.call = other.name + "<" + buffers + ">";
+bool areSame(const BufferNames &names) {
+  return std::ranges::all_of(
+      names, [](const auto &one) { return one.first == one.second; });
+}
+
+/// Adds names to those of a struct, unless one of them has another meaning
+/// there. Returns whether the names are added.
+bool merge(BufferNames &all, const BufferNames &more) {
+  for (const auto &[name, its] : more)
+    if (const auto found = all.find(name);
+        found != all.end() && found->second != its)
+      return false;
+  all.insert(more.begin(), more.end());
+  return true;
+}
+
+std::string nameOfPart(std::size_t part) {
+  return "part" + std::to_string(part);
 }
 
 } // namespace
 
-void shareFunctions(std::vector<std::vector<StageFunction>> &stages) {
+std::string StageFunction::calleeFor(StageFunction &caller) const {
+  if (!isPlain() && isOfPart && caller.part == part)
+    return call + "<buf>";
+  if (!isPlain() && isOfPart && caller.base != base)
+    return call + "<typename buf::" + nameOfPart(*part) + ">";
+  if (!isPlain() && !isOfPart && buffers == base)
+    return call + "<buf>";
+  caller.callsOwn = true;
+  return callee();
+}
+
+void StageFunction::write(Text &to) const {
+  to.line();
+  to.add(comment);
+  if (isTemplate)
+    to.line("template <typename buf>");
+  to.open("void " + call + "(" + arguments + ") {");
+  to.leave();
+  to.add(isTemplate || plainBody.items().empty() ? body : plainBody);
+  to.line("}");
+}
+
+void FunctionSharing::assignBuffers(std::size_t stage, StageFunction &function,
+                                    const BufferNames &own) {
+  std::vector<BufferStruct> &all = structs[stage];
+  const auto structFor = [&](const std::string &name) -> BufferNames & {
+    const auto found = std::ranges::find(all, name, &BufferStruct::name);
+    if (found != all.end())
+      return found->names;
+    all.push_back({name, function.base, {}});
+    return all.back().names;
+  };
+  function.isOfPart =
+      function.part && merge(structFor(nameOfPart(*function.part)), own);
+  function.buffers = function.base;
+  if (function.isOfPart || areSame(own))
+    return;
+  function.buffers = function.name + "_buf";
+  structFor(function.buffers) = own;
+}
+
+std::string FunctionSharing::structOf(std::size_t stage,
+                                      std::size_t part) const {
+  const auto found =
+      std::ranges::find(structs[stage], nameOfPart(part), &BufferStruct::name);
+  return found == structs[stage].end() || areSame(found->names) ? "buf"
+                                                                : found->name;
+}
+
+void FunctionSharing::share(
+    std::vector<std::vector<StageFunction>> &functions) {
   std::vector<Comparable> owners;
-  std::set<std::string> templates; // their names
-  for (std::vector<StageFunction> &stage : stages)
-    for (StageFunction &one : stage) {
+  std::vector<std::pair<StageFunction *, StageFunction *>> sharers;
+  for (std::size_t stage = 0; stage < functions.size(); ++stage)
+    for (StageFunction &one : functions[stage]) {
       one.call = one.name;
-      Comparable own = comparable(one);
-      if (!one.isOfSchedule || own.body.size() < kLong)
+      if (one.callsOwn || one.isUnused)
         continue;
-      const auto canShare = [&](const Comparable &other) {
-        return other.body == own.body && differences(own, other) &&
-               (other.function->isTemplate ||
-                !templates.contains(other.function->name)) &&
-               std::ranges::none_of(stage, [&](const StageFunction &its) {
-                 return &its != &one && &its != other.function &&
-                        its.name == other.function->name;
-               });
-      };
-      const auto found = std::ranges::find_if(owners, canShare);
+      Comparable own = comparable(stage, one);
+      const auto found = std::ranges::find_if(owners, [&](const auto &other) {
+        return other.body == own.body && namesIn(own, other);
+      });
       if (found == owners.end()) {
         owners.push_back(std::move(own));
         continue;
       }
       StageFunction &other = *found->function;
-      templates.insert(other.name);
+      if (!other.isTemplate)
+        assignBuffers(found->stage, other, *namesIn(*found, *found));
       other.isTemplate = true;
-      other.call = other.name + "<buf>";
-      share(one, other, *differences(own, *found));
+      one.isShared = true;
+      assignBuffers(stage, one, *namesIn(own, *found));
+      sharers.emplace_back(&one, &other);
     }
+  for (const std::vector<StageFunction> &stage : functions)
+    for (const StageFunction &one : stage)
+      if (one.isPlain())
+        names.insert(one.call);
+  for (const Comparable &owner : owners)
+    if (owner.function->isTemplate)
+      owner.function->call = identifierFor(owner.function->templateName.empty()
+                                               ? owner.function->name
+                                               : owner.function->templateName,
+                                           names);
+  for (const auto &[own, other] : sharers)
+    own->call = other->call;
+  for (std::size_t stage = 0; stage < functions.size(); ++stage)
+    for (StageFunction &one : functions[stage])
+      if (one.isOfPart)
+        one.buffers = structOf(stage, *one.part);
+}
+
+void FunctionSharing::writeStructs(std::size_t stage, const std::string &base,
+                                   Text &to) const {
+  for (const BufferStruct &one : structs[stage]) {
+    if (one.base != base || areSame(one.names))
+      continue;
+    to.line();
+    to.comment("The names by which templates of other parts or stages know "
+               "these buffers.");
+    to.open("struct " + one.name + " : " + base + " {");
+    for (const auto &[name, its] : one.names)
+      if (name != its)
+        to.line("static constexpr const auto &" + name + " = buf::" + its +
+                ";");
+    to.close("};");
+  }
 }
 
 } // namespace mtplan::codegen

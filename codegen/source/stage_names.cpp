@@ -3,9 +3,10 @@
 #include "codegen/source/stage_names.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cctype>
+#include <utility>
 
-#include "codegen/source/schedule_lines.h"
+#include "codegen/source/pass_schedule.h"
 #include "codegen/source/tensor_buffers.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan_queries.h"
@@ -53,8 +54,15 @@ StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
   std::set<std::string> taken;
   for (const runtime::Buffer &one : stage.buffers)
     buffers.push_back(identifierFor(one.name, taken));
+  addViews(taken);
   addFirstUses();
   addFirstLayers();
+  findShare();
+  addLayers();
+  addLines();
+  if (const int runs = runsBeforeBackward(passesOf(stage)); runs > 1)
+    all.push_back({"inFlight", std::to_string(runs),
+                   "forward runs before the first backward"});
 }
 
 void StageNames::addFirstUses() {
@@ -93,19 +101,120 @@ void StageNames::addFirstLayers() {
       add(parameter.firstCopy);
   if (plan.stages.size() == 1 && layers == std::vector{0})
     return;
-  for (const int layer : layers)
-    starts.push_back(
-        {"firstLayer" +
-             (starts.empty() ? "" : std::to_string(starts.size() + 1)),
-         layer});
+  for (const int layer : layers) {
+    starts.emplace_back(
+        layer, "firstLayer" +
+                   (starts.empty() ? "" : std::to_string(starts.size() + 1)));
+    all.push_back({starts.back().second, std::to_string(layer),
+                   "layers before these in the model"});
+  }
+}
+
+void StageNames::findShare() {
+  const auto pp = std::ranges::find(plan.mesh, "pp", &runtime::Axis::name);
+  if (pp == plan.mesh.end() || plan.layers % pp->size != 0)
+    return;
+  const int layers = plan.layers / pp->size;
+  const auto runsThem = [&](const runtime::Stage &one) {
+    return std::ranges::any_of(one.schedule,
+                               [&](const runtime::ScheduleEntry &entry) {
+                                 return entry.count == layers;
+                               });
+  };
+  if (std::ranges::all_of(plan.stages, runsThem))
+    share = layers;
+}
+
+void StageNames::addLayers() {
+  const auto add = [&](int layer) {
+    if (layer <= 1 || layers(layer).starts_with('L') ||
+        std::ranges::find(counts, layer, &std::pair<int, std::string>::first) !=
+            counts.end())
+      return;
+    counts.emplace_back(
+        layer,
+        "layers" + (counts.empty() ? "" : std::to_string(counts.size() + 1)));
+    all.push_back({counts.back().second, std::to_string(layer), "layers"});
+  };
+  for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (const runtime::ScheduleEntry &entry : *entries) {
+      add(entry.count);
+      if (entry.count == 1)
+        add(entry.first);
+    }
+  for (const runtime::Parameter &parameter : stage.parameters)
+    add(parameter.copies);
+}
+
+std::string StageNames::layers(int layer) const {
+  if (layer > 1 && layer == plan.layers)
+    return "L";
+  if (layer > 1 && layer == share)
+    return "L / pp";
+  const auto found =
+      std::ranges::find(counts, layer, &std::pair<int, std::string>::first);
+  return found == counts.end() ? std::to_string(layer)
+                               : "buf::" + found->second;
+}
+
+namespace {
+
+std::string lineName(bool sends, const std::string &peer) {
+  std::string name = peer;
+  name[0] = static_cast<char>(std::toupper(name[0]));
+  return (sends ? "lineTo" : "lineFrom") + name;
+}
+
+} // namespace
+
+void StageNames::addLines() {
+  const auto own = static_cast<int>(number);
+  for (const runtime::Program &program : stage.programs)
+    for (const runtime::Instruction &instruction : program.instructions) {
+      const auto *transfer = std::get_if<runtime::Transfer>(&instruction.what);
+      if (!transfer)
+        continue;
+      const int from = transfer->sends ? own : transfer->stage,
+                to = transfer->sends ? transfer->stage : own;
+      const std::string name =
+          lineName(transfer->sends, peer(transfer->sends, transfer->stage,
+                                         program.name.ends_with(".backward")));
+      if (std::ranges::find(all, name, &StageConstant::name) == all.end())
+        all.push_back(
+            {name, "kLine" + std::to_string(from) + "To" + std::to_string(to),
+             ""});
+    }
+}
+
+std::string StageNames::line(bool sends, int other, bool isGradient) const {
+  return "buf::" + lineName(sends, peer(sends, other, isGradient));
+}
+
+std::string StageNames::peer(bool sends, int other, bool isGradient) const {
+  const auto stages = static_cast<int>(plan.stages.size());
+  const int distance = (other - static_cast<int>(number) + stages) % stages;
+  const bool isNext = distance == 1, isPrevious = distance == stages - 1;
+  if (isNext && isPrevious)
+    return sends != isGradient ? "next" : "previous";
+  return isNext       ? "next"
+         : isPrevious ? "previous"
+                      : "stage" + std::to_string(other);
+}
+
+std::string StageNames::peerStage(bool sends, int other,
+                                  bool isGradient) const {
+  const std::string word = peer(sends, other, isGradient);
+  return word.starts_with("stage") ? "stage " + std::to_string(other)
+                                   : "the " + word + " stage";
 }
 
 std::string StageNames::layerOf(std::string_view label, int firstCopy) const {
   if (!isInLayer(label))
     return "0";
-  const auto found = std::ranges::find(starts, firstCopy, &FirstLayer::layer);
+  const auto found =
+      std::ranges::find(starts, firstCopy, &std::pair<int, std::string>::first);
   return found == starts.end() ? "now.layer"
-                               : "buf::" + found->name + " + now.layer";
+                               : "buf::" + found->second + " + now.layer";
 }
 
 std::string StageNames::axis(int axis) const {
@@ -137,38 +246,84 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
   return productText(factors);
 }
 
-/// Returns the entry of a tensor's buffer in a run. Entries that descend begin
-/// at the last layer: "L - 1 - now.layer".
-std::string StageNames::entryOf(const Tensor &tensor) const {
-  const int step = tensor.entryStep;
-  const std::string first = layersText(plan, tensor.entry);
-  if (step == 0)
-    return tensor.entry > 1 ? first : std::to_string(tensor.entry);
-  if (step == -1) {
-    const bool isLast = layersText(plan, tensor.entry + 1).starts_with('L');
-    return (isLast ? layersText(plan, tensor.entry + 1) + " - 1" : first) +
-           " - now.layer";
-  }
-  const std::string layer =
-      step == 1 ? "now.layer" : std::to_string(step) + " * now.layer";
-  return layer +
-         (tensor.entry == 0 ? "" : " + " + std::to_string(tensor.entry));
+namespace {
+
+/// Returns whether a tensor is the entry of its buffer with the layer's number.
+bool isOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
+  return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1);
 }
 
-std::string StageNames::reference(const Tensor &tensor,
-                                  std::string_view buffer) const {
-  const std::string name(buffer), entry = entryOf(tensor);
-  const bool isOfRun = entry == "now.layer" ||
-                       stage.buffers[indexed(tensor.buffer)].entries == 1;
-  return (isOfRun ? "now[" + name + "]"
-                  : "now.entry(" + name + ", " + entry + ")") +
-         (firstUse(indexed(tensor.buffer))->type == tensor.type
+/// Returns the name of a view: what the program reads or writes of the tensors
+/// that layers hand on, or the name of the buffer.
+std::string nameOfView(const runtime::Program &program,
+                       const runtime::Instruction &instruction,
+                       const std::string &buffer, bool isRead) {
+  const bool isGradient = program.name.ends_with(".backward");
+  if (const auto *transfer = std::get_if<runtime::Transfer>(&instruction.what))
+    return std::string(transfer->sends ? "sent_" : "received_") +
+           (isGradient ? "gradient" : "activation");
+  if (!buffer.starts_with("layer_"))
+    return buffer +
+           (std::holds_alternative<runtime::Collective>(instruction.what)
+                ? "_ahead" // of a layer that runs later
+                : "_own");
+  const std::string segment = program.name.substr(0, program.name.find('.'));
+  return segment + (isRead == isGradient ? "_output" : "_input") +
+         (isGradient ? "_grad" : "");
+}
+
+} // namespace
+
+void StageNames::addViews(std::set<std::string> &taken) {
+  const auto see = [&](const runtime::Program &program,
+                       const runtime::Instruction &instruction,
+                       const Tensor &tensor, bool isRead) {
+    const runtime::Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+    const auto isSame = [&](const BufferView &view) {
+      return view.buffer == tensor.buffer && view.first == tensor.entry &&
+             view.step == tensor.entryStep;
+    };
+    if (isOfLayer(buffer, tensor) || std::ranges::any_of(views, isSame))
+      return;
+    views.push_back(
+        {identifierFor(nameOfView(program, instruction,
+                                  buffers[indexed(tensor.buffer)], isRead),
+                       taken),
+         tensor.buffer, tensor.entry, tensor.entryStep});
+  };
+  for (const runtime::Program &program : stage.programs)
+    for (const runtime::Instruction &instruction : program.instructions) {
+      for (const Tensor &tensor : instruction.inputs)
+        see(program, instruction, tensor, true);
+      for (const Tensor &tensor : instruction.outputs)
+        see(program, instruction, tensor, false);
+    }
+}
+
+std::vector<std::string> StageNames::memberNames() const {
+  std::vector<std::string> members = buffers;
+  for (const BufferView &view : views)
+    members.push_back(view.name);
+  return members;
+}
+
+std::string StageNames::bufferOf(const Tensor &tensor) const {
+  const auto view = std::ranges::find_if(views, [&](const BufferView &one) {
+    return one.buffer == tensor.buffer && one.first == tensor.entry &&
+           one.step == tensor.entryStep;
+  });
+  const auto index = indexed(tensor.buffer);
+  return "buf::" +
+         (isOfLayer(stage.buffers[index], tensor) || view == views.end()
+              ? buffers[index]
+              : view->name) +
+         (firstUse(index)->type == tensor.type
               ? ""
               : ".as(" + typeText(tensor.type) + ")");
 }
 
 std::string StageNames::tensor(const Tensor &tensor) const {
-  return reference(tensor, "buf::" + buffers[indexed(tensor.buffer)]);
+  return "now[" + bufferOf(tensor) + "]";
 }
 
 std::string StageNames::integers(const Tensor &tensor) const {

@@ -3,8 +3,10 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
 #define MTPLAN_CODEGEN_SOURCE_STAGE_NAMES_H
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/source/dimension_names.h"
@@ -14,11 +16,20 @@
 
 namespace mtplan::codegen {
 
-/// Describes a constant of the stage: the number, in the model, of the first
-/// layer of some of the stage's programs and parameters.
-struct FirstLayer {
-  std::string name;
-  int layer;
+/// Describes a constant of the stage. Functions that several stages share read
+/// it by its name, and each stage has its own value.
+struct StageConstant {
+  std::string name;    ///< "layers"
+  std::string value;   ///< "14"
+  std::string meaning; ///< a comment
+};
+
+/// Describes the entries of a buffer that a program reads or writes, if the
+/// entry of a layer does not have the layer's number: entry
+/// first + step * now.layer, modulo the entries of the buffer.
+struct BufferView {
+  std::string name; ///< "h_1_output"
+  int buffer, first, step;
 };
 
 /// Writes the tensors of one stage as expressions of the program.
@@ -30,12 +41,8 @@ public:
              const SettingNames &theSettings);
 
   /// Returns a tensor as the program reads it in the current run:
-  /// "now[buf::h_ln_1]", "now.entry(buf::layer_input, now.layer + 1)".
+  /// "now[buf::h_ln_1]".
   std::string tensor(const runtime::Tensor &tensor) const;
-  /// Returns the same with the expression `buffer` in place of the buffer's
-  /// name: "now[row.tensor]".
-  std::string reference(const runtime::Tensor &tensor,
-                        std::string_view buffer) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
@@ -86,7 +93,24 @@ public:
   /// parameter `label` is not in a repeated layer.
   /// \param firstCopy  as in runtime::Program
   std::string layerOf(std::string_view label, int firstCopy) const;
-  const std::vector<FirstLayer> &firstLayers() const { return starts; }
+  /// Returns a number of layers, or the number of a layer, as text: "L" for all
+  /// layers of the model, "L / pp" for the layers of one of `pp` equal stages,
+  /// and "buf::layers" for a constant of the stage.
+  std::string layers(int layer) const;
+  /// Returns the constant for the line to or from another stage:
+  /// "buf::lineToNext".
+  std::string line(bool sends, int other, bool isGradient) const;
+  /// Returns a word for another stage: "next", "previous" or "stage7". The
+  /// stage after the last one is the first, where interleaved schedules go on.
+  /// Of two stages, each is both; activations go to the next stage, and
+  /// gradients to the previous one.
+  std::string peer(bool sends, int other, bool isGradient) const;
+  /// Returns the same for a sentence: "the next stage", "stage 7".
+  std::string peerStage(bool sends, int other, bool isGradient) const;
+  const std::vector<StageConstant> &constants() const { return all; }
+  /// Returns a tensor as a constant Buffer, whose entry for the current layer
+  /// is the tensor: "buf::h_ln_1", "buf::x.as(f32)".
+  std::string bufferOf(const runtime::Tensor &tensor) const;
 
   /// Returns the constant for this value of a setting, or the value's digits.
   std::string real(const std::string &setting, double value) const {
@@ -94,6 +118,10 @@ public:
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
+  /// Returns the views of the stage's buffers, in the order of first use.
+  const std::vector<BufferView> &bufferViews() const { return views; }
+  /// Returns the names of all buffers and views.
+  std::vector<std::string> memberNames() const;
   /// Returns the first tensor of the stage that uses a buffer, or null. The
   /// program declares the buffer with the element type of this tensor.
   const runtime::Tensor *firstUse(std::size_t buffer) const {
@@ -112,8 +140,11 @@ public:
 
 private:
   void addFirstLayers();
+  void findShare();
+  void addLayers();
+  void addLines();
+  void addViews(std::set<std::string> &taken);
   void addFirstUses();
-  std::string entryOf(const runtime::Tensor &tensor) const;
 
   const runtime::Plan &plan;
   const std::size_t number;
@@ -122,7 +153,11 @@ private:
   const SettingNames &settings;
   std::vector<std::string> buffers;
   std::vector<const runtime::Tensor *> firstUses; ///< by buffer
-  std::vector<FirstLayer> starts;
+  std::vector<BufferView> views;
+  std::vector<std::pair<int, std::string>> starts; ///< first layer, constant
+  std::vector<std::pair<int, std::string>> counts; ///< layers, constant
+  int share = 0; ///< layers of each stage, if all stages have as many
+  std::vector<StageConstant> all;
 };
 
 /// Returns the product of expressions as text, leaving out each "1":

@@ -7,19 +7,15 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/source/collective_lines.h"
-#include "codegen/source/cuda_source.h"
-#include "codegen/source/kernel_lines.h"
 #include "codegen/source/memory_lines.h"
 #include "codegen/source/parameter_lines.h"
+#include "codegen/source/pass_schedule.h"
+#include "codegen/source/program_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/shared_functions.h"
-#include "codegen/source/stream_lines.h"
+#include "codegen/source/table_loops.h"
 #include "codegen/source/update_lines.h"
-#include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_queries.h"
-#include "runtime/plan/plan_words.h"
-#include "runtime/plan/program_runs.h"
 
 namespace mtplan::codegen {
 
@@ -27,430 +23,386 @@ using namespace runtime;
 
 namespace {
 
+/// Describes calls of a function that reduces gradients or updates parameters.
+struct UpdateCalls {
+  std::size_t function; ///< index into the functions of programs
+  ScheduleEntry entry;
+  /// If not empty, the function is called for each row of a table, and `layers`
+  /// is the expression for a row's layers.
+  std::string table = {}, layers = {};
+};
+
+/// Returns the name of a function that reduces gradients or updates parameters,
+/// after the segment of these parameters: "reduce_h".
+std::string nameOfUpdate(const Program &program, bool applies) {
+  std::string segment;
+  for (const Instruction &one : program.instructions)
+    if (segment.empty() && !std::holds_alternative<Report>(one.what))
+      segment = one.label.substr(0, one.label.find('.'));
+  return (applies ? "update_" : "reduce_") + segment;
+}
+
+/// Writes a stage. Functions are written in this order, because each kind calls
+/// those before it: programs, passes, directions, and the step.
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
               const SharedNames &theShared)
-      : plan(thePlan), number(static_cast<int>(theStage)),
-        stage(plan.stages[theStage]), shared(theShared),
-        names(plan, theStage, shared.dimensions, shared.settings) {
-    addBatches();
-    std::set<std::string> taken = {
-        "buf",    "initialise", "gradients", "wideGradients",
-        "update", "squares",    "open",      "forwardAndBackward"};
-    for (const Program &program : stage.programs)
-      identifiers.push_back(identifierFor(functionNameOf(program), taken));
-    updates.emplace(plan, stage, names, identifiers, taken);
+      : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
+        shared(theShared),
+        names(plan, theStage, shared.dimensions, shared.settings),
+        schedule(passesOf(stage)), members(membersOf(names)), loops(members) {
+    for (std::size_t p = 0; p < stage.programs.size(); ++p)
+      identifiers.push_back(identifierFor(nameOf(p), taken));
+    updates.emplace(plan, stage, names, identifiers, members);
   }
 
   /// Writes the functions of the stage's programs.
-  std::vector<StageFunction> functions() {
+  std::vector<StageFunction> programs() {
     std::vector<StageFunction> all(stage.programs.size());
     for (std::size_t p = 0; p < all.size(); ++p) {
       all[p].name = identifiers[p];
-      writeProgram(static_cast<int>(p), all[p]);
+      all[p].arguments = "const Run &now";
+      writeProgram({plan, number, names, shared, *updates}, static_cast<int>(p),
+                   all[p], needs, overlapped);
+      if (schedule.parts == 1)
+        all[p].part = 0;
+    }
+    std::set<std::size_t> ofSchedule;
+    for (const Pass &pass : schedule.passes)
+      for (const ScheduleEntry &entry : pass.entries) {
+        setKind(pass, entry, all);
+        ofSchedule.insert(indexed(entry.program));
+      }
+    for (const std::size_t p : ofSchedule)
+      all[p].body = loops.withLoops(all[p].body, all[p].name,
+                                    TableLoops::Calls::collectives);
+    for (const auto &entries : {stage.reduce, stage.apply})
+      for (const ScheduleEntry &entry : entries)
+        all[indexed(entry.program)].body =
+            withShortEvents(all[indexed(entry.program)].body);
+    reduces = unite(stage.reduce, all);
+    applies = unite(updates->schedule(), all);
+    return all;
+  }
+
+  /// Writes a function for each pass.
+  std::vector<StageFunction> passes(std::vector<StageFunction> &programs) {
+    std::vector<StageFunction> all;
+    for (const Pass &pass : schedule.passes) {
+      StageFunction &one = all.emplace_back();
+      const std::string direction = pass.isBackward ? "backward" : "forward";
+      const bool hasParts = schedule.parts > 1;
+      one.name = identifierFor(
+          direction + (hasParts ? "_" + std::to_string(pass.part) : ""), taken);
+      if (hasParts)
+        one.templateName = direction + "_part";
+      one.arguments = "Rank &rank, int batch";
+      one.part = pass.part;
+      one.comment.comment(
+          "Takes micro-batch `batch` " + direction + " through " +
+          (hasParts ? "part " + std::to_string(pass.part) + " of " : "") +
+          "the stage.");
+      std::vector<std::string> callees, plain;
+      for (const ScheduleEntry &entry : pass.entries) {
+        const StageFunction &callee = programs[indexed(entry.program)];
+        callees.push_back(callee.calleeFor(one));
+        plain.push_back(callee.callee());
+        if (isRecomputation(stage, entry))
+          continue;
+        writeEntry(names, entry, std::exchange(callees, {}), "batch", one.body);
+        writeEntry(names, entry, std::exchange(plain, {}), "batch",
+                   one.plainBody);
+      }
     }
     return all;
   }
 
-  /// Writes the functions of programs that stages do not share, and the stage's
-  /// parameters, step, update and memory.
-  void write(const std::vector<StageFunction> &functions, StageTexts &texts) {
+  /// If the schedule takes groups of micro-batches through the stage's parts by
+  /// turns, writes a function for each direction.
+  std::vector<StageFunction>
+  directions(const std::vector<StageFunction> &passes) const {
+    std::vector<StageFunction> all;
+    if (schedule.groupSize == 0)
+      return all;
+    const std::string group = groupText();
+    const std::string parts = std::to_string(schedule.parts);
+    for (const bool isBackward : {false, true}) {
+      StageFunction &one = all.emplace_back();
+      one.name = isBackward ? "backward" : "forward";
+      one.arguments = "Rank &rank, int run";
+      one.base = "parts";
+      one.comment.comment("Run number `run` of a part " + one.name +
+                          ": groups of " + group +
+                          " micro-batches take turns through the "
+                          "parts" +
+                          (isBackward ? ", the last part first." : "."));
+      std::vector<std::string> calls(schedule.parts), plain(schedule.parts);
+      for (std::size_t p = 0; p < passes.size(); ++p) {
+        const Pass &pass = schedule.passes[p];
+        if (pass.isBackward != isBackward)
+          continue;
+        const std::size_t turn =
+            isBackward ? schedule.parts - 1 - pass.part : pass.part;
+        calls[turn] = passes[p].calleeFor(one);
+        plain[turn] = passes[p].callee();
+      }
+      for (Text *to : {&one.body, &one.plainBody}) {
+        to->line("const int batch = run / (" + group + " * " + parts + ") * " +
+                 group + " + run % " + group + ";");
+        to->call("constexpr void (*parts[])(Rank &, int) = {",
+                 to == &one.body ? calls : plain, "};");
+        to->line("parts[run / " + group + " % " + parts + "](rank, batch);");
+      }
+    }
+    return all;
+  }
+
+  /// Writes forwardAndBackward() and update().
+  std::vector<StageFunction>
+  steps(const std::vector<StageFunction> &programs,
+        const std::vector<StageFunction> &passes,
+        const std::vector<StageFunction> &both) const {
+    std::vector<StageFunction> all(2);
+    for (StageFunction &one : all) {
+      one.arguments = "Rank &rank";
+      if (schedule.parts == 1)
+        one.part = 0;
+      if (!both.empty())
+        one.base = "parts";
+    }
+    StageFunction &runs = all[0], &update = all[1];
+    runs.name = "forwardAndBackward";
+    runs.comment.comment(
+        "Runs forward and backward of all micro-batches" +
+        std::string(plan.stages.size() > 1
+                        ? ", in the order of the pipeline schedule"
+                        : "") +
+        ", then reduces gradients over ranks.");
+    update.name = "update";
+    update.comment.comment(
+        "Updates all parameters, after squares() and the all-gather of the "
+        "gradient norm. AdamW multiplies each gradient by "
+        "rank.numbers->update.gradientFactor, which clips it.");
+    for (const bool isPlain : {false, true}) {
+      const auto calleeOf = [&](const StageFunction &callee,
+                                StageFunction &caller) {
+        return isPlain ? callee.callee() : callee.calleeFor(caller);
+      };
+      Text &body = isPlain ? runs.plainBody : runs.body;
+      std::vector<std::string> functions;
+      for (const StageFunction &one : both.empty() ? passes : both)
+        functions.push_back(calleeOf(one, runs));
+      writeRuns(plan, schedule, functions, body);
+      if (!overlapped.empty())
+        body.line("rank.streams.join(" +
+                  listText(std::vector(overlapped.begin(), overlapped.end())) +
+                  ");");
+      for (const UpdateCalls &one : reduces)
+        writeCalls(one, calleeOf(programs[one.function], runs), body);
+      for (const UpdateCalls &one : applies)
+        writeCalls(one, calleeOf(programs[one.function], update),
+                   isPlain ? update.plainBody : update.body);
+    }
+    return all;
+  }
+
+  /// Writes the functions that stages do not share, and the stage's parameters
+  /// and memory.
+  /// \param functions  all functions of the stage, by kind
+  void write(const std::vector<const std::vector<StageFunction> *> &functions,
+             const FunctionSharing &sharing, StageTexts &texts) {
     const std::string space = "namespace stage" + std::to_string(number);
-    for (Text *one : {&texts.step, &texts.memory, &texts.parameters})
-      one->line(space + " {");
+    const auto begin = [&](Text &to) { to.line(space + " {"); };
+    const auto end = [&](Text &to) {
+      to.line();
+      to.line("} // " + space);
+      to.line();
+    };
+    begin(texts.parameters);
     texts.parameters.line();
-    writeInitialise(plan, stage, names, texts.parameters);
+    writeInitialise(stage, names, texts.parameters);
     writeSquares(plan, stage, names, texts.parameters);
-    for (std::size_t p = 0; p < stage.programs.size(); ++p)
-      updates->writeLists(static_cast<int>(p), texts.parameters);
-    std::vector<std::string> calls;
-    for (const StageFunction &one : functions) {
-      calls.push_back(one.call);
-      if (!one.isTemplate && !one.isShared)
-        add(one, texts.step);
+    end(texts.parameters);
+    Text own;
+    for (const std::vector<StageFunction> *kind : functions)
+      for (const StageFunction &one : *kind)
+        if (one.isPlain())
+          one.write(own);
+    if (!own.items().empty()) {
+      begin(texts.step);
+      texts.step.add(own);
+      end(texts.step);
     }
-    writeStep(calls, texts.step);
-    writeUpdate(calls, texts.step);
-    writeMemory(functions, texts);
-    for (Text *one : {&texts.step, &texts.memory, &texts.parameters}) {
-      one->line();
-      one->line("} // " + space);
-      one->line();
-    }
+    begin(texts.memory);
+    writeMemory(functions, sharing, texts);
+    end(texts.memory);
     texts.needed.merge(needs.files);
   }
 
-  static void add(const StageFunction &function, Text &to) {
-    to.line();
-    to.add(function.comment);
-    if (function.isTemplate)
-      to.line("template <typename buf>");
-    to.add(function.text);
-  }
-
 private:
-  void addBatches() {
-    for (std::size_t p = 0; p < stage.programs.size(); ++p)
-      for (const Batch &one : stage.programs[p].batches) {
-        const Program &program = stage.programs[p];
-        const auto *call = std::get_if<KernelCall>(
-            &program.instructions[indexed(one.instructions.front())].what);
-        if (!call || call->kernel != "einsum")
-          continue;
-        const BatchSteps steps = stepsOf(stage, static_cast<int>(p), one);
-        const ProductBatch batch{
-            one.instructions,
-            {static_cast<std::int64_t>(one.instructions.size()), steps.inputs,
-             steps.outputs}};
-        if (isOneCall(program, batch))
-          batches.emplace_back(&program, batch);
-      }
+  /// Returns the micro-batches of a group: "pp" if they are as many as stages.
+  std::string groupText() const {
+    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
+      if (plan.mesh[a].name == "pp" && plan.mesh[a].size == schedule.groupSize)
+        return shared.dimensions.axis(static_cast<int>(a));
+    return std::to_string(schedule.groupSize);
   }
 
-  /// Returns one past the last collective of the launch of NCCL that begins
-  /// with instruction i, or i + 1 if no launch of several begins there.
-  static std::size_t endOfGroup(const Program &program, std::size_t i) {
-    for (const Batch &batch : program.batches)
-      if (indexed(batch.instructions.front()) == i &&
-          std::holds_alternative<Collective>(program.instructions[i].what))
-        return indexed(batch.instructions.back()) + 1;
-    return i + 1;
+  static std::set<std::string> membersOf(const StageNames &names) {
+    std::set<std::string> all = {"part", "parts"};
+    for (const std::string &one : names.memberNames())
+      all.insert(one);
+    for (const StageConstant &one : names.constants())
+      all.insert(one.name);
+    return all;
   }
 
-  /// Returns the first instruction, from i on, that begins such a launch, or
-  /// the number of instructions.
-  static std::size_t nextGroup(const Program &program, std::size_t i) {
-    while (i < program.instructions.size() && endOfGroup(program, i) == i + 1)
-      ++i;
-    return i;
+  /// Sets to which pass the function of an entry belongs.
+  void setKind(const Pass &pass, const ScheduleEntry &entry,
+               std::vector<StageFunction> &functions) const {
+    const Program &program = stage.programs[indexed(entry.program)];
+    StageFunction &function = functions[indexed(entry.program)];
+    const std::string name = functionNameOf(program, names);
+    function.part = pass.part;
+    function.kind = name != program.name ? name
+                    : pass.isBackward    ? "backward"
+                                         : "forward";
   }
 
-  void writeProgram(int which, StageFunction &function) {
-    const Program &program = stage.programs[indexed(which)];
-    writePurpose(which, function);
-    text.open("void " + function.name + "(const Run &now) {");
-    const StreamLines order(program, names, shared.streams, text);
-    CollectiveLines collectives(plan, program, names, shared, text);
-    order.begin();
-    bool isOverlapped = false;
-    for (std::size_t i = 0; i < program.instructions.size();) {
-      if (const bool is = program.instructions[i].overlapped;
-          is != isOverlapped) {
-        order.turnOverlap(is, plan.microBatches);
-        isOverlapped = is;
-      }
-      std::size_t end = updates->endOfLaunch(which, i);
-      if (end > i + 1) {
-        order.before(i);
-        updates->writeLaunch(which, i, text, needs.files);
-      } else if (end = endOfGroup(program, i); end > i + 1) {
-        writeInstructions(program, i, end, order, collectives);
-      } else if (end = collectives.endOfTable(i, nextGroup(program, i), false);
-                 end > i) {
-        collectives.writeTable(i, end, false);
-        i = end;
-      } else {
-        end = i + 1;
-        writeInstructions(program, i, end, order, collectives);
-      }
-      for (; i < end; ++i)
-        order.after(i);
-    }
-    if (isOverlapped)
-      order.turnOverlap(false, plan.microBatches);
-    order.end();
-    for (const std::string &stream : order.overlapped())
-      overlapped.insert(stream);
-    text.close();
-    function.text = std::exchange(text, {});
-  }
-
-  /// Writes instructions [first, end). Several instructions are collectives of
-  /// one launch of NCCL.
-  void writeInstructions(const Program &program, std::size_t first,
-                         std::size_t end, const StreamLines &order,
-                         CollectiveLines &collectives) {
-    const bool isGroup = end > first + 1;
-    if (isGroup) {
-      text.comment("These " + std::to_string(end - first) +
-                   " collectives are one launch of NCCL.");
-      order.before(first);
-      text.line("groupStart(" + order.runOf(first) + ");");
-    }
-    for (std::size_t i = first; i < end;) {
-      const std::size_t next =
-          isGroup ? collectives.endOfTable(i, end, true) : i;
-      if (next > i)
-        collectives.writeTable(i, next, true);
-      else
-        writeInstruction(program, i, isGroup, order, collectives);
-      i = std::max(next, i + 1);
-    }
-    if (isGroup)
-      text.line("groupEnd(" + order.runOf(first) + ");");
-  }
-
-  void writeInstruction(const Program &program, std::size_t i, bool isInGroup,
-                        const StreamLines &order,
-                        CollectiveLines &collectives) {
-    const Instruction &instruction = program.instructions[i];
-    const bool isCollective =
-        std::holds_alternative<Collective>(instruction.what);
-    const ProductBatch *batch = batchOf(program, i);
-    const bool isFirst = batch && i == indexed(batch->instructions.front());
-    Text call = text.nested();
-    if (isFirst)
-      writeBatchedProduct(program, *batch, names, call, needs);
-    else if (!batch && !isCollective)
-      writeCall(program, instruction, order.runOf(i), call);
-    if (isFirst || !batch)
-      writeTitle(program, i, call, collectives);
-    if (const auto *input = std::get_if<Input>(&instruction.what);
-        input && input->label == "count" && program.name.ends_with(".forward"))
-      text.comment(
-          "It is the number of targets of all ranks and micro-batches. "
-          "Loss and gradient are divided by it, so that their sums "
-          "are the mean.");
-    if (!isInGroup)
-      order.before(i);
-    if (isCollective)
-      collectives.write(i);
-    text.add(call);
-  }
-
-  /// Returns the batched product that contains instruction i, or null.
-  const ProductBatch *batchOf(const Program &program, std::size_t i) const {
-    for (const auto &[its, batch] : batches)
-      if (its == &program &&
-          std::ranges::find(batch.instructions, static_cast<int>(i)) !=
-              batch.instructions.end())
-        return &batch;
-    return nullptr;
-  }
-
-  /// Writes the comment above a program's function. The program runs a segment
-  /// forward or backward, reduces gradients, or updates parameters.
-  void writePurpose(int which, StageFunction &function) const {
-    const Program &one = stage.programs[indexed(which)];
-    const std::string &program = one.name;
-    const auto runs = [&](const std::vector<ScheduleEntry> &entries,
-                          int least = 1) {
-      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
-        return entry.program == which && entry.count >= least;
-      });
+  std::string nameOf(std::size_t program) const {
+    const auto isIn = [&](const std::vector<ScheduleEntry> &entries) {
+      return std::ranges::find(entries, static_cast<int>(program),
+                               &ScheduleEntry::program) != entries.end();
     };
-    function.isOfSchedule = runs(stage.schedule);
-    const bool repeats = runs(stage.schedule, 2);
-    if (functionNameOf(one) != program)
-      return function.comment.comment(purposeOfMessages(one));
-    function.comment.comment(
-        program +
-        (function.isOfSchedule
-             ? std::string(", of ") + (repeats ? "layer now.layer, " : "") +
-                   "micro-batch now.microBatch."
-         : runs(stage.reduce)
-             ? ": after all micro-batches, " + purposeOfReduction(one) + "."
-             : ": updates parameters."));
+    const Program &one = stage.programs[program];
+    return isIn(stage.reduce)  ? nameOfUpdate(one, false)
+           : isIn(stage.apply) ? nameOfUpdate(one, true)
+                               : functionNameOf(one, names);
   }
 
-  /// Writes the comment above an instruction: what it does, and the shapes of
-  /// its operands and results on one rank.
-  /// \param written  the call. Only results that the call names are listed,
-  ///                 because a fused kernel stores no intermediate values.
-  void writeTitle(const Program &program, std::size_t i, const Text &written,
-                  const CollectiveLines &collectives) {
-    const Instruction &instruction = program.instructions[i];
-    std::string title = instruction.label;
-    std::vector<Tensor> results = instruction.outputs;
-    if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
-      const ProductBatch *batch = batchOf(program, i);
-      for (std::size_t k = 1; batch && k < batch->instructions.size(); ++k)
-        title +=
-            ", " + program.instructions[indexed(batch->instructions[k])].label;
-      title += " (" + call->kernel + settingsOf(*call) + ")" +
-               (batch ? ", as one batched product; shapes of each" : "") +
-               layoutOf(*call, instruction);
-      const std::set<std::string> made = buffersIn(written);
-      std::erase_if(results, [&](const Tensor &one) {
-        return !made.contains(names.buffer(indexed(one.buffer)));
-      });
-    } else if (const auto *collective =
-                   std::get_if<Collective>(&instruction.what)) {
-      title += ": " + std::string(wordOf(collective->kind)) + " over " +
-               plan.groups[indexed(collective->group)].name + ", " +
-               collectives.causeOf(i);
-    } else if (const auto *transfer =
-                   std::get_if<Transfer>(&instruction.what)) {
-      return text.comment(
-          (transfer->sends ? "to stage " : "from stage ") +
-          std::to_string(transfer->stage) + ": " +
-          names.shape(transfer->sends ? instruction.inputs[0] : results[0]));
-    } else if (std::holds_alternative<Input>(instruction.what)) {
-      return text.comment(title + ": input, " + names.shape(results[0]) +
-                          (program.name.ends_with(".backward")
-                               ? "; read again instead of kept from forward"
-                               : ""));
-    } else {
-      return text.comment("adds to what the step reports: " +
-                          std::get<Report>(instruction.what).label);
-    }
-    const std::string in = shapesOf(instruction.inputs),
-                      out = shapesOf(results);
-    const std::string all =
-        title + ": " + in + (in.empty() ? "" : " -> ") + out;
-    if (text.fits("// " + all))
-      return text.comment(all);
-    text.comment(title);
-    if (!in.empty())
-      text.comment(in, "  in:  ");
-    text.comment(out, "  out: ");
-  }
-
-  /// Returns the reason for a layout, for the comment above a kernel that makes
-  /// or needs it, or "".
-  std::string layoutOf(const KernelCall &call,
-                       const Instruction &instruction) const {
-    const auto find = [&](const char *name) -> std::int64_t {
-      const auto *value = settingValue<std::int64_t>(call.settings, name);
-      return value ? *value : 0;
+  /// Writes the calls of the functions of some entries. Consecutive functions
+  /// that differ only in tensors and sizes become one function that reads a row
+  /// of a table.
+  std::vector<UpdateCalls> unite(const std::vector<ScheduleEntry> &entries,
+                                 std::vector<StageFunction> &functions) {
+    std::vector<UpdateCalls> calls;
+    const auto bodyOf = [&](std::size_t e) -> const Text & {
+      return functions[indexed(entries[e].program)].body;
     };
-    const auto axis = [&] {
-      return plan.mesh[indexed(static_cast<int>(find("axis")))].name;
-    };
-    if (call.kernel == "mask")
-      return "; zero except on rank 0 of " + axis() +
-             ", because the ranks of " + axis() + " sum what it is added to";
-    if (call.kernel == "slice")
-      return "; each rank of " + axis() + " takes a shard of dimension " +
-             std::to_string(find("dim"));
-    if (call.kernel == "embedding" &&
-        names.ranksAlong(instruction.inputs[1], 0) == 1 && plan.ranks > 1)
-      return "; every rank of the stage has all rows of the table";
-    return "";
-  }
-
-  /// Writes the call of an instruction that is no collective.
-  /// \param run  the context of the call: "now", or "now.on(stream)"
-  void writeCall(const Program &program, const Instruction &instruction,
-                 const std::string &run, Text &to) {
-    if (std::holds_alternative<KernelCall>(instruction.what)) {
-      if (instruction.stream != 0)
-        throw SourceError(
-            instruction.label + ": is a kernel on stream " +
-            plan.streams[indexed(instruction.stream)] +
-            "; in a program that stands alone kernels are all on " +
-            plan.streams.front());
-      writeKernel(instruction, program, names, to, needs);
-    } else if (const auto *transfer =
-                   std::get_if<Transfer>(&instruction.what)) {
-      writeTransfer(instruction, *transfer, run, to);
-    } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
-      const Tensor &fed = instruction.outputs[0];
-      to.call("feed", {run, quoted(input->label), names.tensor(fed),
-                       names.view(fed), shared.dimensions.limitOf(*input)});
-    } else {
-      const std::string &label = std::get<Report>(instruction.what).label;
-      const auto found = std::ranges::find(shared.reports, label);
-      to.call("report", {run, std::to_string(found - shared.reports.begin()),
-                         names.tensor(instruction.inputs[0])});
+    for (std::size_t e = 0; e < entries.size();) {
+      std::size_t end = e + 1;
+      for (; end < entries.size() && canUnite(entries[e], entries[end]);
+           ++end) {
+        LoopTable scratch;
+        if (!scratch.unite({bodyOf(e).items(), bodyOf(end).items()}))
+          break;
+      }
+      const std::size_t first = indexed(entries[e].program);
+      StageFunction &function = functions[first];
+      std::optional<UnitedFunction> united;
+      if (end > e + 1) {
+        std::vector<Text> bodies;
+        std::vector<std::string> layers;
+        for (std::size_t i = e; i < end; ++i) {
+          bodies.push_back(bodyOf(i));
+          layers.push_back(names.layers(entries[i].count));
+        }
+        united = loops.united(bodies, layers, function.name);
+      }
+      if (!united) {
+        function.body = loops.withLoops(function.body, function.name,
+                                        TableLoops::Calls::all);
+        calls.push_back({first, entries[e]});
+        ++e;
+        continue;
+      }
+      function.body = united->body;
+      function.arguments += ", const auto &row";
+      function.comment.comment("`row` has the tensors of one parameter.");
+      for (std::size_t i = e + 1; i < end; ++i)
+        functions[indexed(entries[i].program)].isUnused = true;
+      const auto longest = std::ranges::max_element(
+          entries.begin() + static_cast<std::ptrdiff_t>(e),
+          entries.begin() + static_cast<std::ptrdiff_t>(end), {},
+          &ScheduleEntry::count);
+      calls.push_back({first, *longest, united->table, united->layers});
+      e = end;
     }
+    return calls;
   }
 
-  static std::string settingsOf(const KernelCall &call) {
-    std::string words;
-    for (const Setting &setting : call.settings)
-      if (setting.name == kThen)
-        words += " then " + std::get<std::string>(setting.value);
-      else if (setting.name == kBiasGradient)
-        words += ", with bias gradient";
-      else if (setting.name == "equation" || setting.name == "kind")
-        words += " " + std::get<std::string>(setting.value);
-    return words;
+  /// Returns whether one loop can run the layers of two entries.
+  static bool canUnite(const ScheduleEntry &one, const ScheduleEntry &other) {
+    const auto isWhole = [](const ScheduleEntry &entry) {
+      return entry.step == 1 ? entry.first == 0
+                             : entry.first == entry.count - 1;
+    };
+    return isWhole(one) && isWhole(other) &&
+           (one.step == other.step || one.count == 1 || other.count == 1);
   }
 
-  std::string shapesOf(const std::vector<Tensor> &tensors) const {
-    std::string line;
-    for (const Tensor &tensor : tensors)
-      line += (line.empty() ? "" : ", ") + names.shape(tensor);
-    return line;
+  void writeCalls(const UpdateCalls &calls, const std::string &function,
+                  Text &to) const {
+    if (calls.table.empty())
+      return writeEntry(names, calls.entry, {function}, "0", to);
+    to.open("for (const auto &row : buf::" + calls.table + ")");
+    const bool isOne = calls.layers == "1";
+    if (!isOne && calls.entry.step == 1)
+      to.open("for (int layer = 0; layer < " + calls.layers + "; ++layer)");
+    else if (!isOne)
+      to.open("for (int layer = " + calls.layers +
+              " - 1; layer >= 0; --layer)");
+    to.line(function + "({rank, " + (isOne ? "0" : "layer") + ", 0}, row);");
+    if (!isOne)
+      to.leave();
+    to.leave();
   }
 
-  void writeTransfer(const Instruction &instruction, const Transfer &transfer,
-                     const std::string &run, Text &to) {
-    const Tensor &tensor =
-        transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
-    const std::pair<int, int> ends = transfer.sends
-                                         ? std::pair(number, transfer.stage)
-                                         : std::pair(transfer.stage, number);
-    to.call(transfer.sends ? "send" : "receive",
-            {run,
-             "kLine" + std::to_string(ends.first) + "To" +
-                 std::to_string(ends.second),
-             names.tensor(tensor), names.elements(tensor)});
-  }
-
-  /// \param calls  how to call the function of each program
-  void writeStep(const std::vector<std::string> &calls, Text &to) const {
-    to.line();
-    to.comment("Runs forward and backward of all micro-batches" +
-               std::string(plan.stages.size() > 1
-                               ? ", in the order of the pipeline schedule"
-                               : "") +
-               ", then reduces gradients over ranks.");
-    to.open("void forwardAndBackward(Rank &rank) {");
-    Text schedule = to.nested();
-    const int inFlight = microBatchesInFlight(stage);
-    writeSchedule(plan, stage.schedule, calls, schedule, inFlight);
-    if (schedule.text().find("inFlight") != std::string::npos)
-      to.line("constexpr int inFlight = " + std::to_string(inFlight) +
-              "; // micro-batches that run forward before the first backward");
-    to.add(schedule);
-    if (!overlapped.empty())
-      to.line("rank.streams.join(" +
-              listText(std::vector(overlapped.begin(), overlapped.end())) +
-              ");");
-    writeSchedule(plan, stage.reduce, calls, to);
-    to.close();
-  }
-
-  void writeUpdate(const std::vector<std::string> &calls, Text &to) const {
-    to.line();
-    to.comment("Updates all parameters, after squares() and the all-gather "
-               "of the gradient norm. AdamW multiplies each gradient by "
-               "rank.numbers->update.gradientFactor, which clips it.");
-    to.open("void update(Rank &rank) {");
-    writeSchedule(plan, updates->schedule(), calls, to);
-    to.close();
-  }
-
-  void writeMemory(const std::vector<StageFunction> &functions,
-                   StageTexts &texts) const {
-    Text open;
+  void
+  writeMemory(const std::vector<const std::vector<StageFunction> *> &functions,
+              const FunctionSharing &sharing, StageTexts &texts) const {
+    Text open, tables = loops.tables();
+    updates->writeTables(tables);
     writeOpen(stage, needs, open);
     std::vector<const Text *> readers = {&texts.parameters, &open};
-    for (const StageFunction &one : functions)
-      readers.push_back(&one.text);
+    for (const std::vector<StageFunction> *kind : functions)
+      for (const StageFunction &one : *kind)
+        if (!one.isUnused)
+          readers.push_back(&one.body);
     texts.memory.line();
-    writeBuffers(stage, names, readers, texts.memory);
-    for (const StageFunction &one : functions)
-      if (!one.buffers.text().empty()) {
-        texts.memory.line();
-        texts.memory.add(one.buffers);
-      }
+    writeBuffers(stage, names, readers, tables, texts.memory);
+    sharing.writeStructs(number, "buf", texts.memory);
+    if (schedule.groupSize > 0) {
+      texts.memory.line();
+      texts.memory.comment(
+          "Each part of the stage has its own buffers under the same names.");
+      texts.memory.open("struct parts : buf {");
+      for (std::size_t part = 0; part < schedule.parts; ++part)
+        texts.memory.line("using part" + std::to_string(part) + " = stage" +
+                          std::to_string(number) +
+                          "::" + sharing.structOf(number, part) + ";");
+      texts.memory.close("};");
+      sharing.writeStructs(number, "parts", texts.memory);
+    }
     texts.memory.add(open);
   }
 
   const Plan &plan;
-  const int number;
+  const std::size_t number;
   const Stage &stage;
   const SharedNames &shared;
-  Text text; ///< the function that is being written
   Needs needs;
   const StageNames names;
+  const PassSchedule schedule;
+  std::set<std::string> members; ///< names of members of `buf`
+  TableLoops loops;
+  std::set<std::string> taken = {
+      "buf",    "initialise", "gradients", "wideGradients",
+      "update", "squares",    "open",      "forwardAndBackward"};
   std::vector<std::string> identifiers; ///< of the functions, by program
   std::optional<UpdateLines> updates;   ///< made after `identifiers`
-  std::vector<std::pair<const Program *, ProductBatch>> batches;
+  std::vector<UpdateCalls> reduces, applies;
   std::set<std::string> overlapped; ///< streams joined after the schedule
 };
 
@@ -459,25 +411,46 @@ private:
 void writeStages(const Plan &plan, const SharedNames &shared,
                  StageTexts &texts) {
   std::vector<std::unique_ptr<StageSource>> stages;
-  std::vector<std::vector<StageFunction>> functions;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
     stages.push_back(std::make_unique<StageSource>(plan, s, shared));
-    functions.push_back(stages.back()->functions());
-  }
-  shareFunctions(functions);
+  using Functions = std::vector<std::vector<StageFunction>>; // by stage
+  Functions programs, passes, directions, steps;
+  FunctionSharing sharing(stages.size());
+  const auto write = [&](Functions &all, auto functionsOf) {
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      all.push_back(functionsOf(s));
+    sharing.share(all);
+  };
+  write(programs, [&](std::size_t s) { return stages[s]->programs(); });
+  write(passes, [&](std::size_t s) { return stages[s]->passes(programs[s]); });
+  write(directions,
+        [&](std::size_t s) { return stages[s]->directions(passes[s]); });
+  write(steps, [&](std::size_t s) {
+    return stages[s]->steps(programs[s], passes[s], directions[s]);
+  });
   Text templates;
-  for (const std::vector<StageFunction> &stage : functions)
-    for (const StageFunction &one : stage)
-      if (one.isTemplate)
-        StageSource::add(one, templates);
-  if (!templates.text().empty()) {
-    texts.step.comment("Functions that several stages share: each stage gives "
-                       "the buffers as the argument of the template.");
+  for (const Functions *kind : {&programs, &passes, &directions, &steps})
+    for (const std::vector<StageFunction> &stage : *kind)
+      for (const StageFunction &one : stage)
+        if (one.isTemplate)
+          one.write(templates);
+  texts.steps.resize(stages.size());
+  if (!templates.items().empty()) {
+    texts.step.comment("Functions that several stages, or several parts of a "
+                       "stage, share: each gives its buffers as the argument "
+                       "of the template.");
     texts.step.add(templates);
     texts.step.line();
   }
-  for (std::size_t s = 0; s < stages.size(); ++s)
-    stages[s]->write(functions[s], texts);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    stages[s]->write({&programs[s], &passes[s], &directions[s], &steps[s]},
+                     sharing, texts);
+    const std::string space = "stage" + std::to_string(s) + "::";
+    for (const StageFunction &one : steps[s])
+      texts.steps[s].push_back(one.isPlain() ? space + one.call
+                                             : one.call + "<" + space +
+                                                   one.buffers + ">");
+  }
 }
 
 } // namespace mtplan::codegen

@@ -31,6 +31,8 @@ struct StageTexts {
   Text step;       ///< train.cu: forward, backward, update
   Text memory;     ///< memory.cuh: arenas, buffers, products
   Text parameters; ///< parameters.cuh: initial values, gradients, updates
+  /// Holds, for each stage, what a step calls: forwardAndBackward and update.
+  std::vector<std::vector<std::string>> steps;
   /// Lists the runtime files that declare the functions which the texts call.
   std::set<std::string> needed;
 };

@@ -84,7 +84,7 @@ std::string StreamLines::runOf(std::size_t i) const {
 
 void StreamLines::after(std::size_t i) const {
   if (!events[i].empty())
-    text.line("cudaEvent_t " + events[i] + " = now.done(" + streamOf(i) + ");");
+    text.event(events[i], "now.done(" + streamOf(i) + ")");
 }
 
 void StreamLines::turnOverlap(bool begins, int microBatches) const {

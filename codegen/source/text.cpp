@@ -57,12 +57,40 @@ bool Text::fits(const std::string &words) const {
 }
 
 void Text::line(const std::string &words) {
-  if (!words.empty())
-    all.append(2 * depth, ' ').append(words);
-  all += '\n';
+  all.push_back({TextItem::Kind::line, depth, words});
+}
+
+void Text::event(const std::string &name, const std::string &value) {
+  all.push_back({TextItem::Kind::line, depth,
+                 "cudaEvent_t " + name + " = " + value + ";"});
+  all.back().event = name;
+}
+
+void Text::comment(const std::string &words, const std::string &lead,
+                   const std::string &summary) {
+  all.push_back({TextItem::Kind::comment, depth, words, {}, lead, {}, summary});
+}
+
+void Text::call(const std::string &head,
+                const std::vector<std::string> &arguments,
+                const std::string &tail) {
+  all.push_back({TextItem::Kind::call, depth, head, arguments, tail});
+}
+
+void Text::add(const Text &other, std::size_t levels) {
+  for (TextItem item : other.all) {
+    item.depth += levels;
+    all.push_back(std::move(item));
+  }
 }
 
 namespace {
+
+void writeLine(std::size_t depth, const std::string &words, std::string &to) {
+  if (!words.empty())
+    to.append(2 * depth, ' ').append(words);
+  to += '\n';
+}
 
 /// Returns the position of the last space that is at most `width` and outside
 /// of shapes ("f32 [B, T]"). If there is no such space, returns the first space
@@ -88,24 +116,21 @@ std::size_t breakBefore(std::string_view words, std::size_t width) {
   return last == std::string_view::npos ? words.size() : last;
 }
 
-} // namespace
-
-void Text::comment(const std::string &words, const std::string &lead) {
-  const std::size_t width = kColumns - 2 * depth - 3 - lead.size();
-  std::string_view left = words;
+/// Appends the lines of a comment, each of which begins with "//".
+void writeComment(const TextItem &item, std::string &to) {
+  const std::size_t width = kColumns - 2 * item.depth - 3 - item.end.size();
+  std::string_view left = item.words;
   while (!left.empty()) {
-    std::size_t cut = left.size();
-    if (cut > width) {
-      cut = breakBefore(left, width);
-    }
-    line("// " +
-         (left.size() == words.size() ? lead : std::string(lead.size(), ' ')) +
-         std::string(left.substr(0, cut)));
+    const std::size_t cut =
+        left.size() > width ? breakBefore(left, width) : left.size();
+    const bool isFirst = left.size() == item.words.size();
+    writeLine(item.depth,
+              "// " + (isFirst ? item.end : std::string(item.end.size(), ' ')) +
+                  std::string(left.substr(0, cut)),
+              to);
     left.remove_prefix(std::min(cut + 1, left.size()));
   }
 }
-
-namespace {
 
 /// Limits the positions at which an argument may be split: a position may be
 /// inside at most `deepest` nested brackets, of which at most `braces` may be
@@ -181,25 +206,27 @@ std::vector<std::string> withEnds(const std::vector<std::string> &arguments,
   return all;
 }
 
-} // namespace
-
-void Text::call(const std::string &head,
-                const std::vector<std::string> &arguments,
-                const std::string &tail) {
-  const std::string start = head.ends_with('{') ? head : head + "(";
-  const std::vector<std::string> words = withEnds(arguments, tail);
+/// Appends the lines of a call.
+void writeCall(const TextItem &item, std::string &to) {
+  const std::string start =
+      item.words.ends_with('{') ? item.words : item.words + "(";
+  const std::vector<std::string> words = withEnds(item.arguments, item.end);
   // Arguments are aligned with the first one, unless too few columns are left.
   constexpr std::size_t kIndent = 4;
-  const std::size_t own = 2 * depth;
+  const std::size_t own = 2 * item.depth;
+  std::size_t whole = own + start.size();
+  for (const std::string &word : words)
+    whole += word.size() + 1;
   const bool isAligned =
-      own + start.size() <= kColumns / 2 &&
-      (fitWithoutLists(words, kColumns - own - start.size()) ||
-       !fitWithoutLists(words, kColumns - own - kIndent));
+      whole <= kColumns + 1 ||
+      (own + start.size() <= kColumns / 2 &&
+       (fitWithoutLists(words, kColumns - own - start.size()) ||
+        !fitWithoutLists(words, kColumns - own - kIndent)));
   const std::size_t under = isAligned ? start.size() : kIndent;
   std::string row = start;
   bool isEmpty = true;
   const auto nextRow = [&] {
-    line(row);
+    writeLine(item.depth, row, to);
     row = std::string(under, ' ');
     isEmpty = true;
   };
@@ -221,7 +248,26 @@ void Text::call(const std::string &head,
       isEmpty = false;
     }
   }
-  line(words.empty() ? row + tail : row);
+  writeLine(item.depth, words.empty() ? row + item.end : row, to);
+}
+
+} // namespace
+
+std::string Text::text() const {
+  std::string text;
+  for (const TextItem &item : all)
+    switch (item.kind) {
+    case TextItem::Kind::line:
+      writeLine(item.depth, item.words, text);
+      break;
+    case TextItem::Kind::comment:
+      writeComment(item, text);
+      break;
+    case TextItem::Kind::call:
+      writeCall(item, text);
+      break;
+    }
+  return text;
 }
 
 void Text::callWithLists(const std::string &head, const std::string &first,

@@ -6,19 +6,41 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mtplan::codegen {
 
+/// Holds one item of a text: a line, a comment or a call.
+struct TextItem {
+  enum class Kind { line, comment, call };
+  Kind kind = Kind::line;
+  std::size_t depth = 0; ///< levels of indentation
+  std::string words;     ///< the line, the comment, or the head of the call
+  std::vector<std::string> arguments = {}; ///< of a call
+  std::string end = {};   ///< the lead of a comment, or the tail of a call
+  std::string event = {}; ///< the name of the event that a line declares
+  /// If a comment describes a call, says in a few words what the call does:
+  /// "reduce_scatter over dp".
+  std::string summary = {};
+};
+
 /// Holds the text of a program. Comments and calls are wrapped at 80 columns.
 class Text {
 public:
+  Text() = default;
+  /// Makes an empty text that is indented by `theDepth` levels.
+  explicit Text(std::size_t theDepth) : depth(theDepth) {}
+
   void line(const std::string &words = "");
+  /// Appends the declaration of an event: `cudaEvent_t name = value;`.
+  void event(const std::string &name, const std::string &value);
   /// Returns whether a line of these words has at most 80 columns.
   bool fits(const std::string &words) const;
   /// Appends a comment, wrapped into lines that begin with "//". The first line
   /// begins with `lead`, and the others are indented by the length of `lead`.
-  void comment(const std::string &words, const std::string &lead = "");
+  void comment(const std::string &words, const std::string &lead = "",
+               const std::string &summary = "");
   /// Appends a call `head(first, second, ...tail`, wrapped between arguments. A
   /// head that ends in a brace is followed by no parenthesis.
   void call(const std::string &head, const std::vector<std::string> &arguments,
@@ -35,18 +57,17 @@ public:
   void leave() { --depth; }
 
   /// Returns an empty text with the current indentation.
-  Text nested() const {
-    Text text;
-    text.depth = depth;
-    return text;
-  }
-  /// Appends the lines of another text.
-  void add(const Text &other) { all += other.all; }
+  Text nested() const { return Text(depth); }
+  /// Appends the lines of another text, with their own indentation and
+  /// `levels` more levels.
+  void add(const Text &other, std::size_t levels = 0);
+  void add(TextItem item) { all.push_back(std::move(item)); }
 
-  const std::string &text() const { return all; }
+  const std::vector<TextItem> &items() const { return all; }
+  std::string text() const;
 
 private:
-  std::string all;
+  std::vector<TextItem> all;
   std::size_t depth = 0;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "codegen/source/schedule_lines.h"
 #include "runtime/backend/kernel.h"
 #include "runtime/plan/plan_queries.h"
 
@@ -58,31 +57,27 @@ std::vector<ScheduleEntry> UpdateLines::schedule() const {
   return entries;
 }
 
-void UpdateLines::writeLists(int program, Text &text) const {
+void UpdateLines::writeTables(Text &text) const {
   for (const Launch &launch : launches) {
-    if (stage.apply[launch.entry].program != program)
-      continue;
     text.line();
-    text.comment(std::string("Lists the parameters ") +
+    text.comment(std::string("Parameters ") +
                  (launch.ofAllCopies ? "of a layer " : "") +
                  "that one launch updates: gradient, weight, master, moments, "
                  "elements, and whether weight decay applies.");
-    text.open("inline void " + launch.list +
-              "(const Run &now, std::vector<Updated> &all) {");
+    text.open("static constexpr UpdatedBuffers " + launch.table + "[] = {");
+    const auto program = indexed(stage.apply[launch.entry].program);
     for (std::size_t i = launch.first; i < launch.end; ++i) {
-      const Instruction &one = stage.programs[indexed(program)].instructions[i];
-      text.comment(one.label + ": " + names.shape(one.inputs[0]));
+      const Instruction &one = stage.programs[program].instructions[i];
       KernelSpec spec{"adamw", one.label, {}, {}, {}};
       spec.settings = std::get<KernelCall>(one.what).settings;
-      std::vector<std::string> members = {names.tensor(one.inputs[0])};
+      std::vector<std::string> members = {names.bufferOf(one.inputs[0])};
       for (const Tensor &tensor : one.outputs)
-        members.push_back(names.tensor(tensor));
+        members.push_back(names.bufferOf(tensor));
       members.push_back(names.elements(one.inputs[0]));
       members.push_back(spec.integer("decay", 0) != 0 ? "true" : "false");
-      members.front() = "{" + members.front();
-      text.call("all.push_back", members, "});");
+      text.call("{", members, "},");
     }
-    text.close();
+    text.close("};");
   }
 }
 
@@ -103,34 +98,17 @@ void UpdateLines::writeLaunch(int program, std::size_t i, Text &text,
                               std::set<std::string> &needed) const {
   const Launch *launch = launchAt(program, i);
   needed.insert("runtime/cuda/device/adamw.cuh");
+  needed.insert("runtime/cuda/standalone/updates.cuh");
   const ScheduleEntry &entry = stage.apply[launch->entry];
-  const std::size_t each = launch->end - launch->first;
   const bool several = launch->ofAllCopies && entry.count > 1;
-  text.comment(
-      several
-          ? "One launch updates " + std::to_string(each) + " parameters of " +
-                layersText(plan, entry.count) + " layers."
-          : "One launch updates " + std::to_string(each) + " parameters.");
-  if (!launch->ofAllCopies)
-    text.open("{");
-  text.open("const auto list = [&](std::vector<Updated> &all) {");
-  if (several) {
-    text.open("for (int i = 0; i < " + layersText(plan, entry.count) +
-              "; ++i)");
-    text.line(launch->list + "({now.rank, now.layer + i" +
-              (entry.step == 1 ? "" : " * " + std::to_string(entry.step)) +
-              ", now.microBatch}, all);");
-    text.leave();
-  } else {
-    text.line(launch->list + "(now, all);");
-  }
-  text.close("};");
-  text.call(launch->isDouble ? "adamw<double>" : "adamw<float>",
-            {"now.stream()",
-             "tensorList<Updated>(now, " + quoted(launch->list) + ", list)",
-             "now.rank.numbers"});
-  if (!launch->ofAllCopies)
-    text.close();
+  text.comment(several ? "One launch updates these parameters of all layers."
+                       : "One launch updates these parameters.");
+  std::vector<std::string> arguments = {"now", quoted(launch->table),
+                                        "buf::" + launch->table};
+  if (several)
+    arguments.push_back(names.layers(entry.count));
+  text.call(launch->isDouble ? "updateAll<double>" : "updateAll<float>",
+            arguments);
 }
 
 } // namespace mtplan::codegen

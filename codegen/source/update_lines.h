@@ -27,8 +27,8 @@ public:
   /// Returns Stage::apply with a single call for all layers that one launch
   /// updates.
   std::vector<runtime::ScheduleEntry> schedule() const;
-  /// Writes the functions that list the parameters of a program's launches.
-  void writeLists(int program, Text &text) const;
+  /// Writes the tables of the parameters that launches update.
+  void writeTables(Text &text) const;
   /// Returns one past the last instruction of the launch that begins with
   /// instruction i, or i + 1 if no launch begins there.
   std::size_t endOfLaunch(int program, std::size_t i) const;
@@ -41,7 +41,7 @@ private:
     std::size_t entry = 0;          ///< index in Stage::apply
     std::size_t first = 0, end = 0; ///< its instructions
     bool ofAllCopies = false;
-    std::string list; ///< name of the function that lists parameters
+    std::string table; ///< name of the table that lists parameters
     bool isDouble = false;
   };
 

@@ -9,8 +9,12 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "runtime/cuda/standalone/rank.cuh"
 
@@ -46,6 +50,40 @@ inline void join(Rank &rank, const std::vector<std::vector<int>> &all) {
   const auto [communicator, size] = communicatorOf(rank, all);
   rank.groups.push_back(communicator);
   rank.groupSizes.push_back(size);
+}
+
+/// Returns the coordinate of any rank on an axis of the mesh.
+inline int coordinateOf(const Rank &rank, int number, std::size_t axis) {
+  for (std::size_t a = rank.sizes.size() - 1; a > axis; --a)
+    number /= rank.sizes[a];
+  return number % rank.sizes[axis];
+}
+
+/// Joins the group whose communicators lie along `axes`: the ranks of each
+/// differ in these axes only. Every rank must call this.
+inline void joinAlong(Rank &rank, std::initializer_list<int> axes) {
+  std::map<std::vector<int>, std::vector<int>> all; // by other coordinates
+  for (int number = 0; number < rank.ranks; ++number) {
+    std::vector<int> others;
+    for (std::size_t a = 0; a < rank.sizes.size(); ++a)
+      if (std::find(axes.begin(), axes.end(), static_cast<int>(a)) ==
+          axes.end())
+        others.push_back(coordinateOf(rank, number, a));
+    all[others].push_back(number);
+  }
+  std::vector<std::vector<int>> communicators;
+  for (const auto &[others, ranks] : all)
+    communicators.push_back(ranks);
+  join(rank, communicators);
+}
+
+/// Returns the ranks with coordinate `place` on an axis, in ascending order.
+inline std::vector<int> ranksAt(const Rank &rank, int axis, int place) {
+  std::vector<int> ranks;
+  for (int number = 0; number < rank.ranks; ++number)
+    if (coordinateOf(rank, number, static_cast<std::size_t>(axis)) == place)
+      ranks.push_back(number);
+  return ranks;
 }
 
 /// Returns NCCL's constant for an element type.

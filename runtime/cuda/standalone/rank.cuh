@@ -40,7 +40,8 @@ enum Arena { kParameters, kOptimizer, kGradients, kActivations, kWorkspace };
 inline constexpr int kArenas = 5;
 
 /// Describes a region of an arena, with an entry per layer and a slot per
-/// micro-batch in flight.
+/// micro-batch in flight. Layer i uses entry first + step * i, modulo the
+/// number of entries.
 struct Buffer {
   ElementType type;
   Arena arena;
@@ -49,6 +50,7 @@ struct Buffer {
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
   std::int64_t slotStride = 0; ///< bytes
+  int first = 0, step = 1;     ///< the entry of layer i is first + step * i
 
   /// Returns the buffer with an entry for each of `count` layers.
   constexpr Buffer perLayer(int count, std::int64_t stride) const {
@@ -59,6 +61,31 @@ struct Buffer {
   constexpr Buffer perMicroBatch(int count, std::int64_t stride) const {
     return {type, arena, offset, size, entries, entryStride, count, stride};
   }
+  /// Returns the buffer with entry `entry` + i for layer i.
+  constexpr Buffer from(int entry) const { return at(entry, 1); }
+  /// Returns the buffer with entry `entry` - i for layer i.
+  constexpr Buffer down(int entry) const { return at(entry, -1); }
+  /// Returns the buffer with entry `entry` for every layer.
+  constexpr Buffer only(int entry) const { return at(entry, 0); }
+  constexpr Buffer at(int entry, int by) const {
+    Buffer other = *this;
+    other.first = entry;
+    other.step = by;
+    return other;
+  }
+  /// Returns the same bytes as elements of another type.
+  constexpr Buffer as(ElementType other) const {
+    Buffer one = *this;
+    one.type = other;
+    return one;
+  }
+};
+
+/// Lists the buffers of a parameter that AdamW updates.
+struct UpdatedBuffers {
+  Buffer gradient, weight, master, firstMoment, secondMoment;
+  std::int64_t elements; ///< on this rank, of one layer
+  bool decays;           ///< weight decay applies
 };
 
 /// Returns the distance in elements between two buffers of the same arena and
@@ -148,6 +175,8 @@ struct Rank {
   std::map<std::string, void *> tables;
   std::map<std::string, DeviceList> lists;
 
+  /// Returns this rank's coordinate on an axis of the mesh.
+  int at(int axis) const { return places[static_cast<std::size_t>(axis)]; }
   /// Returns the stream on which all runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
@@ -179,7 +208,7 @@ struct Run {
     return lane().scratch.atLeast(bytes);
   }
   /// Returns this rank's coordinate on an axis of the mesh.
-  int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
+  int at(int axis) const { return rank.at(axis); }
   /// Returns this rank's shard of a dimension of `whole` elements. `axes` are
   /// the mesh axes that shard the dimension, the major axis first.
   Span shard(std::int64_t whole, std::initializer_list<int> axes) const {
@@ -203,15 +232,14 @@ struct Run {
     rank.streams.wait(stream, event);
   }
 
-  /// Returns an entry of a buffer, for this run's micro-batch.
-  Tensor entry(const Buffer &buffer, int number) const {
+  /// Returns the tensor that a buffer has for this run's layer and micro-batch.
+  Tensor operator[](const Buffer &buffer) const {
+    const int entry = (buffer.first + buffer.step * layer) % buffer.entries;
     return {rank.arenas[buffer.arena] + buffer.offset +
-                number % buffer.entries * buffer.entryStride +
+                entry * buffer.entryStride +
                 microBatch % buffer.slots * buffer.slotStride,
             buffer.type};
   }
-  /// Returns a buffer's entry for this run's layer and micro-batch.
-  Tensor operator[](const Buffer &buffer) const { return entry(buffer, layer); }
 };
 
 inline std::int32_t *integers(const Tensor &tensor) {

@@ -27,10 +27,6 @@ struct Start {
   std::barrier<> *threads = nullptr; ///< see Rank::threads
 };
 
-inline bool isOneOf(int number, const std::vector<int> &all) {
-  return std::find(all.begin(), all.end(), number) != all.end();
-}
-
 /// Initializes a rank on its device, without arenas and groups.
 /// \param sizes  the sizes of the mesh's axes, major first
 /// \param streams  the number of streams in the plan

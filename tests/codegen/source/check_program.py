@@ -49,7 +49,8 @@ def builds(folder, archs):
                   for program in stage["programs"] for one in program["instructions"])
     with open(f"{folder}/train.cu", encoding="utf-8") as file:
         step = file.read()
-    written = waits(step)
+    with open(f"{folder}/memory.cuh", encoding="utf-8") as file:
+        written = Program(step, file.read()).waits()
     if written != planned:
         sys.exit(f"{written} waits, the plan has {planned}")
     reads(folder, step)
@@ -66,24 +67,71 @@ def builds(folder, archs):
     run([*listed("nvcc"), made, "-o", f"{folder}/train", "-lcublasLt", "-lnccl"])
 
 
-def waits(step):
-    """The waits that the step queues: those of a function that stages share once
-    for each stage's call, those of a loop over a table once a row."""
-    def queued(text):
-        count = len(re.findall(r"^ *now\.wait\(", text, re.M))
-        for table, rows, loop in re.findall(
-                r"} (\w+)\[\] = {\n(.*?)\n *};\n *for \(const auto &row : \1\) {\n"
-                r"(.*?)\n  }", text, re.S):
-            repeated = len(re.findall(r"^ *now\.wait\(", loop, re.M))
-            count += repeated * (len(re.findall(r"^ *{", rows, re.M)) - 1)
-        return count
-    shared, *stages = re.split(r"^namespace stage\d+ {$", step, flags=re.M)
-    count = sum(queued(stage) for stage in stages)
-    for name, body in re.findall(
-            r"^template <typename buf>\nvoid (\w+)\(.*?{\n(.*?)^}", shared, re.S | re.M):
-        calls = sum(len(set(re.findall(rf"\b{name}<\w+>", stage))) for stage in stages)
-        count += queued(body) * calls
-    return count
+class Program:
+    """The functions and tables of an emitted program, as far as waits need."""
+
+    def __init__(self, step, memory):
+        self.functions, self.structs, self.rows = {}, {}, {}
+        for space, text in self.spaces(step):
+            for name, body in re.findall(r"^void (\w+)\(.*?\) {\n(.*?)^}", text,
+                                         re.S | re.M):
+                self.functions[space, name] = body
+        for space, text in self.spaces(memory):
+            for table, rows in re.findall(
+                    r"^ *} (\w+)\[\] = {\n(.*?)\n *};", text, re.S | re.M):
+                self.rows[space, table] = len(re.findall(r"^ *{", rows, re.M))
+            for struct, body in re.findall(r"^struct (\w+) .*?{\n(.*?)^};", text,
+                                           re.S | re.M):
+                self.structs[space, struct] = dict(
+                    re.findall(r"&(\w+) = buf::(\w+);", body) +
+                    re.findall(r"using (\w+) = \w+::(\w+);", body))
+        self.steps = re.findall(r"stage\d+::open, .*?}", step, re.S)
+
+    @staticmethod
+    def spaces(text):
+        """The text of each namespace; "" is what stages share."""
+        yield "", re.sub(r"^namespace stage\d+ {$.*?^} // namespace stage\d+$", "",
+                         text, flags=re.S | re.M)
+        yield from re.findall(r"^namespace (stage\d+) {$(.*?)^} // namespace", text,
+                              re.S | re.M)
+
+    def waits(self):
+        """The waits of all programs of the plan: a function that stages or parts
+        share is a program of each, and so is each row of a table."""
+        found = {}
+        for stage, row in enumerate(self.steps):
+            for name in re.findall(r"\b(?:forwardAndBackward|update)\w*(?:<[\w:]+>)?", row):
+                name, _, struct = name.rstrip(">").partition("<")
+                self.visit(f"stage{stage}", name, struct.split("::")[-1] or "buf", 1,
+                           found)
+        return sum(found.values())
+
+    def visit(self, stage, name, struct, rows, found):
+        space = stage if (stage, name) in self.functions else ""
+        if (stage, space, name, struct) in found:
+            return
+        body = self.functions[space, name]
+        own = self.structs.get((stage, struct), {})
+
+        def rowsOf(table):
+            return self.rows[stage, own.get(table, table)]
+        count = len(re.findall(r"now\.wait\(", body))
+        for _, table, loop in re.findall(
+                r"^( *)for \(const auto &row : buf::(\w+)\) {\n(.*?)^\1}", body,
+                re.S | re.M):
+            count += len(re.findall(r"now\.wait\(", loop)) * (rowsOf(table) - 1)
+        found[stage, space, name, struct] = count * rows
+        calls = re.findall(r"(?:row : buf::(\w+)\)\n(?: *for .*\n)? *)?"
+                           r"\b(\w+)(?:<(?:typename )?(?:buf::)?(\w+)>)?\(\{?rank,",
+                           body)
+        calls += [("", *one) for one in re.findall(
+            r"\b(\w+)(?:<(?:typename )?(?:buf::)?(\w+)>)?(?=[,}])",
+            "".join(re.findall(r"parts\[\].*?};", body, re.S)))]
+        for table, callee, argument in calls:
+            if (stage, callee) in self.functions or ("", callee) in self.functions:
+                other = struct if argument in ("", "buf") else argument
+                self.visit(stage, callee, own.get(other, other),
+                           rowsOf(table) if table else 1, found)
 
 
 def reads(folder, step):
