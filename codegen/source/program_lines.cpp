@@ -115,6 +115,8 @@ private:
         std::holds_alternative<Collective>(instruction.what);
     const ProductBatch *batch = batchOf(i);
     const bool isFirst = batch && i == indexed(batch->instructions.front());
+    if (!isInGroup)
+      order.before(i);
     Text call = text.nested();
     if (isFirst)
       writeBatchedProduct(program, *batch, names, call, needs);
@@ -128,8 +130,6 @@ private:
           "It is the number of targets of all ranks and micro-batches. "
           "Loss and gradient are divided by it, so that their sums "
           "are the mean.");
-    if (!isInGroup)
-      order.before(i);
     if (isCollective)
       collectives.write(i);
     text.add(call);
@@ -144,18 +144,21 @@ private:
     return nullptr;
   }
 
+  /// Returns whether some entries run the program, each for at least `least`
+  /// layers.
+  bool runs(const std::vector<ScheduleEntry> &entries, int least = 1) const {
+    return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
+      return entry.program == which && entry.count >= least;
+    });
+  }
+  bool isOfSchedule() const { return runs(stage.schedule); }
+
   /// Writes the comment above a program's function. The program runs a segment
   /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(StageFunction &function) const {
-    const auto runs = [&](const std::vector<ScheduleEntry> &entries,
-                          int least = 1) {
-      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
-        return entry.program == which && entry.count >= least;
-      });
-    };
     if (functionNameOf(program, names) != program.name)
       return function.comment.comment(purposeOfMessages(program, names));
-    if (!runs(stage.schedule))
+    if (!isOfSchedule())
       return function.comment.comment(
           runs(stage.reduce)
               ? "After all micro-batches, " + purposeOfReduction(program) + "."
@@ -210,6 +213,8 @@ private:
       return text.comment("adds to what the step reports: " +
                           std::get<Report>(instruction.what).label);
     }
+    if (!isOfSchedule())
+      return text.comment(instruction.label + ": " + summary, "", summary);
     const std::string in = shapesOf(instruction.inputs),
                       out = shapesOf(results);
     const std::string all =

@@ -380,15 +380,12 @@ std::string endOfEvent(const std::string &event) {
 
 /// Returns items [begin, end) with local names for the events that they
 /// declare, or nothing if an item after them uses such an event.
-/// \param first  the items before this one declare names that are taken
+/// \param taken  names that items before these declare
 std::optional<std::vector<TextItem>>
-withLocalEvents(const std::vector<TextItem> &items, std::size_t first,
-                std::size_t begin, std::size_t end) {
+withLocalEvents(const std::vector<TextItem> &items, std::size_t begin,
+                std::size_t end, std::set<std::string> taken = {}) {
   std::map<std::string, std::string, std::less<>> local;
-  std::set<std::string> taken = {"now", "row"};
-  for (std::size_t i = 0; i < first; ++i)
-    if (!items[i].event.empty())
-      taken.insert(items[i].event);
+  taken.insert({"now", "row"});
   for (std::size_t i = begin; i < end; ++i)
     if (!items[i].event.empty())
       local[items[i].event] = identifierFor(endOfEvent(items[i].event), taken);
@@ -419,8 +416,9 @@ struct Repetition {
 };
 
 /// Finds the rows that begin with item `begin` and have `calls` calls each.
+/// \param taken  names of events that rows cannot declare
 Repetition repetitionAt(const std::vector<TextItem> &items, std::size_t begin,
-                        std::size_t calls) {
+                        std::size_t calls, const std::set<std::string> &taken) {
   Repetition found;
   found.calls = calls;
   found.end = begin;
@@ -439,7 +437,7 @@ Repetition repetitionAt(const std::vector<TextItem> &items, std::size_t begin,
                          !items[end - 1].words.ends_with('{');
     if (!isWhole)
       return found;
-    auto row = withLocalEvents(items, begin, found.end, end);
+    auto row = withLocalEvents(items, found.end, end, taken);
     if (!row)
       return found;
     if (!found.rows.empty()) {
@@ -474,7 +472,7 @@ std::string summariesOf(const std::vector<TextItem> &row) {
 } // namespace
 
 Text withShortEvents(const Text &body) {
-  const auto items = withLocalEvents(body.items(), 0, 0, body.items().size());
+  const auto items = withLocalEvents(body.items(), 0, body.items().size());
   if (!items)
     return body;
   Text all;
@@ -494,10 +492,11 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
   };
   const std::vector<TextItem> &items = text.items();
   Text looped;
+  std::set<std::string> events; // declared outside of loops
   for (std::size_t i = 0; i < items.size();) {
     Repetition best;
     for (std::size_t calls = 1; calls <= kLongest; ++calls) {
-      Repetition one = repetitionAt(items, i, calls);
+      Repetition one = repetitionAt(items, i, calls, events);
       if (one.saved() > best.saved() && isAllowed(one))
         best = std::move(one);
     }
@@ -505,6 +504,8 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
     const auto united =
         best.rows.empty() ? std::nullopt : table.unite(best.rows);
     if (!united || table.isEmpty()) {
+      if (!items[i].event.empty())
+        events.insert(items[i].event);
       looped.add(items[i++]);
       continue;
     }
