@@ -7,7 +7,9 @@ CHECK is one of
           of the default search (1,000 of six models that are no examples);
   prove   --verify proves the default plan of random small models (200);
   gaps    the gap, the time and the memory of the default search, for every
-          example and for random models.
+          example and for random models;
+  lines   train.cu of the default plan of every decoder has at most 1,200
+          lines.
 
 Prints a line for each case that fails, and a summary; exits with 1 if a case
 fails.
@@ -216,7 +218,29 @@ def check_gaps(binary, draw, count, folder):
     return faults
 
 
-CHECKS = {"typed": (check_typed, 1000), "prove": (check_proofs, 200),
+def check_lines(binary, draw, count, folder):
+    """Prints the lines of each program. `draw` and `count` are not used."""
+    most, faults, programs = 1200, 0, 0
+    for path in sorted((ROOT / "examples").glob("*.json")):
+        if path.stem.startswith("tiny") or "mixtral" in path.stem or "moe" in path.stem:
+            continue
+        for gpus in (8, 64, 512):
+            into = pathlib.Path(folder) / f"{path.stem}-{gpus}"
+            done = subprocess.run(
+                [binary / "mtplan", path, "--gpus", str(gpus), "--emit", "cuda",
+                 "-o", into], capture_output=True, text=True)
+            if done.returncode != 0:
+                continue  # It does not fit, or its plan cannot be compiled.
+            lines = len((into / "train.cu").read_text().splitlines())
+            programs += 1
+            faults += lines > most
+            print(f"{path.stem:26} {gpus:3} GPUs  {lines:5}"
+                  f"{'' if lines <= most else '  above 1,200'}", flush=True)
+    print(f"lines: {faults} of {programs} programs are above {most}")
+    return faults
+
+
+CHECKS = {"lines": (check_lines, 0), "typed": (check_typed, 1000), "prove": (check_proofs, 200),
           "gaps": (check_gaps, 20)}
 
 
