@@ -5,9 +5,6 @@
 #include <iostream>
 #include <mutex>
 
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.h"
 #include "planner/machine/machine_json.h"
 #include "tools/command/command.h"
 #include "tools/driver/constraints.h"
@@ -41,11 +38,7 @@ void throwAny(const Errors &errors) {
 // then reported under the flag's name.
 void addFlags(const std::string &object, const std::string &caller,
               Flags &flags, Errors &errors) {
-  try {
-    addConstraints(base::parseJson(object), "", caller, flags, errors);
-  } catch (const base::JsonError &error) {
-    addLines(error.what(), caller, errors);
-  }
+  addConstraintsOfText(object, caller, flags, errors);
   flags.locations.clear();
 }
 

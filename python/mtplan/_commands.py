@@ -9,7 +9,7 @@ import sys
 
 from mtplan import _core
 
-MTRUN = pathlib.Path(__file__).resolve().parent / "bin" / "mtrun"
+MTRUN = pathlib.Path(_core.__file__).parent / "bin" / "mtrun"
 
 
 def mtplan() -> int:

@@ -39,7 +39,7 @@ class NothingFits(Error):
     ...                 offload="none")
     ... except mtplan.NothingFits as error:
     ...     print(error.report["nearest"]["micro_batch"], error.remedies[0])
-    1 --offload optimizer fits: ...
+    1 --gpus 12 fits: tp 2 x pp 6, ...
     """
 
     report: dict[str, Any]
@@ -50,5 +50,9 @@ class NothingFits(Error):
 
     @property
     def remedies(self) -> list[str]:
-        """Returns the changes under which a plan fits, one sentence each."""
+        """Returns the changes under which a plan fits, one sentence each.
+
+        >>> NothingFits("nothing fits", '{"remedies": ["--gpus 4 fits"]}').remedies
+        ['--gpus 4 fits']
+        """
         return list(self.report.get("remedies", []))

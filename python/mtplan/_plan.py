@@ -51,7 +51,12 @@ class Memory:
 
     @property
     def fits(self) -> bool:
-        """Returns whether the total is within the limit."""
+        """Returns whether the total is within the limit.
+
+        >>> none = Record()
+        >>> Memory(none, 81e9, 80e9, none, [], none).fits
+        False
+        """
         return self.total <= self.limit
 
 
@@ -132,8 +137,7 @@ class Plan:
         ``cause`` and ``time_s`` of one call.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=2, tp=2,
-        ...                    hardware="dgx-h200", zero=0)
+        >>> plan = mtplan.plan("examples/gpt2-1.2b.json", gpus=2, tp=2)
         >>> {one.kind for one in plan.collectives if one.axis == "tp"} <= {
         ...     "all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
         True
@@ -212,7 +216,7 @@ class Plan:
 
         >>> import mtplan
         >>> print(mtplan.plan("examples/llama-3-8b.json").explain())
-        dp 4 x pp 2 ...
+        chosen: dp 4 x pp 2, micro-batch 1 x 128, ...
         """
         return "\n".join(self._found.explain())
 
@@ -226,7 +230,7 @@ class Plan:
         >>> import mtplan
         >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8)
         >>> print(plan.why(tp=8))
-        tp=8: ...
+        why not tp=8: tp 8, micro-batch 8 x 64 takes 65.8 s, ...
         """
         return self._found.why(words_of(choices))
 

@@ -151,7 +151,7 @@ def load(path: str | os.PathLike[str],
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "plan.json")
     ...     plan.save(path)
-    ...     slower = mtplan.load(path, hardware="dgx-2h")
+    ...     slower = mtplan.load(path, hardware="dgx-a100-80g")
     >>> slower.step_time > plan.step_time
     True
     """

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# wheel.sh: builds the Python package (docs/python.md) and writes its wheel to
+# build/. A log is shown only when a step fails. The wheel is for the machine's
+# python3: one per version before 3.12, and one for all versions from then on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+log=build/wheel.log
+mkdir -p build
+quietly() {
+  "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+  }
+}
+
+# Debian's own Python installs packages only into virtual environments.
+environment=build/wheel-environment
+if [ ! -x "$environment/bin/pip" ]; then
+  rm -rf "$environment"
+  quietly python3 -m venv "$environment"
+fi
+rm -f build/mtplan-*.whl
+quietly "$environment/bin/pip" wheel --no-deps --wheel-dir build .
+ls -sh build/mtplan-*.whl
