@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # wheel.sh: builds the Python package (docs/python.md) and writes its wheel to
-# build/. A log is shown only when a step fails. The wheel is for the machine's
-# python3: one per version before 3.12, and one for all versions from then on.
+# build/. A log is shown only when a step fails. The wheel is for $PYTHON, by
+# default python3: one per version before 3.12, one for all versions from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,10 +15,11 @@ quietly() {
 }
 
 # Debian's own Python installs packages only into virtual environments.
-environment=build/wheel-environment
+python=${PYTHON:-python3}
+environment=build/wheel-$("$python" -c 'import sys; print(sys.version_info[1])')
 if [ ! -x "$environment/bin/pip" ]; then
   rm -rf "$environment"
-  quietly python3 -m venv "$environment"
+  quietly "$python" -m venv "$environment"
 fi
 rm -f build/mtplan-*.whl
 quietly "$environment/bin/pip" wheel --no-deps --wheel-dir build .
