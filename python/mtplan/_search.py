@@ -117,7 +117,8 @@ def sweep(model: Model, over: str | Sequence[str], **space: Any
     names = over if isinstance(over, str) else ",".join(over)
     text = _core.sweep(request_of("sweep", model, space),
                        names.replace("_", "-"))
-    return [Record((name, _value(name, cell)) for name, cell in row.items())
+    return [Record((name.replace("-", "_"), _value(name, cell))
+                   for name, cell in row.items())
             for row in csv.DictReader(io.StringIO(text))]
 
 

@@ -224,6 +224,19 @@ class Requests(unittest.TestCase):
                            recompute="full").export("torchtitan")
         priced = mtplan.price(LLAMA, gpus=8, torchtitan=text)
         self.assertEqual(priced.parallelism.tp, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "job.toml"
+            path.write_text(text, encoding="utf-8")
+            by_path = mtplan.price(LLAMA, gpus=8, torchtitan=path)
+        self.assertEqual(by_path.step_time, priced.step_time)
+
+    def test_sweeps_over_words(self):
+        rows = mtplan.sweep(LLAMA, over="recompute,micro-batch", gpus=8, tp=8,
+                            pp=1, micro_batch=1)
+        self.assertEqual({row.micro_batch for row in rows}, {1})
+        self.assertIn("none", {row.recompute for row in rows})
+        with self.assertRaisesRegex(mtplan.Error, "^--sweep: .*flag to sweep"):
+            mtplan.sweep(LLAMA, over=["tpp"])
 
 
 class Plans(unittest.TestCase):
@@ -264,6 +277,8 @@ class Plans(unittest.TestCase):
             self.plan.why(tpp=4)
         with self.assertRaisesRegex(mtplan.Error, "is empty"):
             self.plan.why()
+        self.assertIn("sequence-parallel=on",
+                      self.plan.why(sequence_parallel=True))
 
     def test_a_loaded_plan_is_the_saved_one(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -307,6 +322,8 @@ class Machines(unittest.TestCase):
     def test_every_preset_is_a_machine(self):
         for name in mtplan.machines():
             self.assertTrue(mtplan.Machine(name).name)
+        levels = mtplan.Machine("dgx-h100")["/levels"]
+        self.assertEqual(mtplan.Machine("dgx-h100")["/levels/0"], levels[0])
 
     def test_faster_links_make_steps_shorter(self):
         machine = mtplan.Machine("dgx-h100")
