@@ -1,7 +1,7 @@
 # Shortcuts for developers. The work itself is in scripts/, CMakePresets.json
 # and ctest. Every target can be repeated: it does only the missing work.
 
-.PHONY: demo test test-all packages setup build package format docs bench clean help
+.PHONY: demo test test-all packages setup build package wheel format docs bench clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,9 @@ build: setup ## build everything
 
 package: setup ## archives that run where nothing can be installed
 	@scripts/package.sh
+
+wheel: packages ## the Python package, as a wheel in build/
+	@scripts/wheel.sh
 
 format: setup ## clang-format every C++ file in place
 	@scripts/project_files.sh '*.cpp' '*.h' '*.cu' | \

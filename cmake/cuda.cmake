@@ -9,11 +9,12 @@
 #                 attention. scripts/setup_cudnn.sh fetches the frontend.
 #
 # Builds with sanitizers have no CUDA, because sanitizers support neither
-# devices nor the fibers of tests/emulator.
+# devices nor the fibers of tests/emulator. The Python package has none, because
+# device code would make it several times as large.
 set(MTPLAN_CUDA OFF)
 set(MTPLAN_NCCL OFF)
 set(MTPLAN_CUDNN OFF)
-if(MTPLAN_SANITIZE OR MTPLAN_FUZZ)
+if(MTPLAN_SANITIZE OR MTPLAN_FUZZ OR MTPLAN_PYTHON)
   return()
 endif()
 include(CheckLanguage)

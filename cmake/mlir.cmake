@@ -11,7 +11,24 @@ target_include_directories(mtplan_mlir SYSTEM INTERFACE
   ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS} ${PROJECT_BINARY_DIR})
 target_compile_options(mtplan_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
-target_link_libraries(mtplan_mlir INTERFACE MLIR LLVM)
+# The shared libraries are quick to link. The archives give programs that need
+# no LLVM where they run, and the linker takes only what these programs call.
+if(MTPLAN_PYTHON)
+  # Debian's archives of MLIR ask for LLVM's shared library.
+  foreach(archive ${MLIR_EXPORTED_TARGETS})
+    get_target_property(needed ${archive} INTERFACE_LINK_LIBRARIES)
+    if("LLVM" IN_LIST needed)
+      list(TRANSFORM needed REPLACE "^LLVM$" LLVMSupport)
+      set_target_properties(${archive} PROPERTIES
+        INTERFACE_LINK_LIBRARIES "${needed}")
+    endif()
+  endforeach()
+  set(MTPLAN_MLIR_LIBRARIES MLIRIR MLIRParser MLIRPass MLIRTransforms
+    MLIRInferTypeOpInterface MLIRSideEffectInterfaces MLIRSupport LLVMSupport)
+else()
+  set(MTPLAN_MLIR_LIBRARIES MLIR LLVM)
+endif()
+target_link_libraries(mtplan_mlir INTERFACE ${MTPLAN_MLIR_LIBRARIES})
 
 # Sources that use MLIR spend most of their compile time on these headers.
 set(MTPLAN_MLIR_HEADERS <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>

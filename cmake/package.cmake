@@ -9,9 +9,7 @@
 # All unpack into the same folder. A package contains the libraries that its
 # programs link to, except for CUDA's, MPI's and the C library, which the target
 # machine provides. Its C library must not be older than the build machine's.
-set(MTPLAN_FROM_MACHINE
-  "^(ld-linux|lib(c|m|mvec|dl|rt|pthread|resolv|util|anl)\\.so)"
-  "^lib(cuda|cublas|cublasLt|cudnn|nccl|nvrtc|nvidia|mpi)[-_.a-z]*\\.so")
+include(cmake/machine_libraries.cmake)
 
 # mtplan_packaged(<component> <target>...)
 #

@@ -10,7 +10,7 @@ if(NOT DEFINED ROOT)
 endif()
 set(LINE_LIMIT 500)
 set(KINDS h cpp cu cuh td mlir test py sh cmake)
-set(ROOMS base ir passes planner codegen runtime tools)
+set(ROOMS base ir passes planner codegen runtime tools python)
 
 # The headers that files of a folder may include: <folder>_QUOTED has prefixes
 # of "quoted" names, <folder>_ANGLED those of <angled> names with a slash; names
@@ -21,7 +21,7 @@ set(FOLDERS base planner planner/graph planner/fit planner/solve planner/simulat
     runtime/plan runtime/communicator runtime/random runtime/reference runtime/cpu
     runtime/cuda runtime/cuda/loaded runtime/cuda/standalone runtime/safetensors
     runtime/weights runtime tools tools/text tools/exchange tools/driver
-    tools/report tools/command tools/validate tools/run)
+    tools/report tools/command tools/validate tools/run python)
 set(base_QUOTED base/)
 set(base_ANGLED nlohmann/)
 set(planner_QUOTED planner/ base/)
@@ -99,6 +99,9 @@ set(tools/validate_QUOTED base/ tools/validate/ tools/driver/ tools/text/ passes
 set(tools/validate_ANGLED nlohmann/ CLI/ fmt/)
 set(tools/run_QUOTED base/ tools/run/ tools/exchange/ tools/text/ planner/ runtime/)
 set(tools/run_ANGLED nlohmann/ CLI/ fmt/ sys/)
+# The Python package calls what mtplan's main program calls.
+set(python_QUOTED python/ tools/ planner/)
+set(python_ANGLED nanobind/)
 
 # Only these files include <nlohmann/json.hpp>, which takes seconds to compile.
 set(JSON_FILES

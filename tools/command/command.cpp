@@ -3,7 +3,11 @@
 #include "tools/command/command.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
+#include <string_view>
+
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -397,6 +401,13 @@ private:
 };
 
 } // namespace
+
+Terminal terminalOf() {
+  const char *term = std::getenv("TERM");
+  const bool plain = std::getenv("NO_COLOR") || !term || term[0] == '\0' ||
+                     std::string_view(term) == "dumb";
+  return {isatty(STDOUT_FILENO) && !plain, isatty(STDERR_FILENO) && !plain};
+}
 
 std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
                                     std::ostream &out, std::ostream &err,

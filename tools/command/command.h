@@ -17,6 +17,9 @@ struct Terminal {
   bool progress = false; ///< show progress on standard error
 };
 
+/// Returns what the process's standard output and error are.
+Terminal terminalOf();
+
 /// Runs the command. It writes only files and folders that the command line
 /// names, and reads only these and files named in a constraints file or in a
 /// saved plan.

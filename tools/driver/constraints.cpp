@@ -223,6 +223,15 @@ void addConstraints(const std::string &file, Flags &flags,
   }
 }
 
+void addConstraintsOfText(const std::string &text, const std::string &name,
+                          Flags &flags, std::vector<std::string> &errors) {
+  try {
+    addObject(base::parseJson(text), false, "", name, flags, errors);
+  } catch (const base::JsonError &error) {
+    addLines(error.what(), name, errors);
+  }
+}
+
 json constraintsOf(const PlanRequest &request, const Problem &problem) {
   json constraints;
   for (const FlagRow &row : flagRows())

@@ -31,6 +31,10 @@ void addConstraints(const base::Json &object, const std::string &pointer,
                     const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
+/// Adds the flags of `text`, a JSON object. Messages begin with `name`.
+void addConstraintsOfText(const std::string &text, const std::string &name,
+                          Flags &flags, std::vector<std::string> &errors);
+
 /// Returns the flags of a request as JSON. Reading them builds the same
 /// problem.
 /// \param request  the request that built the problem

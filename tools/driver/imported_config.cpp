@@ -102,6 +102,7 @@ void applyTrainerConfig(const std::string &file, const std::string &text,
   options.microBatch = parallelism.microBatch;
   options.globalBatch = parallelism.globalBatch;
   options.layers = parallelism.layers;
+  options.unevenCuts = false;
   options.overlaps.gather = config.training.overlapParamGather;
   options.overlaps.reduce = config.training.overlapGradReduce;
   // Megatron-LM overlaps sends with compute only in interleaved schedules.

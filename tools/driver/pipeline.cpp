@@ -93,6 +93,12 @@ public:
   }
 
 private:
+  // Returns the text that the request gives instead of a file, else the file's.
+  std::optional<std::string> textOf(const std::string &given,
+                                    const std::string &file) {
+    return given.empty() ? readTextFile(file, errors) : given;
+  }
+
   bool loadMachine() {
     try {
       problem->machineText = request.machineText;
@@ -167,7 +173,7 @@ private:
   }
 
   bool loadModel() {
-    std::optional<std::string> text = readTextFile(request.model, errors);
+    std::optional<std::string> text = textOf(request.modelText, request.model);
     if (!text)
       return false;
     problem->context = std::make_unique<mlir::MLIRContext>(
@@ -260,7 +266,7 @@ private:
 
   void importConfig() {
     if (std::optional<std::string> text =
-            readTextFile(request.importFile, errors))
+            textOf(request.importText, request.importFile))
       applyTrainerConfig(request.importFile, *text, problem->model,
                          problem->options, problem->notes, errors);
   }

@@ -9,6 +9,7 @@
 #define MTPLAN_TOOLS_DRIVER_REQUEST_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -132,8 +133,12 @@ struct PlanRequest {
   /// The bandwidth of all network levels but the innermost, or of the only
   /// level, is multiplied by this number.
   double networkScale = 1.0;
-  /// These texts replace the files named by `hardware` and `software`, if set.
-  std::string machineText, softwareText;
+  /// These texts replace the files named by `model`, `hardware`, `software` and
+  /// `importFile`, if set. Messages still begin with the names.
+  std::string modelText, machineText, softwareText, importText;
+  /// Searches call this often, on the thread that started them. It may throw,
+  /// which ends the search without a result.
+  std::function<void()> poll;
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
   std::string output;     ///< folder for the compiled plan, or empty

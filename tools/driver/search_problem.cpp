@@ -89,13 +89,15 @@ void searchProblem(PlanOutcome &outcome) {
   if (outcome.asked.maxStepTime)
     options.atMost = *outcome.asked.maxStepTime;
   Clock::time_point start = Clock::now();
-  if (outcome.asked.budget && !options.stop) {
-    double budget = outcome.asked.budget->value;
-    options.stop = [start, budget] {
-      return std::chrono::duration<double>(Clock::now() - start).count() >=
-             budget;
+  if ((outcome.asked.budget || outcome.asked.poll) && !options.stop)
+    options.stop = [start, budget = outcome.asked.budget,
+                    poll = outcome.asked.poll] {
+      if (poll)
+        poll();
+      return budget &&
+             std::chrono::duration<double>(Clock::now() - start).count() >=
+                 budget->value;
     };
-  }
   searchWithin(outcome);
   const bool mayOffload =
       outcome.asked.offloadsIfNeeded &&

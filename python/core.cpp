@@ -1,0 +1,146 @@
+//===- core.cpp - The extension module mtplan._core -----------------------===//
+//
+// Binds engine.h. The functions that work for long release the interpreter's
+// lock, and searches let Python handle signals, so that Ctrl-C ends them.
+//
+//===----------------------------------------------------------------------===//
+
+#include <chrono>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/engine.h"
+
+namespace nb = nanobind;
+
+namespace mtplan::python {
+
+namespace {
+
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+// Returns a function that lets Python handle the signals that arrived, at most
+// twenty times a second. A handler's exception passes through the search.
+Poll signals() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kBetween{50};
+  return [last = Clock::now(), kBetween]() mutable {
+    if (Clock::now() - last < kBetween)
+      return;
+    last = Clock::now();
+    nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0)
+      throw nb::python_error();
+  };
+}
+
+// Raises mtplan.Error, or mtplan.NothingFits with the report.
+void raise(const std::exception_ptr &thrown, void *) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Failure &failure) {
+    nb::object errors = nb::module_::import_("mtplan._errors");
+    nb::object type =
+        errors.attr(failure.report.empty() ? "Error" : "NothingFits");
+    nb::object error = failure.report.empty()
+                           ? type(failure.errors)
+                           : type(failure.errors, failure.report);
+    PyErr_SetObject(type.ptr(), error.ptr());
+  }
+}
+
+Request requestOf(const std::pair<std::string, std::string> &model,
+                  std::string flags, std::string caller,
+                  std::string machineText, std::string softwareText,
+                  const std::pair<std::string, std::string> &imported,
+                  std::string output) {
+  return {{model.first, model.second},
+          std::move(flags),
+          std::move(caller),
+          std::move(machineText),
+          std::move(softwareText),
+          {imported.first, imported.second},
+          std::move(output)};
+}
+
+} // namespace
+
+// NOLINTNEXTLINE: the macro's code is nanobind's.
+NB_MODULE(_core, module) {
+  using namespace nb::literals;
+  module.doc() = "The planner in C++; the package mtplan documents it.";
+  nb::register_exception_translator(raise);
+
+  nb::class_<Request>(module, "Request")
+      .def(
+          "__init__",
+          [](Request *self, const std::pair<std::string, std::string> &model,
+             std::string flags, std::string caller, std::string machine,
+             std::string software,
+             const std::pair<std::string, std::string> &imported,
+             std::string output) {
+            new (self) Request(requestOf(
+                model, std::move(flags), std::move(caller), std::move(machine),
+                std::move(software), imported, std::move(output)));
+          },
+          "model"_a, "flags"_a, "caller"_a, "machine"_a = "", "software"_a = "",
+          "imported"_a = std::pair<std::string, std::string>(),
+          "output"_a = "");
+
+  nb::class_<FoundPlan>(module, "FoundPlan")
+      .def("json", &FoundPlan::json, "timings"_a, Released())
+      .def("screen", &FoundPlan::screen, Released())
+      .def("summary", &FoundPlan::summary)
+      .def("page", &FoundPlan::page, Released())
+      .def("saved", &FoundPlan::saved, Released())
+      .def("trace", &FoundPlan::trace, Released())
+      .def("explain", &FoundPlan::explain, Released())
+      .def(
+          "why",
+          [](const FoundPlan &plan, const std::string &words) {
+            return plan.why(words, signals());
+          },
+          "words"_a, Released())
+      .def(
+          "exported",
+          [](const FoundPlan &plan, const std::string &notation) {
+            ExportedText exported = plan.exported(notation);
+            return std::pair(exported.text, exported.notes);
+          },
+          "notation"_a, Released())
+      .def("compile", &FoundPlan::compile, "folder"_a, "with_source"_a,
+           Released());
+
+  module.def(
+      "search",
+      [](const Request &request) {
+        return FoundPlan::search(request, signals());
+      },
+      "request"_a, Released());
+  module.def("load", &FoundPlan::load, "file"_a, "model"_a, "flags"_a,
+             "caller"_a, Released());
+  module.def(
+      "sweep",
+      [](const Request &request, const std::string &names) {
+        return sweep(request, names, signals());
+      },
+      "request"_a, "names"_a, Released());
+  module.def("flags", [] {
+    nb::list rows;
+    for (const Flag &flag : flags())
+      rows.append(nb::make_tuple(flag.key, flag.type, flag.help, flag.group));
+    return rows;
+  });
+  module.def("machine_names", &machineNames);
+  module.def("machine_text", &machineText, "name"_a);
+  module.def("check_machine", &checkMachine, "text"_a, "name"_a);
+  module.def("run_command", &runCommand, "arguments"_a, Released());
+  module.attr("version") = MTPLAN_VERSION;
+}
+
+} // namespace mtplan::python

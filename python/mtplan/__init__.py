@@ -1,0 +1,21 @@
+"""Plans, compiles and trains transformers on many GPUs.
+
+>>> import mtplan
+>>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, hardware="dgx-h100",
+...                    global_batch=512, seq=4096)
+>>> plan.memory.fits
+True
+
+docs/python.md describes the package.
+"""
+
+from mtplan._core import version as __version__
+from mtplan._errors import Error, NothingFits
+from mtplan._machine import Machine, machines
+from mtplan._plan import Memory, Plan, Record
+from mtplan._search import keywords, load, plan, price, sweep
+from mtplan._train import train
+
+__all__ = ["Error", "Machine", "Memory", "NothingFits", "Plan", "Record",
+           "__version__", "keywords", "load", "machines", "plan", "price",
+           "sweep", "train"]

@@ -1,0 +1,338 @@
+"""Plans: what a search found, and what can be asked of it."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from mtplan import _core
+from mtplan._inputs import words_of
+
+
+class Record(dict[str, Any]):
+    """Is a dict whose keys are also attributes: ``record.kind``.
+
+    >>> record = Record(kind="all_reduce", bytes=1024)
+    >>> record.kind, record["bytes"]
+    ('all_reduce', 1024)
+    """
+
+    def __getattr__(self, key: str) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(f"no {key}; there are {', '.join(self)}"
+                                 ) from None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Holds the memory of one GPU of the fullest stage, in bytes.
+
+    >>> import mtplan
+    >>> memory = mtplan.plan("examples/llama-3-8b.json").memory
+    >>> memory.fits, memory.total <= memory.limit
+    (True, True)
+    >>> list(memory.by_class)[:3]
+    ['parameters', 'gradients', 'optimizer']
+    >>> memory.peak.stage < len(memory.stages)
+    True
+    """
+
+    by_class: Record  #: bytes of parameters, gradients, optimizer, ...
+    total: float
+    limit: float  #: memory of the GPU
+    peak: Record  #: stage, rank, phase and operator at which memory peaks
+    stages: list[Record]  #: one per stage: memory_bytes by class, and time_s
+    host: Record  #: bytes of host memory for one GPU: optimizer and limit
+
+    @property
+    def fits(self) -> bool:
+        """Returns whether the total is within the limit.
+
+        >>> none = Record()
+        >>> Memory(none, 81e9, 80e9, none, [], none).fits
+        False
+        """
+        return self.total <= self.limit
+
+
+class Plan:
+    """Holds the plan that a search found.
+
+    Times are in seconds, sizes in bytes of one GPU.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/gpt2-8.3b.json", hardware="dgx-2h",
+    ...                    gpus=8, dp=1, tp=8,
+    ...                    splits=["column", "row", "head", "vocab"])
+    >>> plan
+    <mtplan.Plan gpt2-8.3b on 8 x V100-SXM3-32GB: tp 8, micro-batch 4, 29.1 of 31.7 GiB, 68.1 s a step>
+    >>> print(f"{plan.step_time:.1f}")
+    68.1
+    """
+
+    def __init__(self, found: _core.FoundPlan) -> None:
+        self._found = found
+        self._report = json.loads(found.json(False), object_hook=Record)
+
+    @property
+    def step_time(self) -> float:
+        """Returns the predicted time of one step in seconds.
+
+        >>> import mtplan
+        >>> 0 < mtplan.plan("examples/tiny-gpt2.json", gpus=1).step_time < 1
+        True
+        """
+        return float(self._report.prediction.step_time_s)
+
+    @property
+    def prediction(self) -> Record:
+        """Returns the figures of the step, as docs/json-output.md names them:
+        ``tokens_per_s``, ``mfu``, ``breakdown_s`` and so on.
+
+        >>> import mtplan
+        >>> round(mtplan.plan("examples/llama-3-8b.json").prediction.mfu, 2)
+        0.53
+        """
+        prediction: Record = self._report.prediction
+        return prediction
+
+    @property
+    def parallelism(self) -> Record:
+        """Returns the degrees and other choices: ``dp``, ``tp``, ``pp``,
+        ``zero``, ``schedule``, ``micro_batch`` (in samples) and so on.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, tp=2, pp=2)
+        >>> plan.parallelism.dp * plan.parallelism.cp
+        2
+        """
+        return Record((key, value) for key, value in self._report.plan.items()
+                      if key not in ("ops", "parameters"))
+
+    @property
+    def memory(self) -> Memory:
+        """Returns the memory of a GPU by class and stage, in bytes, and the
+        moment at which it peaks.
+
+        >>> import mtplan
+        >>> memory = mtplan.plan("examples/llama-3-8b.json", gpus=8).memory
+        >>> memory.peak.phase in ("forward", "backward", None)
+        True
+        """
+        prediction = self._report.prediction
+        classes = Record(prediction.memory_bytes)
+        total, limit = classes.pop("total"), classes.pop("limit")
+        return Memory(classes, total, limit, prediction.peak,
+                      prediction.stages, prediction.host_memory_bytes)
+
+    @property
+    def collectives(self) -> list[Record]:
+        """Returns the collectives and messages of a step, each with ``kind``,
+        ``axis``, ``bytes`` of one call, ``count_per_step``, ``phase``,
+        ``cause`` and ``time_s`` of one call.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/gpt2-1.2b.json", gpus=2, tp=2)
+        >>> {one.kind for one in plan.collectives if one.axis == "tp"} <= {
+        ...     "all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
+        True
+        """
+        return list(self._report.collectives)
+
+    @property
+    def layers(self) -> list[Record]:
+        """Returns the runs of equal layers in the order of the model. Each has
+        ``segment``, the number ``first`` of its first layer, the number
+        ``copies`` of its layers, ``ops`` and ``parameters`` with their
+        strategies, local shapes (elements on one GPU) and layouts.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json")
+        >>> sum(run.copies for run in plan.layers if run.segment == "h")
+        32
+        """
+        runs: dict[tuple[str, int, int], Record] = {}
+        for kind in ("ops", "parameters"):
+            for entry in self._report.plan[kind]:
+                key = (entry.segment, entry.first, entry.copies)
+                run = runs.setdefault(key, Record(
+                    segment=key[0], first=key[1], copies=key[2], ops=[],
+                    parameters=[]))
+                run[kind].append(Record(
+                    (name, value) for name, value in entry.items()
+                    if name not in ("segment", "first", "copies")))
+        return list(runs.values())
+
+    @property
+    def alternatives(self) -> list[Record]:
+        """Returns the next best plans, each with its degrees, ``step_time_s``,
+        ``slower_by`` (0.12 is 12 %), ``why`` and ``memory_bytes``.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json", top=3)
+        >>> len(plan.alternatives)
+        2
+        """
+        return list(self._report.alternatives)
+
+    @property
+    def gap(self) -> float:
+        """Returns by which share the fastest plan found may be slower than the
+        optimum; 0 if it is the optimum.
+
+        >>> import mtplan
+        >>> mtplan.plan("examples/llama-3-8b.json").gap
+        0.0
+        """
+        return float(self._report.search.gap)
+
+    @property
+    def notes(self) -> list[str]:
+        """Returns what was ignored or assumed, one sentence each.
+
+        >>> import mtplan
+        >>> isinstance(mtplan.plan("examples/llama-3-8b.json").notes, list)
+        True
+        """
+        return list(self._report.notes)
+
+    def to_json(self) -> str:
+        """Returns the text that ``mtplan --json`` prints (docs/json-output.md).
+
+        >>> import json, mtplan
+        >>> json.loads(mtplan.plan("examples/llama-3-8b.json").to_json())["mtplan"]
+        1
+        """
+        return self._found.json(False)
+
+    def explain(self) -> str:
+        """Returns a line for the plan, each listed alternative, and each mesh
+        without a plan: the cost or limit that decided against it.
+
+        >>> import mtplan
+        >>> print(mtplan.plan("examples/llama-3-8b.json").explain())
+        chosen: dp 4 x pp 2, micro-batch 1 x 128, ...
+        """
+        return "\n".join(self._found.explain())
+
+    def why(self, **choices: Any) -> str:
+        """Returns a sentence that says what other choices would cost.
+
+        The choices are keywords of ``plan`` about parallelism and memory. They
+        are added to the request, and the search runs again. Raises ``Error``
+        for unknown choices.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8)
+        >>> print(plan.why(tp=8))
+        why not tp=8: tp 8, micro-batch 8 x 64 takes 65.8 s, ...
+        """
+        return self._found.why(words_of(choices))
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Returns the plan as a web page, and writes it to ``path`` if given.
+
+        The page needs no other file. Raises ``OSError`` if it cannot be
+        written.
+
+        >>> import mtplan
+        >>> page = mtplan.plan("examples/tiny-gpt2.json", gpus=2).report()
+        >>> page.startswith("<!DOCTYPE html>")
+        True
+        """
+        page = self._found.page()
+        _write(path, page)
+        return page
+
+    def trace(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Returns the simulated step as trace events for Perfetto, and writes
+        it to ``path`` if given. Times are in microseconds.
+
+        >>> import json, mtplan
+        >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2)
+        >>> "traceEvents" in json.loads(plan.trace())
+        True
+        """
+        trace = self._found.trace()
+        _write(path, trace)
+        return trace
+
+    def export(self, notation: str) -> str:
+        """Returns the plan in another tool's notation: "megatron",
+        "deepspeed", "torchtitan", "accelerate", "hf-tp-plan", "jax", "shardy",
+        "dtensor", "mesh-tensorflow" or "constraints".
+
+        What the notation cannot express is a warning. Raises ``Error`` for an
+        unknown notation.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, tp=8, pp=1)
+        >>> "--tensor-model-parallel-size 8" in plan.export("megatron")
+        True
+        """
+        import warnings
+        text, notes = self._found.exported(notation)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan to a file that ``load`` and ``mtplan --load`` read.
+
+        Raises ``OSError`` if the file cannot be written.
+
+        >>> import mtplan, os, tempfile
+        >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "plan.json")
+        ...     plan.save(path)
+        ...     mtplan.load(path).step_time == plan.step_time
+        True
+        """
+        _write(path, self._found.saved())
+
+    def compile(self, folder: str | os.PathLike[str], cuda: bool = False
+                ) -> None:
+        """Compiles the plan into a folder that ``train`` and ``mtrun`` read.
+
+        ``cuda`` also writes a stand-alone CUDA and NCCL program. A zero-bubble
+        schedule postpones no gradients when it runs; ``plan(..., output=...)``
+        searches only what runs as planned. Raises ``Error`` if the plan cannot
+        be compiled or the folder cannot be written.
+
+        >>> import mtplan, os, tempfile
+        >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2,
+        ...                    hardware="cpu", global_batch=8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     plan.compile(folder)
+        ...     sorted(os.listdir(folder))
+        ['plan.json', 'predicted.json']
+        """
+        self._found.compile(os.fspath(folder), cuda)
+
+    def __str__(self) -> str:
+        """Returns the report that the command prints."""
+        return self._found.screen().rstrip("\n")
+
+    def __repr__(self) -> str:
+        """Returns one line: model, machine, degrees, memory and step time."""
+        hardware = self._report.hardware
+        return (f"<mtplan.Plan {self._report.model.name} on {hardware.gpus} x "
+                f"{hardware.device}: {self._found.summary()}>")
+
+    def _repr_html_(self) -> str:
+        """Returns the page in a frame, which notebooks show."""
+        page = html.escape(self._found.page(), quote=True)
+        return (f'<iframe srcdoc="{page}" style="width: 100%; height: 640px; '
+                'border: 0" title="mtplan"></iframe>')
+
+
+def _write(path: str | os.PathLike[str] | None, text: str) -> None:
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)

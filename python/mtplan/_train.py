@@ -1,0 +1,101 @@
+"""Training: runs mtrun, and yields what it logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import IO, Any
+
+from mtplan._commands import MTRUN
+from mtplan._errors import Error
+from mtplan._plan import Record
+
+POLL_SECONDS = 0.05
+
+
+def train(folder: str | os.PathLike[str], *,
+          data: str | os.PathLike[str] = "synthetic", steps: int = 100,
+          **flags: Any) -> Iterator[Record]:
+    """Trains a compiled plan on CPU ranks of this machine.
+
+    ``folder`` is what ``Plan.compile`` wrote, ``data`` a text or token file, or
+    "synthetic", and ``steps`` the number of steps. The other keywords are flags
+    of ``mtrun``, with "_" for "-"; True stands for a flag without a value.
+
+    Yields a record per step, as soon as it is logged: ``step``, ``loss`` in nats
+    per token, ``grad_norm``, ``lr``, ``tokens_per_s`` and so on
+    (docs/training-data.md). Closing the iterator, or Ctrl-C, ends the run; a
+    run with ``checkpoint`` first saves its state. Raises ``Error`` with the
+    words of ``mtrun`` if the run fails or its flags are wrong.
+
+    >>> import mtplan, tempfile
+    >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2, dp=2,
+    ...                    hardware="cpu", global_batch=8, micro_batch=4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plan.compile(folder)
+    ...     for step in mtplan.train(folder, data="examples/data/opticks.txt",
+    ...                              steps=2):
+    ...         print(step.step, round(step.loss))
+    1 6
+    2 6
+    """
+    arguments = [os.fspath(MTRUN), os.fspath(folder), "--data",
+                 os.fspath(data), "--steps", str(steps)]
+    keeps = "metrics" in flags
+    for key, value in flags.items():
+        if value is None or value is False:
+            continue
+        arguments.append("--" + key.replace("_", "-"))
+        if value is not True:
+            arguments.append(os.fspath(value) if isinstance(value, os.PathLike)
+                             else str(value))
+    with tempfile.TemporaryDirectory() as scratch:
+        metrics = pathlib.Path(flags["metrics"] if keeps
+                               else os.path.join(scratch, "metrics.jsonl"))
+        if not keeps:
+            arguments += ["--metrics", os.fspath(metrics)]
+        else:
+            metrics.unlink(missing_ok=True)
+        with open(os.path.join(scratch, "errors"), "w+",
+                  encoding="utf-8") as errors:
+            yield from _run(arguments, metrics, errors)
+
+
+def _run(arguments: list[str], metrics: pathlib.Path, errors: IO[str]
+         ) -> Iterator[Record]:
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=errors)
+    try:
+        yield from _records(process, metrics)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        status = process.wait()
+    if status != 0:
+        errors.seek(0)
+        raise Error([line.removeprefix("error: ")
+                     for line in errors.read().splitlines()]
+                    or [f"mtrun ended with status {status}"])
+
+
+def _records(process: subprocess.Popen[bytes], metrics: pathlib.Path
+             ) -> Iterator[Record]:
+    """Yields the lines of the file while the process runs, and the rest."""
+    position = 0
+    while True:
+        ended = process.poll() is not None
+        if metrics.exists():
+            with open(metrics, encoding="utf-8") as file:
+                file.seek(position)
+                while (line := file.readline()).endswith("\n"):
+                    position = file.tell()
+                    yield json.loads(line, object_hook=Record)
+        if ended:
+            return
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,17 @@
+"""What the tests of the Python package share."""
+
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LLAMA = "examples/llama-3-8b.json"
+TINY = "examples/tiny-gpt2.json"
+
+
+def command(*arguments):
+    """Runs the command of the package."""
+    return subprocess.run(
+        [sys.executable, "-c",
+         "import sys; from mtplan._commands import mtplan; sys.exit(mtplan())",
+         *arguments], capture_output=True, text=True, check=False)
