@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "codegen/source/dimension_names.h"
 #include "codegen/source/pass_schedule.h"
@@ -68,7 +69,7 @@ class ProgramSource {
 public:
   explicit ProgramSource(const Plan &thePlan)
       : plan(thePlan), traffic(trafficOf(plan)), dimensions(plan),
-        settings(plan), shared{dimensions, settings, {}, {}, {}, {}} {
+        settings(plan), shared{dimensions, settings, {}, {}, {}} {
     for (const Stage &stage : plan.stages)
       for (const Arena &arena : stage.arenas)
         if (arena.memoryClass == MemoryClass::host && arena.size > 0)
@@ -82,7 +83,6 @@ public:
     std::set<std::string> known;
     for (const std::string &stream : plan.streams)
       shared.streams.push_back("kStream_" + identifierFor(stream, known));
-    int lines = 0;
     for (const auto &[ends, one] : traffic) {
       // A line delivers messages in order, so both ends need the same order.
       if (one.sent != one.received)
@@ -90,7 +90,6 @@ public:
                           std::to_string(ends.second) +
                           " send and receive in different orders, which a "
                           "program that stands alone cannot yet");
-      shared.lines[ends] = lines++;
     }
     forInstructions(plan, [&](const Instruction &instruction) {
       if (const auto *report = std::get_if<Report>(&instruction.what);
@@ -130,8 +129,8 @@ public:
                            "#include \"launch.cuh\"\n\n" +
                            texts.memory.text()},
         {"parameters.cuh",
-         "// parameters.cuh: what is done to each parameter by itself: initial "
-         "values,\n// its share of the gradient norm, its update.\n" +
+         "// parameters.cuh: initial values, and terms of the gradient "
+         "norm.\n" +
              once + "#include \"kernels/adamw.cuh\"\n#include \"" + kTraining +
              "\"\n\n" + plans + "#include \"memory.cuh\"\n\n" +
              texts.parameters.text()},
@@ -345,8 +344,8 @@ private:
   void writeLines(Text &text) const {
     if (traffic.empty())
       return;
-    text.comment("Lines from stage to stage, and the bytes of a step's "
-                 "messages on each.");
+    text.comment("Lines go from stage to stage. Each carries this many bytes "
+                 "in a step.");
     std::vector<std::string> rows;
     std::set<std::string> bytes;
     for (const auto &[ends, one] : traffic)
@@ -374,7 +373,7 @@ private:
 
   void writeMain() {
     Text &text = texts.step;
-    text.comment("The functions of each stage.");
+    text.comment("This table lists the functions of each stage.");
     text.open("const StageProgram kStages[] = {");
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const std::string stage = "stage" + std::to_string(s) + "::";

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "codegen/source/cuda_source.h"
 #include "codegen/source/tensor_buffers.h"
 #include "runtime/plan/plan_queries.h"
 
@@ -69,6 +68,21 @@ std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
   append("perLayer", one.entries, one.entryStride);
   append("perMicroBatch", one.slots, one.slotStride);
   return text;
+}
+
+/// Returns the call that makes a view of a buffer: ".from(1)".
+std::string entryText(const BufferView &view) {
+  const std::string first = std::to_string(view.first);
+  switch (view.step) {
+  case 0:
+    return ".only(" + first + ")";
+  case 1:
+    return ".from(" + first + ")";
+  case -1:
+    return ".down(" + first + ")";
+  default:
+    return ".at(" + first + ", " + std::to_string(view.step) + ")";
+  }
 }
 
 /// Returns the bytes of the inputs of all micro-batches of a step.
@@ -154,16 +168,12 @@ void writeBuffers(const Stage &stage, const StageNames &names,
       continue;
     if (std::exchange(isFirst, false)) {
       to.line();
-      to.comment("Other entries of these buffers for layer now.layer: entry "
-                 "now.layer + n is from(n), entry n - now.layer is down(n), "
-                 "and entry n is only(n).");
+      to.comment("Entries of these buffers for layer now.layer, modulo the "
+                 "number of entries: from(n) is entry n + now.layer, down(n) "
+                 "is entry n - now.layer, and only(n) is entry n.");
     }
     to.line("static constexpr Buffer " + view.name + " = " +
-            names.buffer(indexed(view.buffer)) +
-            (view.step == 0   ? ".only("
-             : view.step == 1 ? ".from("
-                              : ".down(") +
-            std::to_string(view.first) + ");");
+            names.buffer(indexed(view.buffer)) + entryText(view) + ";");
   }
   to.add(tables, 1);
   to.close("};");

@@ -177,9 +177,8 @@ void splitRecomputation(Plan &plan) {
   }
 }
 
-bool isRecomputation(const Stage &stage, const ScheduleEntry &entry) {
-  return stage.programs[indexed(entry.program)].name.find(kRecompute) !=
-         std::string::npos;
+bool isRecomputation(const Program &program) {
+  return program.name.find(kRecompute) != std::string::npos;
 }
 
 PassSchedule passesOf(const Stage &stage) {

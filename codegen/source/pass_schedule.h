@@ -50,10 +50,9 @@ struct PassSchedule {
 /// and for each layer the two programs run one after the other.
 void splitRecomputation(runtime::Plan &plan);
 
-/// Returns whether the next entry of the schedule runs the rest of the backward
-/// of this entry's layers.
-bool isRecomputation(const runtime::Stage &stage,
-                     const runtime::ScheduleEntry &entry);
+/// Returns whether a program is the recomputation of a divided program. The
+/// next entry of the schedule then runs the rest of the backward.
+bool isRecomputation(const runtime::Program &program);
 
 /// Divides the schedule of a stage into passes. Linear in the schedule's
 /// entries times the number of different passes.

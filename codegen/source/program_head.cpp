@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/source/schedule_lines.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan_queries.h"
 
@@ -88,22 +87,22 @@ public:
                   "add to it, so no gradient is cleared."));
     title.line("//");
     title.comment(
-        "`now` is a call of such a function: its rank, its layer, counted "
-        "from the stage's first, and its micro-batch. now[buf::x] is the "
-        "tensor x of this call." +
+        "`now` is a call of such a function: its rank, its layer, counted from "
+        "the first of the layers that the function runs in a row, and its "
+        "micro-batch. now[buf::x] is the tensor x of this call." +
+        whereUsed("buf::firstLayer", " The layer of the model is firstLayer + "
+                                     "now.layer.") +
         whereUsed("buf::h_output]",
-                  " h_output is what a layer leaves for the next one, which "
-                  "reads it as its input: both are entries of one buffer, and "
-                  "memory.cuh says which.") +
+                  " A layer reads h_input and leaves h_output, which is the "
+                  "next layer's h_input: both are entries of one buffer. "
+                  "Backward reads h_output_grad and leaves h_input_grad.") +
         whereUsed("buf::layer_input", " layer_input is what the embedding or "
                                       "the layer before left.") +
-        whereUsed("buf::layer_output]", " layer_output goes to the head or to "
-                                        "send().") +
+        whereUsed("_recompute(", " h_recompute computes a layer's forward "
+                                 "again, before its backward, into tensors "
+                                 "whose names end in _again.") +
         whereUsed("row.", " A loop over a table of `buf` treats the tensors of "
                           "each row alike.") +
-        whereUsed("buf::layer_output_grad",
-                  " layer_output_grad is the gradient "
-                  "of a layer's output.") +
         " Comments have the model's operator, then its shapes on one rank" +
         whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
                                   "are split over the ranks of dp") +
@@ -154,8 +153,8 @@ public:
           summary);
     };
     row("dimensions.h", "B, T, C and the other sizes; axes, groups, streams");
-    row("memory.cuh", "arenas and buffers of each stage");
-    row("parameters.cuh", "initial values, gradient norm, AdamW");
+    row("memory.cuh", "arenas, buffers and tables of each stage");
+    row("parameters.cuh", "initial values, gradient norm");
     for (const ProgramHeader &header : headers)
       row(header.path, header.summary);
     title.line(kRule);
@@ -175,9 +174,9 @@ private:
         if (end != std::string::npos &&
             segments.contains(name.substr(0, end)) &&
             step.find(" " + name + "_") != std::string::npos)
-          return " " + name + " is the part of the segment " +
-                 name.substr(0, end) + " that begins with layer " +
-                 name.substr(end + 1) + ".";
+          return " In " + name + ", " + name.substr(end + 1) +
+                 " is the layer of the model with which these layers begin; a "
+                 "template has the name of the first layers that use it.";
         segments.insert(name);
       }
     return "";
@@ -199,7 +198,8 @@ private:
         std::string(hasSlots ? ", in slot now.microBatch % slots of a buffer "
                                "with several"
                              : "") +
-        ", and may hold reduced gradients after it. kWorkspace holds "
+        ", and may hold reduced gradients after the last backward. kWorkspace "
+        "holds "
         "everything else, such as the gradients of "
         "activations, in bytes that are shared by turns. Scratch memory of "
         "kernels" +
@@ -246,8 +246,8 @@ private:
     if (plan.ranks == 1)
       return;
     title.comment("Ranks:");
-    // Of many stages or communicators, the first ones and the last one show the
-    // pattern.
+    // If there are many stages or communicators, the first ones and the last
+    // one are listed.
     constexpr std::size_t kMostStages = 4, kMostCommunicators = 8;
     const std::size_t stages = plan.stages.size();
     for (std::size_t s = 0; s < stages; ++s)

@@ -8,6 +8,7 @@
 #include "codegen/source/collective_lines.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/memory_lines.h"
+#include "codegen/source/pass_schedule.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
 #include "runtime/plan/kernel_settings.h"
@@ -97,9 +98,9 @@ private:
                          CollectiveLines &collectives) {
     const bool isGroup = end > first + 1;
     if (isGroup) {
+      order.before(first);
       text.comment("These " + std::to_string(end - first) +
                    " collectives are one launch of NCCL.");
-      order.before(first);
       text.line("groupStart(" + order.runOf(first) + ");");
     }
     for (std::size_t i = first; i < end; ++i)
@@ -153,17 +154,32 @@ private:
   }
   bool isOfSchedule() const { return runs(stage.schedule); }
 
+  std::string purposeOfUpdate() const {
+    const bool gathers =
+        std::ranges::any_of(program.instructions, [](const Instruction &one) {
+          return std::holds_alternative<Collective>(one.what);
+        });
+    return gathers ? "Updates this rank's shards by AdamW, and gathers the "
+                     "weights from the shards of all ranks."
+                   : "Updates parameters by AdamW.";
+  }
+
   /// Writes the comment above a program's function. The program runs a segment
   /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(StageFunction &function) const {
-    if (functionNameOf(program, names) != program.name)
+    if (!program.instructions.empty() &&
+        std::holds_alternative<Transfer>(program.instructions.front().what))
       return function.comment.comment(purposeOfMessages(program, names));
     if (!isOfSchedule())
       return function.comment.comment(
           runs(stage.reduce)
               ? "After all micro-batches, " + purposeOfReduction(program) + "."
-              : "Updates parameters.");
+              : purposeOfUpdate());
+    const bool isAgain = isRecomputation(program);
     function.comment.comment(
+        (isAgain ? "Computes activations again that the backward of a layer "
+                   "reads: "
+                 : "") +
         program.name + ", of " +
         (runs(stage.schedule, 2) ? "layer now.layer, " : "") +
         "micro-batch now.microBatch.");
@@ -189,7 +205,7 @@ private:
                layoutOf(*call, instruction);
       const std::set<std::string> made = buffersIn(written);
       std::erase_if(results, [&](const Tensor &one) {
-        return !made.contains(names.buffer(indexed(one.buffer)));
+        return !made.contains(names.memberOf(one));
       });
     } else if (const auto *collective =
                    std::get_if<Collective>(&instruction.what)) {

@@ -168,7 +168,9 @@ std::string functionNameOf(const runtime::Program &program,
                       return transfer && transfer->sends == first->sends &&
                              transfer->stage == first->stage;
                     }))
-    return program.name;
+    return isRecomputation(program)
+               ? program.name.substr(0, program.name.rfind('.'))
+               : program.name;
   const bool isGradient = isOfGradient(program);
   return std::string(first->sends ? "send " : "receive ") +
          (isGradient ? "gradient" : "activation") +
@@ -188,14 +190,19 @@ std::string purposeOfMessages(const runtime::Program &program,
 }
 
 std::string purposeOfReduction(const runtime::Program &program) {
-  bool sums = false, reports = false;
+  bool reports = false;
+  int collectives = 0;
   for (const runtime::Instruction &one : program.instructions) {
-    sums |= std::holds_alternative<runtime::Collective>(one.what);
+    collectives +=
+        std::holds_alternative<runtime::Collective>(one.what) ? 1 : 0;
     reports |= std::holds_alternative<runtime::Report>(one.what);
   }
+  const bool sums = collectives > 0;
   if (reports)
-    return sums ? "sums the loss over ranks and reports it"
-                : "reports the loss";
+    return collectives > 1 ? "sums gradients and the loss over ranks, and "
+                             "reports the loss"
+           : sums          ? "sums the loss over ranks and reports it"
+                           : "reports the loss";
   return sums ? "sums gradients over ranks"
               : "adds up the gradients of a tied weight";
 }

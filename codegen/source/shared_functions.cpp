@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 #include <string_view>
+#include <utility>
 
 namespace mtplan::codegen {
 
@@ -86,14 +86,23 @@ std::string nameOfPart(std::size_t part) {
 } // namespace
 
 std::string StageFunction::calleeFor(StageFunction &caller) const {
-  if (!isPlain() && isOfPart && caller.part == part)
-    return call + "<buf>";
-  if (!isPlain() && isOfPart && caller.base != base)
-    return call + "<typename buf::" + nameOfPart(*part) + ">";
-  if (!isPlain() && !isOfPart && buffers == base)
-    return call + "<buf>";
-  caller.callsOwn = true;
-  return callee();
+  if (isPlain()) {
+    caller.callsOwn = true;
+    return callee();
+  }
+  std::string argument;
+  if (isOfPart && caller.part == part)
+    argument = "buf";
+  else if (isOfPart && caller.base != base)
+    argument = "typename buf::" + nameOfPart(*part);
+  else if (!part && buffers == base)
+    argument = "buf";
+  if (argument.empty()) {
+    caller.callsOwn = true;
+    return callee();
+  }
+  caller.callsTemplates = true;
+  return call + "<" + argument + ">";
 }
 
 void StageFunction::write(Text &to) const {
@@ -101,8 +110,7 @@ void StageFunction::write(Text &to) const {
   to.add(comment);
   if (isTemplate)
     to.line("template <typename buf>");
-  to.open("void " + call + "(" + arguments + ") {");
-  to.leave();
+  to.line("void " + call + "(" + arguments + ") {");
   to.add(isTemplate || plainBody.items().empty() ? body : plainBody);
   to.line("}");
 }
@@ -126,6 +134,19 @@ void FunctionSharing::assignBuffers(std::size_t stage, StageFunction &function,
   structFor(function.buffers) = own;
 }
 
+bool FunctionSharing::fits(std::size_t stage, const StageFunction &function,
+                           const BufferNames &own) const {
+  if (!function.callsTemplates)
+    return true;
+  if (!function.part)
+    return areSame(own);
+  const auto found = std::ranges::find(
+      structs[stage], nameOfPart(*function.part), &BufferStruct::name);
+  BufferNames ofPart =
+      found == structs[stage].end() ? BufferNames{} : found->names;
+  return merge(ofPart, own);
+}
+
 std::string FunctionSharing::structOf(std::size_t stage,
                                       std::size_t part) const {
   const auto found =
@@ -145,7 +166,12 @@ void FunctionSharing::share(
         continue;
       Comparable own = comparable(stage, one);
       const auto found = std::ranges::find_if(owners, [&](const auto &other) {
-        return other.body == own.body && namesIn(own, other);
+        if (other.body != own.body)
+          return false;
+        const auto its = namesIn(own, other);
+        return its && fits(stage, one, *its) &&
+               (other.function->isTemplate ||
+                fits(other.stage, *other.function, *namesIn(other, other)));
       });
       if (found == owners.end()) {
         owners.push_back(std::move(own));
@@ -183,8 +209,8 @@ void FunctionSharing::writeStructs(std::size_t stage, const std::string &base,
     if (one.base != base || areSame(one.names))
       continue;
     to.line();
-    to.comment("The names by which templates of other parts or stages know "
-               "these buffers.");
+    to.comment("A template that is written with the names on the left, those "
+               "of other layers, reads these buffers of this stage.");
     to.open("struct " + one.name + " : " + base + " {");
     for (const auto &[name, its] : one.names)
       if (name != its)

@@ -28,16 +28,17 @@ struct StageFunction {
   /// If set, the function needs the buffers of this part of the stage, which is
   /// a virtual stage.
   std::optional<std::size_t> part = {};
-  bool isUnused = false;    ///< another function of the stage replaces it
-  bool callsOwn = false;    ///< calls functions of its stage, no templates
-  std::string base = "buf"; ///< the struct that has what the function reads
+  bool isUnused = false;       ///< another function of the stage replaces it
+  bool callsOwn = false;       ///< calls functions that are no templates
+  bool callsTemplates = false; ///< passes `buf` on to templates
+  std::string base = "buf";    ///< the struct that has what the function reads
 
   // shareFunctions() sets these members.
   bool isTemplate = false;  ///< a template over the buffers
   bool isShared = false;    ///< replaced by another function's template
   std::string call = {};    ///< the name of the function or the template
   std::string buffers = {}; ///< the template's argument in this stage
-  bool isOfPart = false;    ///< the part's struct serves as the argument, too
+  bool isOfPart = false;    ///< the argument is the struct of the part
 
   bool isPlain() const { return !isTemplate && !isShared && !isUnused; }
   /// Returns what the stage's functions call: "h_forward<part1>".
@@ -69,8 +70,8 @@ public:
 
   /// Finds functions that are equal except for their buffers. The first of them
   /// becomes a template, and the others become calls of it.
-  /// \param functions  the functions of each stage; those of other calls, too,
-  ///                   keep their names
+  /// Quadratic in the functions.
+  /// \param functions  the functions of each stage
   void share(std::vector<std::vector<StageFunction>> &functions);
 
   /// Returns the struct of a part of a stage: "part1", or "buf" if templates
@@ -81,7 +82,12 @@ public:
 
 private:
   void assignBuffers(std::size_t stage, StageFunction &function,
-                     const BufferNames &names);
+                     const BufferNames &own);
+  /// Returns whether a function can be called with a struct that has the names
+  /// `own`: the templates to which it passes the struct on must read the same
+  /// buffers by it.
+  bool fits(std::size_t stage, const StageFunction &function,
+            const BufferNames &own) const;
 
   std::vector<std::vector<BufferStruct>> structs; ///< by stage
   std::set<std::string> names;                    ///< of all functions so far

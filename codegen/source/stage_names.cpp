@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 #include <utility>
 
 #include "codegen/source/pass_schedule.h"
@@ -51,18 +52,20 @@ StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
                        const SettingNames &theSettings)
     : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
       dimensions(theDimensions), settings(theSettings) {
-  std::set<std::string> taken;
-  for (const runtime::Buffer &one : stage.buffers)
-    buffers.push_back(identifierFor(one.name, taken));
-  addViews(taken);
-  addFirstUses();
-  addFirstLayers();
   findShare();
+  addFirstLayers();
   addLayers();
   addLines();
   if (const int runs = runsBeforeBackward(passesOf(stage)); runs > 1)
     all.push_back({"inFlight", std::to_string(runs),
-                   "forward runs before the first backward"});
+                   "micro-batches that go forward before the first backward"});
+  std::set<std::string> taken = {"part", "parts"};
+  for (const StageConstant &one : all)
+    taken.insert(one.name);
+  for (const runtime::Buffer &one : stage.buffers)
+    buffers.push_back(identifierFor(one.name, taken));
+  addViews(taken);
+  addFirstUses();
 }
 
 void StageNames::addFirstUses() {
@@ -248,9 +251,16 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
 
 namespace {
 
-/// Returns whether a tensor is the entry of its buffer with the layer's number.
-bool isOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
-  return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1);
+/// Returns whether layers hand on the tensors of a buffer.
+bool isHandedOn(const std::string &buffer) {
+  return buffer.starts_with("layer_");
+}
+
+/// Returns whether a tensor is read by the name of its buffer: it is the entry
+/// with the layer's number. What layers hand on is named by who reads it.
+bool hasEntryOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
+  return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1 &&
+                                 !isHandedOn(buffer.name));
 }
 
 /// Returns the name of a view: what the program reads or writes of the tensors
@@ -262,7 +272,7 @@ std::string nameOfView(const runtime::Program &program,
   if (const auto *transfer = std::get_if<runtime::Transfer>(&instruction.what))
     return std::string(transfer->sends ? "sent_" : "received_") +
            (isGradient ? "gradient" : "activation");
-  if (!buffer.starts_with("layer_"))
+  if (!isHandedOn(buffer))
     return buffer +
            (std::holds_alternative<runtime::Collective>(instruction.what)
                 ? "_ahead" // of a layer that runs later
@@ -283,7 +293,7 @@ void StageNames::addViews(std::set<std::string> &taken) {
       return view.buffer == tensor.buffer && view.first == tensor.entry &&
              view.step == tensor.entryStep;
     };
-    if (isOfLayer(buffer, tensor) || std::ranges::any_of(views, isSame))
+    if (hasEntryOfLayer(buffer, tensor) || std::ranges::any_of(views, isSame))
       return;
     views.push_back(
         {identifierFor(nameOfView(program, instruction,
@@ -298,6 +308,16 @@ void StageNames::addViews(std::set<std::string> &taken) {
       for (const Tensor &tensor : instruction.outputs)
         see(program, instruction, tensor, false);
     }
+  // An update may cover only some of the layers of a parameter.
+  for (const runtime::Parameter &parameter : stage.parameters) {
+    std::vector<const Tensor *> tensors = {
+        &parameter.value, &parameter.gradient, &parameter.firstMoment,
+        &parameter.secondMoment};
+    if (parameter.master)
+      tensors.push_back(&*parameter.master);
+    for (const Tensor *tensor : tensors)
+      see({}, {}, *tensor, true);
+  }
 }
 
 std::vector<std::string> StageNames::memberNames() const {
@@ -307,17 +327,22 @@ std::vector<std::string> StageNames::memberNames() const {
   return members;
 }
 
-std::string StageNames::bufferOf(const Tensor &tensor) const {
+const std::string &StageNames::memberOf(const Tensor &tensor) const {
   const auto view = std::ranges::find_if(views, [&](const BufferView &one) {
     return one.buffer == tensor.buffer && one.first == tensor.entry &&
            one.step == tensor.entryStep;
   });
   const auto index = indexed(tensor.buffer);
-  return "buf::" +
-         (isOfLayer(stage.buffers[index], tensor) || view == views.end()
-              ? buffers[index]
-              : view->name) +
-         (firstUse(index)->type == tensor.type
+  if (hasEntryOfLayer(stage.buffers[index], tensor))
+    return buffers[index];
+  if (view == views.end())
+    throw std::logic_error(buffers[index] + ": an entry has no name");
+  return view->name;
+}
+
+std::string StageNames::bufferOf(const Tensor &tensor) const {
+  return "buf::" + memberOf(tensor) +
+         (firstUse(indexed(tensor.buffer))->type == tensor.type
               ? ""
               : ".as(" + typeText(tensor.type) + ")");
 }

@@ -102,8 +102,8 @@ public:
   std::string line(bool sends, int other, bool isGradient) const;
   /// Returns a word for another stage: "next", "previous" or "stage7". The
   /// stage after the last one is the first, where interleaved schedules go on.
-  /// Of two stages, each is both; activations go to the next stage, and
-  /// gradients to the previous one.
+  /// With two stages, the other stage is both, and
+  /// activations go to the next stage, gradients to the previous one.
   std::string peer(bool sends, int other, bool isGradient) const;
   /// Returns the same for a sentence: "the next stage", "stage 7".
   std::string peerStage(bool sends, int other, bool isGradient) const;
@@ -118,6 +118,9 @@ public:
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
+  /// Returns the name of the buffer or of the view by which the program reads a
+  /// tensor.
+  const std::string &memberOf(const runtime::Tensor &tensor) const;
   /// Returns the views of the stage's buffers, in the order of first use.
   const std::vector<BufferView> &bufferViews() const { return views; }
   /// Returns the names of all buffers and views.

@@ -14,6 +14,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/shared_functions.h"
 #include "codegen/source/table_loops.h"
+#include "codegen/source/update_calls.h"
 #include "codegen/source/update_lines.h"
 #include "runtime/plan/plan_queries.h"
 
@@ -22,15 +23,6 @@ namespace mtplan::codegen {
 using namespace runtime;
 
 namespace {
-
-/// Describes calls of a function that reduces gradients or updates parameters.
-struct UpdateCalls {
-  std::size_t function; ///< index into the functions of programs
-  ScheduleEntry entry;
-  /// If not empty, the function is called for each row of a table, and `layers`
-  /// is the expression for a row's layers.
-  std::string table = {}, layers = {};
-};
 
 /// Returns the name of a function that reduces gradients or updates parameters,
 /// after the segment of these parameters: "reduce_h".
@@ -77,12 +69,12 @@ public:
     for (const std::size_t p : ofSchedule)
       all[p].body = loops.withLoops(all[p].body, all[p].name,
                                     TableLoops::Calls::collectives);
-    for (const auto &entries : {stage.reduce, stage.apply})
-      for (const ScheduleEntry &entry : entries)
+    for (const auto *entries : {&stage.reduce, &stage.apply})
+      for (const ScheduleEntry &entry : *entries)
         all[indexed(entry.program)].body =
             withShortEvents(all[indexed(entry.program)].body);
-    reduces = unite(stage.reduce, all);
-    applies = unite(updates->schedule(), all);
+    reduces = updateCalls(stage.reduce, names, loops, all);
+    applies = updateCalls(updates->schedule(), names, loops, all);
     return all;
   }
 
@@ -108,7 +100,7 @@ public:
         const StageFunction &callee = programs[indexed(entry.program)];
         callees.push_back(callee.calleeFor(one));
         plain.push_back(callee.callee());
-        if (isRecomputation(stage, entry))
+        if (isRecomputation(stage.programs[indexed(entry.program)]))
           continue;
         writeEntry(names, entry, std::exchange(callees, {}), "batch", one.body);
         writeEntry(names, entry, std::exchange(plain, {}), "batch",
@@ -198,11 +190,18 @@ public:
         body.line("rank.streams.join(" +
                   listText(std::vector(overlapped.begin(), overlapped.end())) +
                   ");");
-      for (const UpdateCalls &one : reduces)
-        writeCalls(one, calleeOf(programs[one.function], runs), body);
-      for (const UpdateCalls &one : applies)
-        writeCalls(one, calleeOf(programs[one.function], update),
-                   isPlain ? update.plainBody : update.body);
+      const auto writeAll = [&](const std::vector<UpdateCalls> &calls,
+                                StageFunction &caller) {
+        for (const UpdateCalls &one : calls) {
+          std::vector<std::string> callees;
+          for (const UpdateCall &call : one.functions)
+            callees.push_back(calleeOf(programs[call.function], caller));
+          writeUpdateCalls(names, one, callees,
+                           isPlain ? caller.plainBody : caller.body);
+        }
+      };
+      writeAll(reduces, runs);
+      writeAll(applies, update);
     }
     return all;
   }
@@ -250,7 +249,7 @@ private:
   }
 
   static std::set<std::string> membersOf(const StageNames &names) {
-    std::set<std::string> all = {"part", "parts"};
+    std::set<std::string> all = {"parts"};
     for (const std::string &one : names.memberNames())
       all.insert(one);
     for (const StageConstant &one : names.constants())
@@ -263,11 +262,12 @@ private:
                std::vector<StageFunction> &functions) const {
     const Program &program = stage.programs[indexed(entry.program)];
     StageFunction &function = functions[indexed(entry.program)];
-    const std::string name = functionNameOf(program, names);
+    const bool isMessage =
+        std::holds_alternative<Transfer>(program.instructions.front().what);
     function.part = pass.part;
-    function.kind = name != program.name ? name
-                    : pass.isBackward    ? "backward"
-                                         : "forward";
+    function.kind = isMessage         ? functionNameOf(program, names)
+                    : pass.isBackward ? "backward"
+                                      : "forward";
   }
 
   std::string nameOf(std::size_t program) const {
@@ -281,89 +281,12 @@ private:
                                : functionNameOf(one, names);
   }
 
-  /// Writes the calls of the functions of some entries. Consecutive functions
-  /// that differ only in tensors and sizes become one function that reads a row
-  /// of a table.
-  std::vector<UpdateCalls> unite(const std::vector<ScheduleEntry> &entries,
-                                 std::vector<StageFunction> &functions) {
-    std::vector<UpdateCalls> calls;
-    const auto bodyOf = [&](std::size_t e) -> const Text & {
-      return functions[indexed(entries[e].program)].body;
-    };
-    for (std::size_t e = 0; e < entries.size();) {
-      std::size_t end = e + 1;
-      for (; end < entries.size() && canUnite(entries[e], entries[end]);
-           ++end) {
-        LoopTable scratch;
-        if (!scratch.unite({bodyOf(e).items(), bodyOf(end).items()}))
-          break;
-      }
-      const std::size_t first = indexed(entries[e].program);
-      StageFunction &function = functions[first];
-      std::optional<UnitedFunction> united;
-      if (end > e + 1) {
-        std::vector<Text> bodies;
-        std::vector<std::string> layers;
-        for (std::size_t i = e; i < end; ++i) {
-          bodies.push_back(bodyOf(i));
-          layers.push_back(names.layers(entries[i].count));
-        }
-        united = loops.united(bodies, layers, function.name);
-      }
-      if (!united) {
-        function.body = loops.withLoops(function.body, function.name,
-                                        TableLoops::Calls::all);
-        calls.push_back({first, entries[e]});
-        ++e;
-        continue;
-      }
-      function.body = united->body;
-      function.arguments += ", const auto &row";
-      function.comment.comment("`row` has the tensors of one parameter.");
-      for (std::size_t i = e + 1; i < end; ++i)
-        functions[indexed(entries[i].program)].isUnused = true;
-      const auto longest = std::ranges::max_element(
-          entries.begin() + static_cast<std::ptrdiff_t>(e),
-          entries.begin() + static_cast<std::ptrdiff_t>(end), {},
-          &ScheduleEntry::count);
-      calls.push_back({first, *longest, united->table, united->layers});
-      e = end;
-    }
-    return calls;
-  }
-
-  /// Returns whether one loop can run the layers of two entries.
-  static bool canUnite(const ScheduleEntry &one, const ScheduleEntry &other) {
-    const auto isWhole = [](const ScheduleEntry &entry) {
-      return entry.step == 1 ? entry.first == 0
-                             : entry.first == entry.count - 1;
-    };
-    return isWhole(one) && isWhole(other) &&
-           (one.step == other.step || one.count == 1 || other.count == 1);
-  }
-
-  void writeCalls(const UpdateCalls &calls, const std::string &function,
-                  Text &to) const {
-    if (calls.table.empty())
-      return writeEntry(names, calls.entry, {function}, "0", to);
-    to.open("for (const auto &row : buf::" + calls.table + ")");
-    const bool isOne = calls.layers == "1";
-    if (!isOne && calls.entry.step == 1)
-      to.open("for (int layer = 0; layer < " + calls.layers + "; ++layer)");
-    else if (!isOne)
-      to.open("for (int layer = " + calls.layers +
-              " - 1; layer >= 0; --layer)");
-    to.line(function + "({rank, " + (isOne ? "0" : "layer") + ", 0}, row);");
-    if (!isOne)
-      to.leave();
-    to.leave();
-  }
-
   void
   writeMemory(const std::vector<const std::vector<StageFunction> *> &functions,
               const FunctionSharing &sharing, StageTexts &texts) const {
-    Text open, tables = loops.tables();
+    Text open, tables;
     updates->writeTables(tables);
+    tables.add(loops.tables());
     writeOpen(stage, needs, open);
     std::vector<const Text *> readers = {&texts.parameters, &open};
     for (const std::vector<StageFunction> *kind : functions)
@@ -436,9 +359,9 @@ void writeStages(const Plan &plan, const SharedNames &shared,
           one.write(templates);
   texts.steps.resize(stages.size());
   if (!templates.items().empty()) {
-    texts.step.comment("Functions that several stages, or several parts of a "
-                       "stage, share: each gives its buffers as the argument "
-                       "of the template.");
+    texts.step.comment("Several stages, or several parts of a stage, share "
+                       "these functions. Each gives its buffers as the "
+                       "argument of the template.");
     texts.step.add(templates);
     texts.step.line();
   }

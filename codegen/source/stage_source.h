@@ -3,7 +3,6 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_STAGE_SOURCE_H
 #define MTPLAN_CODEGEN_SOURCE_STAGE_SOURCE_H
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,17 +19,14 @@ struct SharedNames {
   const DimensionNames &dimensions;
   const SettingNames &settings;
   std::vector<std::string> groups, streams; ///< names of constants
-  /// Maps a sending and a receiving stage to the number of the channel between
-  /// them.
-  std::map<std::pair<int, int>, int> lines;
-  std::vector<std::string> reports; ///< labels of reported values
+  std::vector<std::string> reports;         ///< labels of reported values
 };
 
 /// Holds the texts of the files to which all stages are written.
 struct StageTexts {
   Text step;       ///< train.cu: forward, backward, update
-  Text memory;     ///< memory.cuh: arenas, buffers, products
-  Text parameters; ///< parameters.cuh: initial values, gradients, updates
+  Text memory;     ///< memory.cuh: arenas, buffers, tables, products
+  Text parameters; ///< parameters.cuh: initial values, gradient norm
   /// Holds, for each stage, what a step calls: forwardAndBackward and update.
   std::vector<std::vector<std::string>> steps;
   /// Lists the runtime files that declare the functions which the texts call.

@@ -3,350 +3,10 @@
 #include "codegen/source/table_loops.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <string_view>
+#include <stdexcept>
 
 namespace mtplan::codegen {
-
-namespace {
-
-constexpr std::string_view kBuffers = "buf::";
-
-bool isWordPart(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
-/// Divides an expression into the names of members of `buf` and the text around
-/// them.
-struct Pieces {
-  std::vector<std::string> texts, names; ///< one text more than names
-};
-
-Pieces piecesOf(const std::string &expression) {
-  Pieces pieces;
-  std::string text;
-  for (std::size_t i = 0; i < expression.size();) {
-    if (!std::string_view(expression).substr(i).starts_with(kBuffers)) {
-      text += expression[i++];
-      continue;
-    }
-    std::size_t end = i + kBuffers.size();
-    while (end < expression.size() && isWordPart(expression[end]))
-      ++end;
-    pieces.texts.push_back(std::exchange(text, {}));
-    pieces.names.push_back(
-        expression.substr(i + kBuffers.size(), end - i - kBuffers.size()));
-    i = end;
-  }
-  pieces.texts.push_back(text);
-  return pieces;
-}
-
-/// Returns the parts of `text` between the separators that are outside of
-/// brackets.
-std::vector<std::string> splitOutside(const std::string &text,
-                                      const std::string &separator) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    depth += (text[i] == '(' || text[i] == '{' || text[i] == '[') -
-             (text[i] == ')' || text[i] == '}' || text[i] == ']');
-    if (depth == 0 && text.compare(i, separator.size(), separator) == 0) {
-      parts.emplace_back();
-      i += separator.size();
-    } else {
-      parts.back() += text[i++];
-    }
-  }
-  return parts;
-}
-
-/// Returns whether a member of `buf` is a number.
-bool isNumber(const std::string &member) {
-  return member.starts_with("firstLayer") || member.starts_with("layers") ||
-         member.starts_with("line");
-}
-
-/// Returns whether an expression is a constant of the program: it has numbers
-/// and names of sizes, and calls nothing.
-bool isConstantText(const std::string &text) {
-  if (!std::ranges::all_of(piecesOf(text).names, isNumber))
-    return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (!isWordPart(c) &&
-        std::string_view(" +-*/().:").find(c) == std::string_view::npos)
-      return false;
-    if (c == '(' && i > 0 && isWordPart(text[i - 1]))
-      return false;
-  }
-  return text.find("now") == std::string::npos;
-}
-
-std::string typeOf(const std::vector<std::string> &values) {
-  const auto all = [&](auto is) { return std::ranges::all_of(values, is); };
-  if (all([](const std::string &one) {
-        return one == "true" || one == "false";
-      }))
-    return "bool";
-  if (all([](const std::string &one) { return one.starts_with('"'); }))
-    return "const char *";
-  return all(isConstantText) ? "std::int64_t" : "";
-}
-
-/// Returns the words at the end that all names have in common, without the
-/// numbers that make them different: "exp_avg"; "" if there are none.
-std::string commonEnd(const std::vector<std::string> &names) {
-  const auto wordsOf = [](const std::string &name) {
-    std::vector<std::string> words = splitOutside(name, "_");
-    if (words.size() > 1 &&
-        std::ranges::all_of(
-            words.back(), [](unsigned char c) { return std::isdigit(c) != 0; }))
-      words.pop_back();
-    return words;
-  };
-  std::vector<std::string> common = wordsOf(names.front());
-  for (const std::string &name : names) {
-    const std::vector<std::string> words = wordsOf(name);
-    std::size_t same = 0;
-    while (same < std::min(common.size(), words.size()) &&
-           common[common.size() - 1 - same] == words[words.size() - 1 - same])
-      ++same;
-    common.erase(common.begin(),
-                 common.end() - static_cast<std::ptrdiff_t>(same));
-  }
-  std::string all;
-  for (const std::string &word : common)
-    if (!all.empty() || std::isalpha(static_cast<unsigned char>(word[0])) != 0)
-      all += (all.empty() ? "" : "_") + word;
-  return all;
-}
-
-/// Returns the names of a function's parameters, for columns of a table.
-const std::vector<std::string> &parametersOf(const std::string &function) {
-  static const std::map<std::string, std::vector<std::string>> kNames = {
-      {"layers", {"layers"}},
-      {"take<float>", {"", "from", "to"}},
-      {"allReduce", {"", "", "tensor", "to", "elements"}},
-      {"allGather", {"", "", "from", "to", "outer", "inner"}},
-      {"reduceScatter", {"", "", "from", "to", "outer", "inner"}},
-      {"allToAll", {"", "", "from", "to", "outer", "inner", "outer", "inner"}},
-      {"adamw<float>",
-       {"", "gradient", "weight", "master", "exp_avg", "exp_avg_sq", "elements",
-        "", "decays"}},
-      {"adamw<double>",
-       {"", "gradient", "weight", "master", "exp_avg", "exp_avg_sq", "elements",
-        "", "decays"}}};
-  static const std::vector<std::string> kNone;
-  const auto found = kNames.find(function);
-  return found == kNames.end() ? kNone : found->second;
-}
-
-} // namespace
-
-std::string LoopTable::column(const std::string &type, const std::string &hint,
-                              const std::vector<std::string> &values) {
-  for (const Column &one : columns)
-    if (one.values == values)
-      return "row." + one.name;
-  std::string free = hint;
-  for (int i = 2;
-       std::ranges::find(columns, free, &Column::name) != columns.end(); ++i)
-    free = hint + std::to_string(i);
-  columns.push_back({type, free, values});
-  return "row." + free;
-}
-
-std::optional<std::string>
-LoopTable::uniteBuffers(const std::vector<std::string> &values,
-                        const std::string &hint) {
-  std::vector<Pieces> all;
-  for (const std::string &value : values) {
-    all.push_back(piecesOf(value));
-    if (all.back().texts != all.front().texts)
-      return std::nullopt;
-  }
-  std::string united = all.front().texts.front();
-  for (std::size_t n = 0; n < all.front().names.size(); ++n) {
-    std::vector<std::string> names;
-    for (const Pieces &one : all)
-      names.push_back(one.names[n]);
-    const bool isSame = std::ranges::all_of(
-        names, [&](const std::string &name) { return name == names.front(); });
-    if (isSame) {
-      united += std::string(kBuffers) + names.front();
-    } else {
-      const bool areNumbers = std::ranges::all_of(names, isNumber);
-      if (!areNumbers && std::ranges::any_of(names, [](const std::string &one) {
-            return isNumber(one) || one.ends_with("_rows") ||
-                   one.ends_with("_parameters");
-          }))
-        return std::nullopt;
-      std::string name = areNumbers ? "layers" : hint;
-      if (name.empty())
-        name = commonEnd(names);
-      for (std::string &one : names)
-        one.insert(0, kBuffers);
-      united += column(areNumbers ? "int" : "Buffer",
-                       name.empty() ? "tensor" : name, names);
-    }
-    united += all.front().texts[n + 1];
-  }
-  return united;
-}
-
-/// Unites calls of one function, or products of as many factors, argument by
-/// argument.
-std::optional<std::string>
-LoopTable::uniteCalls(const std::vector<std::string> &values,
-                      const std::string &hint) {
-  const auto uniteParts =
-      [&](const std::string &separator,
-          const auto &partsOf) -> std::optional<std::string> {
-    std::vector<std::vector<std::string>> all;
-    for (const std::string &value : values) {
-      all.push_back(partsOf(value));
-      if (all.back().size() != all.front().size() || all.back().size() < 2)
-        return std::nullopt;
-    }
-    std::string united;
-    for (std::size_t p = 0; p < all.front().size(); ++p) {
-      std::vector<std::string> parts;
-      for (const std::vector<std::string> &one : all)
-        parts.push_back(one[p]);
-      const std::optional<std::string> part = unite(parts, hint);
-      if (!part)
-        return std::nullopt;
-      united += (p > 0 ? separator : "") + *part;
-    }
-    return united;
-  };
-  const std::string &first = values.front();
-  const std::size_t open = first.find('(');
-  const std::string head = first.substr(0, open) + "(";
-  const bool areCalls =
-      open != std::string::npos && open > 0 && isWordPart(first[open - 1]) &&
-      std::ranges::all_of(values, [&](const std::string &value) {
-        return value.starts_with(head) && value.ends_with(')') &&
-               splitOutside(value, " * ").size() == 1;
-      });
-  if (areCalls) {
-    const auto united = uniteParts(", ", [&](const std::string &value) {
-      return splitOutside(
-          value.substr(head.size(), value.size() - head.size() - 1), ", ");
-    });
-    return united ? std::optional(head + *united + ")") : std::nullopt;
-  }
-  return uniteParts(" * ", [](const std::string &value) {
-    return splitOutside(value, " * ");
-  });
-}
-
-std::optional<std::string>
-LoopTable::unite(const std::vector<std::string> &values,
-                 const std::string &hint) {
-  if (std::ranges::all_of(values, [&](const std::string &value) {
-        return value == values.front();
-      }))
-    return values.front();
-  if (const auto united = uniteBuffers(values, hint))
-    return united;
-  if (const std::string type = typeOf(values); !type.empty())
-    return column(hint == "layers" ? "int" : type, hint.empty() ? "size" : hint,
-                  values);
-  return uniteCalls(values, hint);
-}
-
-std::optional<Text>
-LoopTable::unite(const std::vector<std::vector<TextItem>> &rows) {
-  // Comments may differ in number, so that only those of the first row count.
-  const auto callsOf = [](const std::vector<TextItem> &items) {
-    std::vector<const TextItem *> calls;
-    for (const TextItem &item : items)
-      if (item.kind != TextItem::Kind::comment)
-        calls.push_back(&item);
-    return calls;
-  };
-  std::vector<std::vector<const TextItem *>> calls;
-  for (const std::vector<TextItem> &row : rows) {
-    calls.push_back(callsOf(row));
-    if (calls.back().size() != calls.front().size())
-      return std::nullopt;
-  }
-  const auto isInAll = [&](const TextItem &comment) {
-    return std::ranges::all_of(rows, [&](const std::vector<TextItem> &row) {
-      return std::ranges::any_of(row, [&](const TextItem &item) {
-        return item.kind == TextItem::Kind::comment &&
-               item.words == comment.words;
-      });
-    });
-  };
-  Text united;
-  std::size_t next = 0;
-  for (const TextItem &item : rows.front()) {
-    if (item.kind == TextItem::Kind::comment) {
-      TextItem comment = item;
-      if (!isInAll(item))
-        comment.words = std::exchange(comment.end, {});
-      if (!isInAll(item) && item.summary.empty())
-        continue;
-      if (!isInAll(item))
-        comment.words = item.summary;
-      united.add(comment);
-      continue;
-    }
-    TextItem call = item;
-    const std::size_t own = next++;
-    const std::vector<std::string> &names = parametersOf(item.words);
-    for (std::size_t r = 1; r < rows.size(); ++r) {
-      const TextItem &other = *calls[r][own];
-      if (other.kind != item.kind || other.depth != item.depth ||
-          other.words != item.words || other.end != item.end ||
-          other.arguments.size() != item.arguments.size())
-        return std::nullopt;
-    }
-    for (std::size_t a = 0; a < item.arguments.size(); ++a) {
-      std::vector<std::string> values;
-      for (const auto &row : calls)
-        values.push_back(row[own]->arguments[a]);
-      const auto argument =
-          unite(values, a < names.size() ? names[a] : std::string());
-      if (!argument)
-        return std::nullopt;
-      call.arguments[a] = *argument;
-    }
-    united.add(std::move(call));
-  }
-  return united;
-}
-
-void LoopTable::write(const std::string &name, const std::string &comment,
-                      Text &text) const {
-  text.line();
-  text.comment(comment);
-  std::string members, last;
-  for (const Column &one : columns) {
-    members +=
-        one.type == last ? ", " : (last.empty() ? "" : "; ") + one.type + " ";
-    members += one.name;
-    last = one.type;
-  }
-  text.open("static constexpr struct {");
-  text.line(members + ";");
-  text.close("} " + name + "[] = {");
-  for (std::size_t r = 0; r < columns.front().values.size(); ++r) {
-    std::vector<std::string> values;
-    for (const Column &one : columns)
-      values.push_back(one.values[r]);
-    text.call("    {", values, "},");
-  }
-  text.line("};");
-}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -510,7 +170,8 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
       continue;
     }
     const std::string name = identifierFor(function + "_rows", taken);
-    table.write(name, "The tensors of a loop in " + function + "().", written);
+    table.write(name, "A loop in " + function + "() reads these rows.",
+                written);
     const std::size_t depth = items[i].depth;
     if (const std::string what = summariesOf(best.rows.front()); !what.empty())
       looped.add({TextItem::Kind::comment, depth,
@@ -530,10 +191,9 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
   return looped;
 }
 
-std::optional<UnitedFunction>
-TableLoops::united(const std::vector<Text> &functions,
-                   const std::vector<std::string> &layers,
-                   const std::string &name) {
+UnitedFunction TableLoops::united(const std::vector<Text> &functions,
+                                  const std::vector<std::string> &layers,
+                                  const std::string &name) {
   LoopTable table;
   std::vector<std::vector<TextItem>> rows;
   for (std::size_t f = 0; f < functions.size(); ++f) {
@@ -543,13 +203,14 @@ TableLoops::united(const std::vector<Text> &functions,
                        {TextItem::Kind::call, 0, "layers", {layers[f]}, {}});
   }
   std::optional<Text> all = table.unite(rows);
-  if (!all || table.isEmpty())
-    return std::nullopt;
+  if (!all)
+    throw std::logic_error(name + ": functions that differ have one table");
   Text body;
   for (std::size_t i = 1; i < all->items().size(); ++i)
     body.add(all->items()[i]);
   const std::string rowsName = identifierFor(name + "_rows", taken);
-  table.write(rowsName, "The tensors of each run of " + name + "().", written);
+  table.write(rowsName, "Each call of " + name + "() reads one of these rows.",
+              written);
   return UnitedFunction{body, rowsName, all->items().front().arguments.front()};
 }
 

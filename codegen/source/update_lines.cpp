@@ -103,8 +103,9 @@ void UpdateLines::writeLaunch(int program, std::size_t i, Text &text,
   const bool several = launch->ofAllCopies && entry.count > 1;
   text.comment(several ? "One launch updates these parameters of all layers."
                        : "One launch updates these parameters.");
-  std::vector<std::string> arguments = {"now", quoted(launch->table),
-                                        "buf::" + launch->table};
+  std::vector<std::string> arguments = {
+      "now", quoted(launch->table), "buf::" + launch->table,
+      "std::size(buf::" + launch->table + ")"};
   if (several)
     arguments.push_back(names.layers(entry.count));
   text.call(launch->isDouble ? "updateAll<double>" : "updateAll<float>",

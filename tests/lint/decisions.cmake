@@ -12,7 +12,7 @@ endif()
 set(CHECKS "^runtime/plan/(program_runs|plan_checks|placement)\\.h$")
 if(NOT DEFINED DERIVED)
   set(DERIVED
-    codegen/source/stage_source.cpp
+    codegen/source/program_lines.cpp
     codegen/waits.cpp
     runtime/executor/batched_tasks.h)
 endif()

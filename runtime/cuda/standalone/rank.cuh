@@ -67,6 +67,7 @@ struct Buffer {
   constexpr Buffer down(int entry) const { return at(entry, -1); }
   /// Returns the buffer with entry `entry` for every layer.
   constexpr Buffer only(int entry) const { return at(entry, 0); }
+  /// Returns the buffer with entry `entry` + `by` * i for layer i.
   constexpr Buffer at(int entry, int by) const {
     Buffer other = *this;
     other.first = entry;

@@ -3,7 +3,8 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_UPDATES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_UPDATES_CUH
 
-#include <cstddef>
+#include <cstdint>
+#include <iterator> // std::size, for the callers
 #include <string>
 #include <vector>
 
@@ -15,16 +16,17 @@ namespace mtplan::runtime::cuda {
 /// Updates the parameters of a table by AdamW, in `layers` layers from
 /// now.layer on, by one launch. \tparam R    type in which AdamW computes
 /// \param name  name of the table, for the list in device memory
-template <typename R, std::size_t rows>
+/// \param rows  number of rows of the table
+template <typename R>
 void updateAll(const Run &now, const std::string &name,
-               const UpdatedBuffers (&table)[rows], int layers = 1) {
+               const UpdatedBuffers *table, std::int64_t rows, int layers = 1) {
   const auto list = [&](std::vector<Updated> &all) {
     for (int i = 0; i < layers; ++i) {
       const Run layer{now.rank, now.layer + i, now.microBatch};
-      for (const UpdatedBuffers &row : table)
-        all.push_back({layer[row.gradient], layer[row.weight],
-                       layer[row.master], layer[row.firstMoment],
-                       layer[row.secondMoment], row.elements, row.decays});
+      for (const UpdatedBuffers *row = table; row < table + rows; ++row)
+        all.push_back({layer[row->gradient], layer[row->weight],
+                       layer[row->master], layer[row->firstMoment],
+                       layer[row->secondMoment], row->elements, row->decays});
     }
   };
   adamw<R>(now.stream(), tensorList<Updated>(now, name, list),

@@ -121,7 +121,8 @@ class Program:
                 re.S | re.M):
             count += len(re.findall(r"now\.wait\(", loop)) * (rowsOf(table) - 1)
         found[stage, space, name, struct] = count * rows
-        calls = re.findall(r"(?:row : buf::(\w+)\)\n(?: *for .*\n)? *)?"
+        calls = re.findall(r"(?:row\d*(?: : | = )buf::(\w+)(?:\)|\[i\];)\n"
+                           r"(?: *for .*\n)? *)?"
                            r"\b(\w+)(?:<(?:typename )?(?:buf::)?(\w+)>)?\(\{?rank,",
                            body)
         calls += [("", *one) for one in re.findall(

@@ -130,8 +130,8 @@ TEST(Recomputation, IsAProgramOfItsOwn) {
   ASSERT_EQ(stage.schedule.size(), 2u);
   EXPECT_EQ(stage.schedule[1].program, 1);
   EXPECT_EQ(stage.schedule[1].count, 4);
-  EXPECT_TRUE(isRecomputation(stage, stage.schedule[0]));
-  EXPECT_FALSE(isRecomputation(stage, stage.schedule[1]));
+  EXPECT_TRUE(isRecomputation(stage.programs[0]));
+  EXPECT_FALSE(isRecomputation(stage.programs[1]));
 }
 
 TEST(Recomputation, StaysWhereGradientsWaitForIt) {

@@ -73,6 +73,31 @@ TEST(SharedFunctions, ATemplateAvoidsTheNamesOfOtherFunctions) {
   EXPECT_EQ(all[1][0].callee(), "f_2<buf>");
 }
 
+TEST(SharedFunctions, ACallerIsSharedOnlyIfItsTemplatesReadTheSameBuffers) {
+  // Stage 1 reads b where stage 0 reads a, but only in f. A caller of both with
+  // the struct of the part would have g read b, too.
+  std::vector<std::vector<StageFunction>> functions = {
+      {function("f", "f(now[buf::a]);"), function("g", "g(now[buf::a]);")},
+      {function("f", "f(now[buf::b]);"), function("g", "g(now[buf::a]);")}};
+  for (std::vector<StageFunction> &stage : functions)
+    for (StageFunction &one : stage)
+      one.part = 0;
+  FunctionSharing sharing(2);
+  sharing.share(functions);
+  std::vector<std::vector<StageFunction>> callers(2);
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    StageFunction &caller = callers[stage].emplace_back();
+    caller.name = "forward";
+    caller.arguments = "Rank &rank";
+    caller.part = 0;
+    for (const StageFunction &callee : functions[stage])
+      caller.body.line(callee.calleeFor(caller) + "({rank});");
+  }
+  sharing.share(callers);
+  EXPECT_TRUE(callers[0][0].isPlain());
+  EXPECT_TRUE(callers[1][0].isPlain());
+}
+
 TEST(SharedFunctions, AFunctionThatCallsItsStagesOwnIsNoTemplate) {
   std::vector<std::vector<StageFunction>> all = {{function("f", "own(now);")},
                                                  {function("f", "own(now);")}};

@@ -34,7 +34,7 @@ TEST(TableLoops, CallsThatDifferInTensorsAndSizesAreOneLoop) {
             "    allReduce(now, kGroup_dp, now[row.tensor], now[row.tensor],\n"
             "              row.elements, ncclSum);\n");
   EXPECT_EQ(loops.tables().text(), "\n"
-                                   "// The tensors of a loop in reduce().\n"
+                                   "// A loop in reduce() reads these rows.\n"
                                    "static constexpr struct {\n"
                                    "  Buffer tensor; std::int64_t elements;\n"
                                    "} reduce_rows[] = {\n"
@@ -106,15 +106,15 @@ TEST(TableLoops, InLayersOnlyCollectivesAreLoops) {
 TEST(TableLoops, FunctionsOfSeveralParametersAreOneThatReadsARow) {
   std::set<std::string> taken;
   TableLoops loops(taken);
-  const auto united = loops.united({reductions({"a"}), reductions({"b"})},
-                                   {"1", "buf::layers"}, "reduce_h");
-  ASSERT_TRUE(united);
-  EXPECT_EQ(united->table, "reduce_h_rows");
-  EXPECT_EQ(united->layers, "row.layers");
-  EXPECT_EQ(united->body.text(),
+  const UnitedFunction united = loops.united(
+      {reductions({"a"}), reductions({"b"})}, {"1", "buf::layers"}, "reduce_h");
+  EXPECT_EQ(united.table, "reduce_h_rows");
+  EXPECT_EQ(united.layers, "row.layers");
+  EXPECT_EQ(united.body.text(),
             "  // all_reduce over dp\n"
-            "  allReduce(now, kGroup_dp, now[row.tensor], now[row.tensor],\n"
-            "            row.elements, ncclSum);\n");
+            "  allReduce(now, kGroup_dp, now[row.tensor], now[row.tensor], "
+            "row.elements,\n"
+            "            ncclSum);\n");
 }
 
 TEST(LoopTable, ExpressionsThatCallOtherFunctionsAreNotUnited) {
@@ -129,7 +129,7 @@ TEST(LoopTable, ArgumentsOfOneFunctionAreUnitedOneByOne) {
   EXPECT_EQ(table.unite({"contiguous(now.at(kAxis_tp) * (F / tp), F / tp)",
                          "contiguous(now.at(kAxis_tp) * (C / tp), C / tp)"},
                         ""),
-            "contiguous(now.at(kAxis_tp) * row.size, row.size2)");
+            "contiguous(now.at(kAxis_tp) * row.size, row.size_2)");
 }
 
 } // namespace
