@@ -31,8 +31,9 @@ TEST(TableLoops, CallsThatDifferInTensorsAndSizesAreOneLoop) {
                 .text(),
             "  // For the tensors of each row: all_reduce over dp.\n"
             "  for (const auto &row : buf::reduce_rows)\n"
-            "    allReduce(now, kGroup_dp, now[row.tensor], now[row.tensor],\n"
-            "              row.elements, ncclSum);\n");
+            "    allReduce(now, kGroup_dp, now[row.tensor], now[row.tensor], "
+            "row.elements,\n"
+            "              ncclSum);\n");
   EXPECT_EQ(loops.tables().text(), "\n"
                                    "// A loop in reduce() reads these rows.\n"
                                    "static constexpr struct {\n"
