@@ -179,5 +179,22 @@ TEST(Import, RejectsContradictionsToTheModel) {
               HasSubstr("--tp: is what --import says: give one of the two"));
 }
 
+// The configuration has decided the layers of every stage, so that an open
+// search does not ask for uneven cuts of a pipeline with one stage.
+TEST(Import, OfOneStageIsPlannedByAnOpenSearch) {
+  const std::string file =
+      fileWith("one_stage", "--num-layers 72 --hidden-size 3072 "
+                            "--num-attention-heads 32 --seq-length 1024 "
+                            "--tensor-model-parallel-size 8 "
+                            "--micro-batch-size 4 --global-batch-size 512 "
+                            "--fp16");
+  const Ran ran = runExample("gpt2-8.3b", {"--gpus", "8", "--open", "all",
+                                           "--import", file, "--json"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  const Json plan = Json::parse(ran.out)["plan"];
+  EXPECT_EQ(plan["tp"], 8);
+  EXPECT_EQ(plan["pp"], 1);
+}
+
 } // namespace
 } // namespace mtplan::tools
