@@ -401,6 +401,7 @@ private:
       text.comment("Group " + group.name + ".");
       const std::vector<int> axes = axesOf(group);
       std::vector<std::string> constants;
+      constants.reserve(axes.size());
       for (const int axis : axes)
         constants.push_back("kAxis_" + dimensions.axis(axis));
       if (axes.empty())

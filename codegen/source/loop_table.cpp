@@ -196,6 +196,7 @@ LoopTable::uniteBuffers(const std::vector<std::string> &values,
   std::string united = all.front().texts.front();
   for (std::size_t n = 0; n < all.front().names.size(); ++n) {
     std::vector<std::string> names;
+    names.reserve(all.size());
     for (const Pieces &one : all)
       names.push_back(one.names[n]);
     const bool isSame = std::ranges::all_of(
@@ -243,6 +244,7 @@ LoopTable::uniteCalls(const std::vector<std::string> &values,
     std::string united;
     for (std::size_t p = 0; p < all.front().size(); ++p) {
       std::vector<std::string> parts;
+      parts.reserve(all.size());
       for (const std::vector<std::string> &one : all)
         parts.push_back(one[p]);
       const std::optional<std::string> part = unite(parts, hint);
@@ -284,7 +286,7 @@ LoopTable::unite(const std::vector<std::string> &values,
         return value.starts_with("std::size(");
       }))
     return column("std::int64_t", hint, values);
-  if (const auto united = uniteBuffers(values, hint))
+  if (auto united = uniteBuffers(values, hint))
     return united;
   if (const std::string type = typeOf(values); !type.empty())
     return column(hint == "layers" ? "int" : type, hint.empty() ? "size" : hint,
@@ -342,6 +344,7 @@ LoopTable::unite(const std::vector<std::vector<TextItem>> &rows) {
     }
     for (std::size_t a = 0; a < item.arguments.size(); ++a) {
       std::vector<std::string> values;
+      values.reserve(calls.size());
       for (const auto &row : calls)
         values.push_back(row[own]->arguments[a]);
       const auto argument =

@@ -77,8 +77,9 @@ void writeEntry(const StageNames &names, const ScheduleEntry &entry,
                 const std::vector<std::string> &functions,
                 const std::string &microBatch, Text &text) {
   const auto call = [&](const std::string &layer) {
+    const std::string run = "({rank, " + layer + ", " + microBatch + "});";
     for (const std::string &function : functions)
-      text.line(function + "({rank, " + layer + ", " + microBatch + "});");
+      text.line(function + run);
   };
   if (entry.count == 1)
     return call(entry.first <= 1 ? std::to_string(entry.first)

@@ -91,12 +91,10 @@ std::string StageFunction::calleeFor(StageFunction &caller) const {
     return callee();
   }
   std::string argument;
-  if (isOfPart && caller.part == part)
+  if (isOfPart ? caller.part == part : !part && buffers == base)
     argument = "buf";
   else if (isOfPart && caller.base != base)
     argument = "typename buf::" + nameOfPart(*part);
-  else if (!part && buffers == base)
-    argument = "buf";
   if (argument.empty()) {
     caller.callsOwn = true;
     return callee();
@@ -214,8 +212,11 @@ void FunctionSharing::writeStructs(std::size_t stage, const std::string &base,
     to.open("struct " + one.name + " : " + base + " {");
     for (const auto &[name, its] : one.names)
       if (name != its)
-        to.line("static constexpr const auto &" + name + " = buf::" + its +
-                ";");
+        to.line(std::string("static constexpr const auto &")
+                    .append(name)
+                    .append(" = buf::")
+                    .append(its)
+                    .append(";"));
     to.close("};");
   }
 }

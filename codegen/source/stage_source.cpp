@@ -119,6 +119,11 @@ public:
       return all;
     const std::string group = groupText();
     const std::string parts = std::to_string(schedule.parts);
+    const std::string batch = "const int batch = run / (" + group + " * " +
+                              parts + ") * " + group + " + run % " + group +
+                              ";",
+                      call = "parts[run / " + group + " % " + parts +
+                             "](rank, batch);";
     for (const bool isBackward : {false, true}) {
       StageFunction &one = all.emplace_back();
       one.name = isBackward ? "backward" : "forward";
@@ -140,11 +145,10 @@ public:
         plain[turn] = passes[p].callee();
       }
       for (Text *to : {&one.body, &one.plainBody}) {
-        to->line("const int batch = run / (" + group + " * " + parts + ") * " +
-                 group + " + run % " + group + ";");
+        to->line(batch);
         to->call("constexpr void (*parts[])(Rank &, int) = {",
                  to == &one.body ? calls : plain, "};");
-        to->line("parts[run / " + group + " % " + parts + "](rank, batch);");
+        to->line(call);
       }
     }
     return all;

@@ -176,9 +176,10 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
     if (const std::string what = summariesOf(best.rows.front()); !what.empty())
       looped.add({TextItem::Kind::comment, depth,
                   "For the tensors of each row: " + what + "."});
-    const std::string end = best.calls == 1 ? ")" : ") {";
     looped.add({TextItem::Kind::line, depth,
-                "for (const auto &row : buf::" + name + end});
+                std::string("for (const auto &row : buf::")
+                    .append(name)
+                    .append(best.calls == 1 ? ")" : ") {")});
     for (TextItem item : united->items())
       if (item.kind != TextItem::Kind::comment) {
         ++item.depth;
