@@ -10,6 +10,13 @@
 namespace mtplan::codegen {
 namespace {
 
+std::string tensorOf(const std::string &name) {
+  return "now[buf::" + name + "]";
+}
+std::string waitFor(const std::string &event) {
+  return "now.wait(kStream_tensor, " + event + ");";
+}
+
 /// Returns the body of a function that reduces these tensors.
 Text reductions(const std::vector<std::string> &tensors) {
   Text body(1);
@@ -60,9 +67,9 @@ TEST(TableLoops, EventsOfARowAreLocalToTheLoop) {
   body.event("x_reduced", "now.done(kStream_data)");
   for (const char *tensor : {"a", "b", "c"}) {
     const std::string event = std::string(tensor) + "_reduced";
-    body.call("allReduce", {"now", std::string("now[buf::") + tensor + "]"});
+    body.call("allReduce", {"now", tensorOf(tensor)});
     body.event(event, "now.done(kStream_data)");
-    body.line("now.wait(kStream_tensor, " + event + ");");
+    body.line(waitFor(event));
   }
   body.line("now.wait(kStream_compute, x_reduced);");
   EXPECT_EQ(loops.withLoops(body, "reduce", TableLoops::Calls::all).text(),
@@ -80,7 +87,7 @@ TEST(TableLoops, AnEventThatIsUsedLaterKeepsItsRowOutOfTheLoop) {
   TableLoops loops(taken);
   Text body(1);
   for (const char *tensor : {"a", "b", "c"}) {
-    body.call("allReduce", {"now", std::string("now[buf::") + tensor + "]"});
+    body.call("allReduce", {"now", tensorOf(tensor)});
     body.event(std::string(tensor) + "_reduced", "now.done(kStream_data)");
   }
   body.line("now.wait(kStream_compute, c_reduced);");
@@ -97,8 +104,7 @@ TEST(TableLoops, InLayersOnlyCollectivesAreLoops) {
   TableLoops loops(taken);
   Text body(1);
   for (const char *tensor : {"a", "b", "c", "d"})
-    body.call("norm<float>",
-              {"now.stream()", std::string("now[buf::") + tensor + "]"});
+    body.call("norm<float>", {"now.stream()", tensorOf(tensor)});
   EXPECT_EQ(
       loops.withLoops(body, "h_forward", TableLoops::Calls::collectives).text(),
       body.text());
