@@ -22,9 +22,8 @@ Text reductions(const std::vector<std::string> &tensors) {
   Text body(1);
   for (const std::string &tensor : tensors) {
     body.comment(tensor + ": all_reduce over dp", "", "all_reduce over dp");
-    body.call("allReduce",
-              {"now", "kGroup_dp", "now[buf::" + tensor + "]",
-               "now[buf::" + tensor + "]", "C * " + tensor, "ncclSum"});
+    body.call("allReduce", {"now", "kGroup_dp", tensorOf(tensor),
+                            tensorOf(tensor), "C * " + tensor, "ncclSum"});
   }
   return body;
 }
