@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace mtplan::codegen {
 
@@ -31,10 +32,6 @@ std::vector<std::string> splitOutside(const std::string &text,
 }
 
 } // namespace
-
-bool isWordPart(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
 
 std::string commonEnd(const std::vector<std::string> &names) {
   const auto wordsOf = [](const std::string &name) {
@@ -63,34 +60,6 @@ std::string commonEnd(const std::vector<std::string> &names) {
 }
 
 namespace {
-
-constexpr std::string_view kBuffers = "buf::";
-
-/// Holds the names of members of `buf` in an expression, and the text around
-/// them.
-struct Pieces {
-  std::vector<std::string> texts, names; ///< one text more than names
-};
-
-Pieces piecesOf(const std::string &expression) {
-  Pieces pieces;
-  std::string text;
-  for (std::size_t i = 0; i < expression.size();) {
-    if (!std::string_view(expression).substr(i).starts_with(kBuffers)) {
-      text += expression[i++];
-      continue;
-    }
-    std::size_t end = i + kBuffers.size();
-    while (end < expression.size() && isWordPart(expression[end]))
-      ++end;
-    pieces.texts.push_back(std::exchange(text, {}));
-    pieces.names.push_back(
-        expression.substr(i + kBuffers.size(), end - i - kBuffers.size()));
-    i = end;
-  }
-  pieces.texts.push_back(text);
-  return pieces;
-}
 
 /// Returns whether a member of `buf` is a number.
 bool isNumber(const std::string &member) {
@@ -187,7 +156,7 @@ std::string LoopTable::column(const std::string &type, const std::string &hint,
 std::optional<std::string>
 LoopTable::uniteBuffers(const std::vector<std::string> &values,
                         const std::string &hint) {
-  std::vector<Pieces> all;
+  std::vector<MemberPieces> all;
   for (const std::string &value : values) {
     all.push_back(piecesOf(value));
     if (all.back().texts != all.front().texts)
@@ -197,12 +166,12 @@ LoopTable::uniteBuffers(const std::vector<std::string> &values,
   for (std::size_t n = 0; n < all.front().names.size(); ++n) {
     std::vector<std::string> names;
     names.reserve(all.size());
-    for (const Pieces &one : all)
+    for (const MemberPieces &one : all)
       names.push_back(one.names[n]);
     const bool isSame = std::ranges::all_of(
         names, [&](const std::string &name) { return name == names.front(); });
     if (isSame) {
-      united += std::string(kBuffers) + names.front();
+      united += kMembers + names.front();
     } else {
       const bool areNumbers = std::ranges::all_of(names, isNumber),
                  areUpdates = std::ranges::all_of(names, isUpdateTable);
@@ -216,7 +185,7 @@ LoopTable::uniteBuffers(const std::vector<std::string> &values,
       if (name.empty())
         name = commonEnd(names);
       for (std::string &one : names)
-        one.insert(0, kBuffers);
+        one.insert(0, kMembers);
       united += column(areNumbers   ? "int"
                        : areUpdates ? "const UpdatedBuffers *"
                                     : "Buffer",

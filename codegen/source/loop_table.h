@@ -11,9 +11,6 @@
 
 namespace mtplan::codegen {
 
-/// Returns whether a character can be part of an identifier.
-bool isWordPart(char c);
-
 /// Returns the words at the end that all names have in common, without the
 /// numbers that make them different: "exp_avg"; "" if there are none.
 std::string commonEnd(const std::vector<std::string> &names);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "codegen/source/tensor_buffers.h"
@@ -100,20 +99,8 @@ std::int64_t bytesOfInputs(const Stage &stage) {
 } // namespace
 
 std::set<std::string> buffersIn(const Text &text) {
-  constexpr std::string_view kMark = "buf::";
-  std::set<std::string> found;
-  const std::string words = text.text();
-  for (std::size_t at = words.find(kMark); at != std::string::npos;
-       at = words.find(kMark, at)) {
-    at += kMark.size();
-    const std::size_t end = std::min(
-        words.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789",
-                                at),
-        words.size());
-    found.insert(words.substr(at, end - at));
-  }
-  return found;
+  const std::vector<std::string> names = piecesOf(text.text()).names;
+  return {names.begin(), names.end()};
 }
 
 void writeBuffers(const Stage &stage, const StageNames &names,

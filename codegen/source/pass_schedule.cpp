@@ -15,6 +15,10 @@ namespace mtplan::codegen {
 
 using namespace runtime;
 
+bool isBackward(const Program &program) {
+  return program.name.ends_with(".backward");
+}
+
 namespace {
 
 /// Orders the entries of a pass: it receives, then computes, then sends.
@@ -26,10 +30,6 @@ Phase phaseOf(const Program &program) {
           ? nullptr
           : std::get_if<Transfer>(&program.instructions.front().what);
   return !first ? Phase::compute : first->sends ? Phase::send : Phase::receive;
-}
-
-bool isBackward(const Program &program) {
-  return program.name.ends_with(".backward");
 }
 
 bool areEqual(const std::vector<ScheduleEntry> &one,

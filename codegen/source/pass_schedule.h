@@ -54,6 +54,9 @@ void splitRecomputation(runtime::Plan &plan);
 /// next entry of the schedule then runs the rest of the backward.
 bool isRecomputation(const runtime::Program &program);
 
+/// Returns whether a program belongs to the backward of a micro-batch.
+bool isBackward(const runtime::Program &program);
+
 /// Divides the schedule of a stage into passes. Linear in the schedule's
 /// entries times the number of different passes.
 PassSchedule passesOf(const runtime::Stage &stage);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "codegen/source/text.h"
 #include "runtime/plan/plan_queries.h"
@@ -246,28 +247,36 @@ private:
     if (plan.ranks == 1)
       return;
     title.comment("Ranks:");
-    // If there are many stages or communicators, the first ones and the last
-    // one are listed.
     constexpr std::size_t kMostStages = 4, kMostCommunicators = 8;
-    const std::size_t stages = plan.stages.size();
-    for (std::size_t s = 0; s < stages; ++s)
-      if (stages <= kMostStages || s + 2 < kMostStages || s + 1 == stages)
-        title.comment("stage " + std::to_string(s) + ": " +
-                          ranksText(plan.stages[s].ranks),
-                      "  ");
-      else if (s + 2 == kMostStages)
-        title.comment("...", "  ");
+    std::vector<std::string> stages;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      stages.push_back("stage " + std::to_string(s) + ": " +
+                       ranksText(plan.stages[s].ranks));
+    for (const std::string &line : shortened(std::move(stages), kMostStages))
+      title.comment(line, "  ");
     for (const Group &group : plan.groups) {
+      std::vector<std::string> ranks;
+      ranks.reserve(group.communicators.size());
+      for (const std::vector<int> &one : group.communicators)
+        ranks.push_back(ranksText(one));
       std::string all;
-      const std::size_t count = group.communicators.size();
-      for (std::size_t c = 0; c < count; ++c)
-        if (count <= kMostCommunicators || c + 2 < kMostCommunicators ||
-            c + 1 == count)
-          all += (all.empty() ? "" : ", ") + ranksText(group.communicators[c]);
-        else if (c + 2 == kMostCommunicators)
-          all += ", ...";
+      for (const std::string &one :
+           shortened(std::move(ranks), kMostCommunicators))
+        all += (all.empty() ? "" : ", ") + one;
       title.comment(group.name + ": " + all, "  ");
     }
+  }
+
+  /// Returns a list of at most `most` items: if there are more, the first ones,
+  /// "..." and the last one.
+  static std::vector<std::string> shortened(std::vector<std::string> all,
+                                            std::size_t most) {
+    if (all.size() <= most)
+      return all;
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(most - 2),
+              all.end() - 1);
+    all.insert(all.end() - 1, "...");
+    return all;
   }
 
   /// Returns "0-3" for consecutive ranks, else "{0 2 4}".

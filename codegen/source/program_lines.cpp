@@ -217,12 +217,12 @@ private:
       return text.comment(
           (transfer->sends ? "to " : "from ") +
           names.peerStage(transfer->sends, transfer->stage,
-                          program.name.ends_with(".backward")) +
+                          isBackward(program)) +
           ": " +
           names.shape(transfer->sends ? instruction.inputs[0] : results[0]));
     } else if (std::holds_alternative<Input>(instruction.what)) {
       return text.comment(title + ": input, " + names.shape(results[0]) +
-                          (program.name.ends_with(".backward")
+                          (isBackward(program)
                                ? "; read again instead of kept from forward"
                                : ""));
     } else {
@@ -318,8 +318,7 @@ private:
         transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
     to.call(transfer.sends ? "send" : "receive",
             {run,
-             names.line(transfer.sends, transfer.stage,
-                        program.name.ends_with(".backward")),
+             names.line(transfer.sends, transfer.stage, isBackward(program)),
              names.tensor(tensor), names.elements(tensor)});
   }
 

@@ -66,11 +66,6 @@ struct Numbers {
   }
 };
 
-/// Returns whether a program takes or leaves gradients of activations.
-bool isOfGradient(const runtime::Program &program) {
-  return program.name.ends_with(".backward");
-}
-
 } // namespace
 
 void writeEntry(const StageNames &names, const ScheduleEntry &entry,
@@ -102,7 +97,7 @@ void writeEntry(const StageNames &names, const ScheduleEntry &entry,
     text.leave();
 }
 
-void writeRuns(const runtime::Plan &plan, const PassSchedule &schedule,
+void writeRuns(int microBatches, const PassSchedule &schedule,
                const std::vector<std::string> &functions, Text &text) {
   const bool hasGroups = schedule.groupSize > 0;
   std::vector<Call> calls;
@@ -118,8 +113,8 @@ void writeRuns(const runtime::Plan &plan, const PassSchedule &schedule,
   const auto parts = static_cast<int>(schedule.parts);
   const Numbers numbers =
       hasGroups ? Numbers{"run", "microBatches * " + std::to_string(parts),
-                          plan.microBatches * parts, before}
-                : Numbers{"batch", "microBatches", plan.microBatches,
+                          microBatches * parts, before}
+                : Numbers{"batch", "microBatches", microBatches,
                           before > 1 ? before : 0};
   constexpr std::size_t kLongest = 256; // maximum calls of a repetition
   for (std::size_t at = 0; at < calls.size();) {
@@ -172,7 +167,7 @@ std::string functionNameOf(const runtime::Program &program,
     return isRecomputation(program)
                ? program.name.substr(0, program.name.rfind('.'))
                : program.name;
-  const bool isGradient = isOfGradient(program);
+  const bool isGradient = isBackward(program);
   return std::string(first->sends ? "send " : "receive ") +
          (isGradient ? "gradient" : "activation") +
          (first->sends ? " to " : " from ") +
@@ -183,7 +178,7 @@ std::string purposeOfMessages(const runtime::Program &program,
                               const StageNames &names) {
   const auto &first =
       std::get<runtime::Transfer>(program.instructions.front().what);
-  const bool isGradient = isOfGradient(program);
+  const bool isGradient = isBackward(program);
   return std::string(first.sends ? "Sends the " : "Receives the ") +
          (isGradient ? "gradient" : "activation") +
          " of micro-batch now.microBatch " + (first.sends ? "to" : "from") +

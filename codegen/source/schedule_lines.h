@@ -22,9 +22,10 @@ void writeEntry(const StageNames &names, const runtime::ScheduleEntry &entry,
 
 /// Writes the runs of a schedule's passes as calls, in loops over micro-batches
 /// or, if the schedule takes groups of them by turns, over the stage's runs.
+/// \param microBatches  of a step
 /// \param functions  the function of each pass, or, if the schedule has groups,
 ///                   the function of each direction: forward, backward
-void writeRuns(const runtime::Plan &plan, const PassSchedule &schedule,
+void writeRuns(int microBatches, const PassSchedule &schedule,
                const std::vector<std::string> &functions, Text &text);
 
 /// Returns the name of a program's function. A program that only sends or

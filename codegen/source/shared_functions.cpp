@@ -3,8 +3,6 @@
 #include "codegen/source/shared_functions.h"
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
 #include <utility>
 
 namespace mtplan::codegen {
@@ -21,7 +19,6 @@ struct Comparable {
 };
 
 Comparable comparable(std::size_t stage, StageFunction &function) {
-  constexpr std::string_view kBuffer = "buf::";
   Comparable all{
       function.kind + ":" + function.arguments + ":", {}, stage, &function};
   std::string words;
@@ -33,21 +30,10 @@ Comparable comparable(std::size_t stage, StageFunction &function) {
       words += argument + ",";
     words += item.end + "\n";
   }
-  for (std::size_t i = 0; i < words.size();) {
-    if (!std::string_view(words).substr(i).starts_with(kBuffer)) {
-      all.body += words[i++];
-      continue;
-    }
-    std::size_t end = i + kBuffer.size();
-    while (end < words.size() &&
-           (std::isalnum(static_cast<unsigned char>(words[end])) != 0 ||
-            words[end] == '_'))
-      ++end;
-    all.members.push_back(
-        words.substr(i + kBuffer.size(), end - i - kBuffer.size()));
-    all.body += kBuffer;
-    i = end;
-  }
+  MemberPieces pieces = piecesOf(words);
+  for (const std::string &text : pieces.texts)
+    all.body += text + kMembers;
+  all.members = std::move(pieces.names);
   return all;
 }
 

@@ -48,7 +48,7 @@ std::string grouped(const std::string &expression) {
 }
 
 StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
-                       const DimensionNames &theDimensions,
+                       int inFlight, const DimensionNames &theDimensions,
                        const SettingNames &theSettings)
     : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
       dimensions(theDimensions), settings(theSettings) {
@@ -56,8 +56,8 @@ StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
   addFirstLayers();
   addLayers();
   addLines();
-  if (const int runs = runsBeforeBackward(passesOf(stage)); runs > 1)
-    all.push_back({"inFlight", std::to_string(runs),
+  if (inFlight > 1)
+    all.push_back({"inFlight", std::to_string(inFlight),
                    "micro-batches that go forward before the first backward"});
   std::set<std::string> taken = {"part", "parts"};
   for (const StageConstant &one : all)
@@ -180,8 +180,8 @@ void StageNames::addLines() {
       const int from = transfer->sends ? own : transfer->stage,
                 to = transfer->sends ? transfer->stage : own;
       const std::string name =
-          lineName(transfer->sends, peer(transfer->sends, transfer->stage,
-                                         program.name.ends_with(".backward")));
+          lineName(transfer->sends,
+                   peer(transfer->sends, transfer->stage, isBackward(program)));
       if (std::ranges::find(all, name, &StageConstant::name) == all.end())
         all.push_back(
             {name, "kLine" + std::to_string(from) + "To" + std::to_string(to),
@@ -268,7 +268,7 @@ bool hasEntryOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
 std::string nameOfView(const runtime::Program &program,
                        const runtime::Instruction &instruction,
                        const std::string &buffer, bool isRead) {
-  const bool isGradient = program.name.ends_with(".backward");
+  const bool isGradient = isBackward(program);
   if (const auto *transfer = std::get_if<runtime::Transfer>(&instruction.what))
     return std::string(transfer->sends ? "sent_" : "received_") +
            (isGradient ? "gradient" : "activation");

@@ -36,7 +36,8 @@ struct BufferView {
 class StageNames {
 public:
   /// The plan, the dimensions and the settings must outlive the object.
-  StageNames(const runtime::Plan &thePlan, std::size_t theStage,
+  /// \param inFlight  runs of forward passes before the first backward
+  StageNames(const runtime::Plan &thePlan, std::size_t theStage, int inFlight,
              const DimensionNames &theDimensions,
              const SettingNames &theSettings);
 

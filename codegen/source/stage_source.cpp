@@ -41,12 +41,13 @@ public:
   StageSource(const Plan &thePlan, std::size_t theStage,
               const SharedNames &theShared)
       : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
-        shared(theShared),
-        names(plan, theStage, shared.dimensions, shared.settings),
-        schedule(passesOf(stage)), members(membersOf(names)), loops(members) {
+        shared(theShared), schedule(passesOf(stage)),
+        names(plan, theStage, runsBeforeBackward(schedule), shared.dimensions,
+              shared.settings),
+        members(membersOf(names)), loops(members) {
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       identifiers.push_back(identifierFor(nameOf(p), taken));
-    updates.emplace(plan, stage, names, identifiers, members);
+    updates.emplace(stage, names, identifiers, members);
   }
 
   /// Writes the functions of the stage's programs.
@@ -189,7 +190,7 @@ public:
       std::vector<std::string> functions;
       for (const StageFunction &one : both.empty() ? passes : both)
         functions.push_back(calleeOf(one, runs));
-      writeRuns(plan, schedule, functions, body);
+      writeRuns(plan.microBatches, schedule, functions, body);
       if (!overlapped.empty())
         body.line("rank.streams.join(" +
                   listText(std::vector(overlapped.begin(), overlapped.end())) +
@@ -320,8 +321,8 @@ private:
   const Stage &stage;
   const SharedNames &shared;
   Needs needs;
-  const StageNames names;
   const PassSchedule schedule;
+  const StageNames names;
   std::set<std::string> members; ///< names of members of `buf`
   TableLoops loops;
   std::set<std::string> taken = {

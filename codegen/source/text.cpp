@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <string_view>
 
@@ -322,6 +323,27 @@ std::string identifierFor(const std::string &name,
   for (int i = 2; !taken.insert(free).second; ++i)
     free = word + "_" + std::to_string(i);
   return free;
+}
+
+bool isWordPart(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+MemberPieces piecesOf(const std::string &text) {
+  MemberPieces pieces;
+  std::size_t at = 0;
+  for (std::size_t mark = text.find(kMembers); mark != std::string::npos;
+       mark = text.find(kMembers, at)) {
+    const std::size_t begin = mark + kMembers.size();
+    std::size_t end = begin;
+    while (end < text.size() && isWordPart(text[end]))
+      ++end;
+    pieces.texts.push_back(text.substr(at, mark - at));
+    pieces.names.push_back(text.substr(begin, end - begin));
+    at = end;
+  }
+  pieces.texts.push_back(text.substr(at));
+  return pieces;
 }
 
 std::string quoted(const std::string &text) {

@@ -76,6 +76,17 @@ private:
 std::string identifierFor(const std::string &name,
                           std::set<std::string> &taken);
 
+/// Returns whether a character can be part of an identifier.
+bool isWordPart(char c);
+
+/// Holds the names of members of struct `buf` in a text, in order of use, and
+/// the text around them.
+struct MemberPieces {
+  std::vector<std::string> texts, names; ///< one text more than names
+};
+inline const std::string kMembers = "buf::"; ///< precedes the name of a member
+MemberPieces piecesOf(const std::string &text);
+
 std::string quoted(const std::string &text);
 /// Returns `value` as a C++ literal of type double (1.0, 0.1, 1e-05) with as
 /// few digits as determine the value exactly.

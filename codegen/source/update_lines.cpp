@@ -20,11 +20,10 @@ bool isDouble(const Instruction &adamw) {
 
 } // namespace
 
-UpdateLines::UpdateLines(const Plan &thePlan, const Stage &theStage,
-                         const StageNames &theNames,
+UpdateLines::UpdateLines(const Stage &theStage, const StageNames &theNames,
                          const std::vector<std::string> &functions,
                          std::set<std::string> &taken)
-    : plan(thePlan), stage(theStage), names(theNames) {
+    : stage(theStage), names(theNames) {
   for (std::size_t e = 0; e < stage.apply.size(); ++e) {
     const std::size_t program = indexed(stage.apply[e].program);
     const auto &all = stage.programs[program].instructions;

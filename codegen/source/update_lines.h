@@ -13,14 +13,14 @@
 
 namespace mtplan::codegen {
 
-/// Writes the multi-tensor updates of a stage. For each launch, a function
-/// lists the parameters of one layer. The launch replaces the calls of the
+/// Writes the multi-tensor updates of a stage. For each launch, a table lists
+/// the parameters of one layer. The launch replaces the calls of the
 /// single instructions.
 class UpdateLines {
 public:
   /// \param functions  names of the functions of the stage's programs
-  UpdateLines(const runtime::Plan &thePlan, const runtime::Stage &theStage,
-              const StageNames &theNames,
+  /// \param taken      names of members of `buf`; receives those of the tables
+  UpdateLines(const runtime::Stage &theStage, const StageNames &theNames,
               const std::vector<std::string> &functions,
               std::set<std::string> &taken);
 
@@ -48,7 +48,6 @@ private:
   /// Returns the launch that begins with instruction i, or null.
   const Launch *launchAt(int program, std::size_t i) const;
 
-  const runtime::Plan &plan;
   const runtime::Stage &stage;
   const StageNames &names;
   std::vector<Launch> launches;
