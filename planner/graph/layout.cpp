@@ -74,8 +74,7 @@ Layout withPlacement(Layout layout, int axis, int placement,
     layout.reduction = reduction;
     layout.partial.insert(std::ranges::upper_bound(layout.partial, axis), axis);
   } else if (placement >= 0) {
-    std::vector<int> &dim = layout.dims[at(placement)];
-    dim.insert(std::ranges::upper_bound(dim, axis), axis);
+    layout.dims[at(placement)].push_back(axis);
   }
   // A layout without partial axes has a fixed reduction, so that operator==
   // compares what the layouts mean.

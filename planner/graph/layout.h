@@ -70,7 +70,7 @@ inline constexpr int kPartial = -2;
 int placementOf(const Layout &layout, int axis);
 
 /// Returns `layout` with a new placement of `axis`: kReplicated, kPartial or a
-/// dimension. The axes of one dimension stay in ascending order.
+/// dimension, whose minor-most axis it becomes.
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 

@@ -26,6 +26,8 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
 
 // Returns `stored` split further over ZeRO's axes: along the longest unsplit
 // dimension that divides, else along a dimension that the tensor axis splits.
+// ZeRO's axes are the minor ones of that dimension, so that one reduce-scatter
+// or all-gather for each axis changes one layout into the other.
 // If no dimension divides by all of these axes, fewer axes are used. With
 // padding, a dimension with at least as many rows as ranks suffices.
 Layout splitFurther(const Layout &stored, const Parameter &parameter,

@@ -46,8 +46,8 @@ TEST(Layout, PlacementsAreReadAndWritten) {
   EXPECT_EQ(placementOf(layout, kTp), kPartial);
   EXPECT_EQ(placementOf(layout, kCp), 0);
   EXPECT_EQ(placementOf(Layout::replicated(2), kDp), kReplicated);
-  // tp is inserted between dp and cp, since axes of a dimension are ascending.
-  EXPECT_EQ(withPlacement(layout, kTp, 0), split({{kDp, kTp, kCp}, {}}));
+  // tp becomes the minor-most axis of the dimension.
+  EXPECT_EQ(withPlacement(layout, kTp, 0), split({{kDp, kCp, kTp}, {}}));
   EXPECT_EQ(withPlacement(layout, kDp, 1), split({{kCp}, {kDp}}, {kTp}));
   EXPECT_EQ(withPlacement(layout, kCp, kPartial),
             split({{kDp}, {}}, {kTp, kCp}));
