@@ -54,8 +54,6 @@ bool isNoFiniteNumber(std::string_view word) {
   return word == "NaN" || word == "Infinity" || word == "nan" || word == "inf";
 }
 
-// Returns the offset of the first bracket that opens a level beyond
-// `mostDepth`.
 std::size_t offsetOfDepth(std::string_view text, std::size_t mostDepth) {
   std::size_t depth = 0;
   bool isInString = false;
@@ -86,7 +84,6 @@ public:
     few.clear();
     many.clear();
   }
-  /// Returns false if the set already holds the key.
   bool add(const std::string &key) {
     constexpr std::size_t kFew = 16;
     if (std::ranges::find(few, key) != few.end())

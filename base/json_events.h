@@ -33,18 +33,15 @@ struct JsonScalar {
       {}; ///< characters of a string, or spelling of a real number
 };
 
-/// Describes one open container.
 struct JsonLevel {
   bool isArray;
   std::string key;          ///< key of an object's member that is being read
   std::size_t elements = 0; ///< number of elements read completely
 };
-/// Lists the open containers, the outermost first.
 using JsonPath = std::vector<JsonLevel>;
 
-/// Receives the values that the reader finds, each with the path that leads to
-/// it. For a container that opens or closes, the path does not hold the
-/// container itself.
+/// Receives the values that the reader finds. Each value comes with the path of
+/// the containers around it.
 class JsonEvents {
 public:
   virtual ~JsonEvents() = default;
@@ -55,7 +52,8 @@ public:
   virtual void repeatedKey(const JsonPath &path);
 };
 
-/// Is thrown for text that is not acceptable JSON at byte `offset`.
+/// Reports text that is not acceptable JSON, with the byte `offset` of the
+/// fault.
 class JsonTextFault : public std::runtime_error {
 public:
   JsonTextFault(std::size_t theOffset, const std::string &what)
@@ -72,7 +70,7 @@ void readJsonEvents(std::string_view text, std::size_t mostDepth,
 /// Formats a path for a message as "/a/shape/1". Long names lose their ends and
 /// long paths their middles, because they may be as long as the file.
 std::string shown(const JsonPath &path);
-/// Formats a name or a value for a message on one line, truncated if long.
+/// Formats a name or a value for a message on one line. Long text is truncated.
 std::string shown(std::string_view text);
 /// Formats a scalar for a message: "null", "true", "17" or "the text 'x'".
 std::string shown(const JsonScalar &value);

@@ -1,10 +1,10 @@
 //===- json_fields.h - Reads an object and reports all faults ---*- C++ -*-===//
 //
-// This reader is for files that people write and reports all their faults at
-// once. It records each fault as one sentence that starts with the JSON pointer
-// of the value, and continues with a valid value in place of the faulty one. A
-// key that no method asked for is a fault. The reader of json_node.h stops at
-// the first fault.
+// This reader is for files that people write. It reports all faults of a file
+// at once, each as one sentence that starts with the JSON pointer of the value.
+// Reading continues with a valid value in place of the faulty one. A key that
+// no method asked for is a fault. The reader of json_node.h stops at the first
+// fault.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +21,8 @@
 
 namespace mtplan::base {
 
-/// Lists the faults of one file in the order in which they were found.
 using JsonErrors = std::vector<std::string>;
 
-/// Joins the faults to one text, one per line.
 std::string joinLines(const JsonErrors &errors);
 
 /// Holds the range from `least` to `most`; `above` excludes `least`.
@@ -34,12 +32,10 @@ struct NumberRange {
   bool above = false;
 };
 
-/// Returns `value` if it is a number in `range`, and otherwise records a fault.
+/// Returns `value` if it is a number in the range. Records a fault otherwise.
 std::optional<double> readNumber(const Json &value, const std::string &pointer,
                                  const NumberRange &range, JsonErrors &errors);
 
-/// Returns `value` if it is a whole number from `least` to `most`, and
-/// otherwise records a fault.
 std::optional<std::int64_t> readInteger(const Json &value,
                                         const std::string &pointer,
                                         std::int64_t least, std::int64_t most,
@@ -54,9 +50,10 @@ public:
   /// and no further fault is recorded.
   JsonFields(const Json &value, std::string where, JsonErrors &notes);
 
-  /// Returns the member, or null. Marks `key` as an allowed key.
+  /// Returns the member, or null if it is missing. Marks `key` as an allowed
+  /// key.
   const Json *find(const std::string &key);
-  /// Returns the member, or records a fault and returns null if it is missing.
+  /// Returns the member. Records a fault and returns null if it is missing.
   const Json *need(const std::string &key);
 
   std::int64_t integer(const std::string &key, std::int64_t least,
@@ -71,13 +68,12 @@ public:
   std::size_t oneOf(const std::string &key,
                     const std::vector<std::string> &names,
                     std::optional<std::size_t> fallback = std::nullopt);
-  /// Returns the integers of an array; the list is empty if the member is
-  /// missing.
+  /// Returns the integers of an array, or none if the member is missing.
   std::vector<std::int64_t> integers(const std::string &key, std::int64_t least,
                                      std::int64_t most, bool required);
 
-  /// Returns the elements of an array with their JSON pointers; the list is
-  /// empty if the member is missing.
+  /// Returns the elements of an array with their JSON pointers, or none if the
+  /// member is missing.
   std::vector<std::pair<const Json *, std::string>>
   elements(const std::string &key, bool required);
 

@@ -22,8 +22,7 @@ namespace mtplan::base {
 
 /// Refers to one value and knows its position in the file. The value and the
 /// node of its parent must outlive the node. Reading methods other than at()
-/// throw JsonError if the value is not of the kind, or not in the range, that
-/// they return.
+/// throw JsonError if the value has another kind or is out of range.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -43,14 +42,11 @@ public:
   double number() const;
   bool boolean() const;
   std::string text() const;
-  /// Returns the index of the text among `words`.
   std::size_t oneOf(std::span<const std::string_view> words) const;
-  /// Returns the number of elements of an array.
   std::size_t size() const;
   /// Returns element number `place` of an array; `place` must be below size().
   JsonNode at(std::size_t place) const;
 
-  /// Applies `read` to every element and returns the results.
   template <typename Read> auto list(Read read) const {
     std::vector<decltype(read(*this))> made;
     const std::size_t elements = size();
@@ -67,7 +63,6 @@ private:
   std::size_t index = 0;            ///< index of the value in an array
 };
 
-/// Reads the members of an object that allows only the given names.
 class JsonMembers {
 public:
   /// \throws JsonError if the value is not an object or has another member

@@ -16,10 +16,8 @@ namespace mtplan::base {
 
 namespace {
 
-// Limits the number of repeated keys that one error reports.
 constexpr std::size_t kMostRepeats = 100;
 
-// Returns the position of a byte as "line:column", both counted from 1.
 std::string lineAndColumn(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const auto line = 1 + std::ranges::count(before, '\n');
@@ -92,8 +90,7 @@ private:
       throw JsonError(pointerOf(path), "an object has at most " +
                                            std::to_string(mostMembers) +
                                            " members");
-    // The key is appended without a search for an equal one, because a repeated
-    // key makes parseJson() fail later.
+    // No search for an equal key is needed: parseJson() fails on repeated keys.
     auto &members = parent.get_ref<Json::object_t &>();
     members.emplace_back(path.back().key, std::move(value));
     return &members.back().second;
@@ -143,8 +140,8 @@ std::string described(const Json &value) {
 
 std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
                                         std::int64_t most) {
-  // nlohmann/json stores non-negative integers as uint64. Those above INT64_MAX
-  // do not fit in the result.
+  // nlohmann/json stores non-negative integers as uint64. Integers above
+  // INT64_MAX do not fit in the result.
   const bool isSigned =
       value.is_number_integer() &&
       (!value.is_number_unsigned() ||

@@ -22,8 +22,8 @@
 
 namespace mtplan::base {
 
-/// Holds a JSON value. Members keep the order of the file, so that the output
-/// derived from a file is deterministic and in the same order.
+/// Holds a JSON value. Members keep the order of the file, so that derived
+/// output is deterministic.
 using Json = nlohmann::ordered_json;
 
 /// Is thrown for a text or a value that is rejected. what() starts with the
@@ -37,8 +37,8 @@ public:
       : std::runtime_error(where.empty() ? fault : where + ": " + fault) {}
 };
 
-/// Holds limits that no legitimate file reaches. A text beyond them is rejected
-/// while it is read, before it uses much memory or time.
+/// Holds limits that no legitimate file reaches. Text beyond a limit is
+/// rejected before it uses much memory or time.
 struct JsonLimits {
   std::size_t depth = 64; ///< nested arrays and objects
   std::size_t members = std::numeric_limits<std::size_t>::max(); ///< per object
@@ -55,7 +55,6 @@ Json parseJson(std::string_view text, const JsonLimits &limits = {});
 // Pointers (RFC 6901)
 //===----------------------------------------------------------------------===//
 
-/// Escapes a key as one token of a JSON pointer.
 inline std::string pointerToken(std::string_view key) {
   std::string token;
   for (const char c : key)
@@ -68,13 +67,11 @@ inline std::string pointerToken(std::string_view key) {
   return token;
 }
 
-/// Returns the pointer of an object's member.
 inline std::string childPointer(const std::string &parent,
                                 std::string_view key) {
   return parent + '/' + pointerToken(key);
 }
 
-/// Returns the pointer of an array's element.
 inline std::string childPointer(const std::string &parent, std::size_t index) {
   return parent + '/' + std::to_string(index);
 }
@@ -86,7 +83,6 @@ inline std::string childPointer(const std::string &parent, std::size_t index) {
 /// Formats a number with at most six significant digits: 80, 0.5, 1e+06.
 std::string written(double value);
 
-/// Formats a value for a message and truncates it if it is long.
 std::string described(const Json &value);
 
 /// Returns the value if it is written as an integer from `least` to `most`. The
@@ -94,7 +90,7 @@ std::string described(const Json &value);
 std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
                                         std::int64_t most);
 
-/// Returns the second half of a message, such as "must be a string, got 17".
+/// Returns the end of a message, such as "must be a string, got 17".
 std::string mustBe(std::string_view kind, const Json &value);
 std::string mustBeWholeNumber(std::int64_t least, std::int64_t most,
                               const Json &value);

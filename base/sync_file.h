@@ -20,9 +20,8 @@ inline int syncOpen(int handle) {
   return 0;
 }
 
-/// Syncs the entries of a folder to the disk. A rename in the folder survives a
-/// crash only after such a sync (Pillai et al., OSDI 2014). Returns 0, or the
-/// error.
+/// Syncs the entries of a folder to the disk, because a rename survives a crash
+/// only after such a sync (Pillai et al., OSDI 2014). Returns 0, or the error.
 inline int syncFolder(const std::string &folder) {
   int handle = -1;
   do
@@ -36,7 +35,6 @@ inline int syncFolder(const std::string &folder) {
   return error == EINVAL ? 0 : error;
 }
 
-/// Syncs the entries of the folder that contains `path`.
 inline int syncFolderOf(const std::filesystem::path &path) {
   const std::string folder = path.parent_path();
   return syncFolder(folder.empty() ? "." : folder);

@@ -1,8 +1,8 @@
 //===- communicator_bench.cpp - Speed of collectives between threads ------===//
 //
-// Measures collectives between two ranks that are threads of one process, and
-// for comparison one thread's memcpy of the same size. Bytes per second count
-// the result of one rank.
+// Measures collectives between two ranks that are threads of one process and,
+// for comparison, one thread's memcpy of the same size. Rates count the bytes
+// of one rank's result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ void copyOnce(benchmark::State &state) {
   state.SetBytesProcessed(state.iterations() * bytes);
 }
 
-/// Adds two arrays in one thread, the least work of an all-reduce of two ranks.
+/// Adds two arrays, which is the least work of an all-reduce of two ranks.
 void addOnce(benchmark::State &state) {
   const std::int64_t count = state.range(0) / 4;
   std::vector<float> one(count, 1.0F), two(count, 2.0F), sum(count);

@@ -4,12 +4,12 @@
     bench/compare_torch.py build/release/bin --torch-python python3 > table.md
 
 For each case both train a few steps, one program after the other, --pairs
-times. tokens/s of a run follow from the median of its steps but the first, and
-the table has medians over runs. A run in which other programs took more than
---quiet of the cores is repeated, up to --attempts runs in all, of which the
-least disturbed counts; the largest share of others in a run that counts is
-printed. mtrun on two ranks, each with half of --threads, is compared with mtrun
-on one rank with all of them.
+times. The median step time without the first step gives the tokens/s of a run,
+and the table has medians over runs. A run in which other programs took more
+than --quiet of the cores is repeated, up to --attempts runs in all. The least
+disturbed run counts, and the table states the largest share of other programs
+in such a run. The script also compares mtrun on two ranks, each with half of
+--threads, with mtrun on one rank with all threads.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def busy_seconds():
 
 @contextlib.contextmanager
 def alone(path, patience):
-    """Locks the file, if given, or goes on without after `patience` seconds."""
+    """Locks the file, if given; after `patience` seconds, continues unlocked."""
     if not path:
         yield
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """default_plans.py BIN CHECK [--count N] [--seed S]: holds the plans that
-`mtplan MODEL --gpus N` gives by default to independent searches and proofs.
+`mtplan MODEL --gpus N` finds by default against independent searches and proofs.
 
 CHECK is one of
   typed   no configuration that somebody types is faster than the fastest plan
@@ -85,7 +85,7 @@ def run_file(binary, path, flags):
 
 
 def fastest_step(report):
-    """Returns the fastest plan's step, from which a simpler plan may differ."""
+    """Returns the step time of the fastest plan; the chosen, simpler plan may be slower."""
     step = report["prediction"]["step_time_s"]
     return step / (1 + report["search"]["slower_than_fastest"])
 
@@ -105,7 +105,7 @@ def typed_flags(draw, gpus):
 
 
 def check_typed(binary, draw, count, folder):
-    """No typed configuration is faster than the default's fastest plan."""
+    """Checks that no typed configuration is faster than the default's fastest plan."""
     kept_free = 0.96  # plans that fill more of the memory are a last resort
     faults = fit = closest = 0
     names = list(TYPED_MODELS)
@@ -173,7 +173,7 @@ def random_config(draw, tiny):
 
 
 def check_proofs(binary, draw, count, folder):
-    """--verify proves the default plans of random small models."""
+    """Checks that --verify proves the default plans of random small models."""
     faults = proved = 0
     for _ in range(count):
         config = random_config(draw, True)

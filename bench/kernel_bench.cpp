@@ -1,10 +1,10 @@
 //===- kernel_bench.cpp - Speed of the CPU kernels ------------------------===//
 //
 // Measures kernels of a training step of GPT-2 124M with four samples of 256
-// tokens. Products and attention are in FLOP/s; oneDNN's matmul is measured
-// beside products of the same size. Other kernels are in bytes/s of the
-// operands that they read and the results that they write. Kernels use one
-// thread, or OMP_NUM_THREADS threads if set; the time is processor time.
+// tokens. Rates of products and attention are in FLOP/s; oneDNN's matmul is
+// measured for comparison. Rates of other kernels are in bytes/s of the
+// operands that the kernels read and the results that they write. Kernels use
+// one thread, or OMP_NUM_THREADS threads if set; the time is processor time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,6 @@ std::vector<std::byte> filled(const TensorView &view) {
   return bytes;
 }
 
-/// Measures the rate of a kernel, in FLOP/s or bytes/s.
 /// \param readsResults  whether the kernel also reads its results
 void runKernel(benchmark::State &state, const KernelSpec &spec,
                bool readsResults = false) {
@@ -96,7 +95,6 @@ struct Sizes {
   std::int64_t in, out;
 };
 
-/// Returns a tensor with a row of `width` elements for each token.
 TensorView rows(ElementType type, std::int64_t width) {
   return of(type, {kBatch, kSequence, width});
 }

@@ -1,8 +1,8 @@
 //===- plan_bench.cpp - Searching, simulating and storing plans -----------===//
 //
-// planWhole and planOpen measure all planning that `mtplan` does: reading the
-// model and the machine, differentiating, and searching every mesh and
-// micro-batch. Recorded figures are in bench/results.
+// planWhole and planOpen measure all work of `mtplan`: reading the model and
+// the machine, differentiating, and searching every mesh and micro-batch.
+// Recorded figures are in bench/results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,9 +61,8 @@ BENCHMARK_CAPTURE(planWhole, llama_3_70b_on_64, "llama-3-70b.json", "dgx-h100",
                   64)
     ->Unit(benchmark::kMillisecond);
 
-// Measures planning that chooses dp, tp, pp, cp, the virtual stages,
-// micro-batch, ZeRO stage, schedule and recomputation, and overlaps
-// communication with compute.
+// Also leaves pp, cp, virtual stages, ZeRO, schedule and recomputation to the
+// search, and overlaps communication with compute.
 void planOpen(benchmark::State &state, const char *model, const char *hardware,
               int gpus, int batch) {
   tools::PlanRequest request = requestOf(model, hardware, gpus);

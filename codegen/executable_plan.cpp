@@ -11,8 +11,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-// Sets the number of samples of a step and the largest number of positions of a
-// sample, from the inputs.
+// Sets Plan::globalBatch and Plan::sequence from the module's inputs.
 void readExtents(ModuleOp module, const ir::MeshView &mesh,
                  runtime::Plan &plan) {
   module.walk([&](ir::InputOp input) {

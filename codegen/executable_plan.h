@@ -1,9 +1,8 @@
 //===- executable_plan.h - A placed step as a plan to run -------*- C++ -*-===//
 //
 // Translates a partitioned module with decisions (ir/decisions.h) and offsets
-// (PlaceAttr) to a runtime::Plan. A fused group becomes one instruction, and so
-// does nearly every other operation. Any module that has these attributes can
-// be translated.
+// (PlaceAttr) to a runtime::Plan. Each fused group, and nearly every other
+// operation, becomes one instruction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +16,7 @@
 
 namespace mtplan::codegen {
 
-/// Returns the plan of `placed`, with the name `model`. Fails, with a
+/// Returns the plan of `placed`, which gets the name `model`. Fails, with a
 /// diagnostic, if an operation lacks a PlaceAttr or a stream, or cannot be
 /// translated.
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,

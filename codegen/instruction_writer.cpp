@@ -20,7 +20,7 @@ using runtime::CollectiveKind, runtime::Instruction, runtime::KernelCall,
 
 namespace {
 
-// Returns whether an attribute belongs to the IR and is no kernel setting.
+// Returns whether an attribute describes the IR and is not a kernel setting.
 bool isStructure(StringRef name) {
   return name == "label" || name == "cause" || name == "layout" ||
          name == "copies" || name.starts_with("mtp.");
@@ -43,7 +43,6 @@ std::vector<Setting> firstTermOf(Operation *op) {
   return settings;
 }
 
-// Returns the kernel settings of an operator, from its attributes.
 std::vector<Setting> settingsOf(Operation *op) {
   std::vector<Setting> settings;
   for (auto &[name, value] : ir::kernelAttributesOf(op))
@@ -169,8 +168,6 @@ LogicalResult InstructionWriter::writeAccumulate(ir::AccumulateOp op,
   return success();
 }
 
-// Writes instructions that add the separate accumulators of segments with the
-// same weight to the first accumulator of the weight's gradient.
 LogicalResult InstructionWriter::writeAccumulated(ir::AccumulatedOp op,
                                                   Instructions &written) {
   auto others = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
@@ -363,8 +360,8 @@ Program programOf(const std::string &name, std::vector<Written> written,
   Program program;
   program.name = name;
   // The key includes the kernel, because one operation may become several
-  // kernels, and `overlapped`, because a backward program also contains the
-  // overlapped reductions of the update, whose launches are numbered
+  // kernels. The key includes `overlapped`, because a backward program also
+  // contains overlapped reductions of the update, whose launches are numbered
   // separately.
   std::map<std::tuple<int64_t, std::string, bool>, std::vector<int>> launches;
   for (Written &one : written) {

@@ -63,8 +63,8 @@ private:
 /// Returns a program of these instructions. Several instructions of one launch
 /// and kernel become a batch. If one launch contains all instructions and there
 /// are several `copies`, the launch becomes a batch over all layers.
-/// \param copies  number of layers that a program of the update covers if it
-/// updates weights, or 1 for any other program
+/// \param copies  number of layers whose weights the program updates, or 1 for
+/// a program that updates none
 runtime::Program programOf(const std::string &name,
                            std::vector<Written> written, int copies = 1);
 

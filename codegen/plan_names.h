@@ -12,7 +12,6 @@
 
 namespace mtplan::codegen {
 
-/// Assigns numbers to the process groups, channels and streams of a plan.
 class PlanNames {
 public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
@@ -21,7 +20,6 @@ public:
   /// differ only along `axis`. Unless `among` is empty, only ranks with these
   /// coordinates on the axis are members.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
-  /// Returns the number of the channel for messages with this label.
   int channelOf(llvm::StringRef label);
   /// Returns the index of a stream in ir::kStreams.
   int streamOf(llvm::StringRef name);

@@ -14,7 +14,6 @@ template <typename Change> void forEachTensor(Written &one, Change change) {
       change(tensor);
 }
 
-// Returns the instructions for the layer after the layer of the run.
 std::vector<Written> ofNextLayer(std::vector<Written> instructions) {
   for (Written &one : instructions)
     forEachTensor(
@@ -22,8 +21,7 @@ std::vector<Written> ofNextLayer(std::vector<Written> instructions) {
   return instructions;
 }
 
-// Returns the instructions for layer `layer` of their segment, whatever the
-// layer of the run is.
+// Returns the instructions with their tensors fixed to layer `layer`.
 std::vector<Written> ofLayer(std::vector<Written> instructions, int layer) {
   for (Written &one : instructions)
     forEachTensor(one, [&](runtime::Tensor &tensor) {
@@ -33,13 +31,12 @@ std::vector<Written> ofLayer(std::vector<Written> instructions, int layer) {
   return instructions;
 }
 
-// Returns the layer of the first run of a segment.
 int firstOf(const SegmentRuns &runs) {
   return runs.ascends() ? 0 : runs.count - 1;
 }
 
-// Returns the gathers for another run, followed by the instructions of this
-// run.
+// Returns `gathers`, which prepare another run, followed by `own`. Renumbers
+// the launches of `gathers`, so that no launch belongs to both lists.
 std::vector<Written> joined(std::vector<Written> gathers,
                             const std::vector<Written> &own) {
   std::int64_t unused = 0; // first launch number that `own` does not use

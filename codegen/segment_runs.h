@@ -1,8 +1,8 @@
 //===- segment_runs.h - Programs of a segment's runs ------------*- C++ -*-===//
 //
 // The runs of a segment in one direction share one program, unless a run
-// gathers the weights of the next run (`mtp.ahead`). In this case, the last run
-// has a program of its own, because another segment follows it, and a further
+// gathers the weights of the next run (`mtp.ahead`). If runs gather ahead, the
+// last run has its own program, because another segment follows it. A further
 // program gathers the weights of the task's first run before that run.
 //
 //===----------------------------------------------------------------------===//
@@ -17,34 +17,32 @@
 
 namespace mtplan::codegen {
 
-/// Holds the instructions of a segment in one direction.
 struct Direction {
-  std::vector<Written> ahead; ///< those that the run before executes
+  std::vector<Written> ahead; ///< executed by the previous run
   std::vector<Written> own;
 };
 
-/// Describes the runs of a segment in one direction of a task.
 struct SegmentRuns {
-  std::string name;      ///< of the segment
+  std::string name;
   std::string direction; ///< ".forward" or ".backward"
-  int firstLayer = 0;    ///< number in the model
-  int count = 1;         ///< layers
+  int firstLayer = 0;    ///< index of the first layer in the model
+  int count = 1;         ///< number of layers
   const Direction *program = nullptr;
-  const SegmentRuns *next = nullptr; ///< what the task runs then, or null
-  bool isFirst = false;              ///< whether the task begins with it
+  const SegmentRuns *next = nullptr; ///< the next runs of the task, or null
+  bool isFirst = false;              ///< true for the task's first runs
 
   bool ascends() const { return direction == ".forward"; }
 };
 
-/// Holds a program, and the entry that runs it. The entry lacks the index of
-/// the program, and the micro-batch.
+/// Holds a program and the schedule entry that runs it. The entry lacks the
+/// index of the program and the micro-batch.
 struct ScheduledProgram {
   runtime::Program program;
   runtime::ScheduleEntry entry;
 };
 
-/// Returns the programs of `runs` in the order in which a task runs them; none
-/// if there are no instructions.
+/// Returns the programs of `runs` in the order in which a task runs them. The
+/// list is empty if there are no instructions.
 std::vector<ScheduledProgram> programsOf(const SegmentRuns &runs);
 
 } // namespace mtplan::codegen

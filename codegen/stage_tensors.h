@@ -17,9 +17,9 @@ namespace mtplan::codegen {
 /// Lists, for each dimension of a tensor, the axes of Plan::mesh that shard it.
 using Split = std::vector<std::vector<int>>;
 
-/// Translates the PlaceAttr that passes/memory has written. PlaceAttrs that
-/// describe the same array in an arena become one buffer of the stage, which is
-/// named after the first value that refers to it.
+/// Translates PlaceAttrs, which passes/memory writes, to tensors. PlaceAttrs
+/// that describe the same array in an arena become one buffer of the stage,
+/// which is named after the first value that refers to the array.
 class StageTensors {
 public:
   /// Both arguments must outlive the object, which adds to the stage's arenas
@@ -31,8 +31,6 @@ public:
   /// buffer called `name` if the stage has none for that memory.
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
                            const std::string &name, Split split = {});
-  /// Appends the tensors of `values`. Fails, with a diagnostic, if a value has
-  /// no PlaceAttr.
   mlir::LogicalResult add(mlir::ValueRange values,
                           const std::vector<Split> &splits,
                           const std::string &name,
@@ -53,7 +51,6 @@ private:
       buffers;
 };
 
-/// Returns the PlaceAttr of a value, or fails with a diagnostic.
 mlir::FailureOr<ir::PlaceAttr> placeOf(mlir::Value value);
 
 } // namespace mtplan::codegen

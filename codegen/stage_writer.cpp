@@ -40,7 +40,6 @@ LogicalResult StageWriter::writeBlock(Block &block, Direction &program) {
   return success();
 }
 
-// Adds the programs of all segments, and the entries that run them.
 void StageWriter::addPrograms(const std::vector<ir::SegmentOp> &segments) {
   struct Both {
     SegmentRuns forward, backward;
@@ -94,8 +93,8 @@ void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
   }
 }
 
-// Returns `tensor` with its entry advanced by `first` layers, from the first
-// layer of the segment to the first layer that a runtime::Parameter covers.
+// Returns `tensor` for the first layer that a runtime::Parameter covers, which
+// is `first` layers after the first layer of the segment.
 Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
   const runtime::Buffer &buffer =
       stage.buffers[static_cast<std::size_t>(tensor.buffer)];
@@ -157,9 +156,9 @@ LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
   return success();
 }
 
-// Returns the programs of the update that process gradients, or weights if
-// `applies`. Reductions that overlap with backward are appended to the backward
-// program of their segment instead.
+// Returns the programs of the update: if `applies`, those that process weights,
+// otherwise those that process gradients. Reductions that overlap with backward
+// are instead appended to the backward program of their segment.
 FailureOr<std::vector<StageWriter::UpdatePart>>
 StageWriter::partsOf(ir::UpdateOp update, bool applies) {
   struct Halves {

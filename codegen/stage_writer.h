@@ -28,11 +28,9 @@ public:
         const std::vector<ir::SegmentOp> &segments, ir::UpdateOp update);
 
 private:
-  /// Holds the forward and backward instructions of a segment.
   struct Directions {
     Direction forward, backward;
   };
-  /// Describes a program of the update.
   struct UpdatePart {
     std::vector<Written> instructions;
     int firstCopy = 0, copies = 1;
@@ -51,11 +49,9 @@ private:
   PlanNames &names;
   std::int64_t number;
   runtime::Stage stage;
-  /// Maps a label to the mtp.parameter operations of the stage.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
   StageTensors tensors;
   InstructionWriter instructions;
-  /// Maps a segment's name to its instructions.
   std::map<std::string, Directions> directions;
   /// Maps a segment's name to the entries that run its programs forward and
   /// backward. The entries have no micro-batch yet.

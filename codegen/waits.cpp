@@ -15,7 +15,6 @@ using runtime::Buffer, runtime::indexed, runtime::Instruction, runtime::Plan,
 
 namespace {
 
-/// Compares the bytes that the instructions of one program read and write.
 class MemoryOverlaps {
 public:
   /// The stage, with its schedule, must outlive the object.
@@ -24,7 +23,7 @@ public:
   /// Returns whether one instruction writes bytes that the other reads or
   /// writes, in some run.
   bool overlap(const Instruction &a, const Instruction &b) const;
-  /// Returns whether two tensors share bytes in some run. O(runs).
+  /// Returns whether two tensors share bytes in some run. Takes O(runs) time.
   bool overlap(const Tensor &a, const Tensor &b) const;
 
 private:
@@ -85,8 +84,8 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
 using Ended = std::vector<int>;
 
 /// Returns instruction `i` and, if it begins a launch, the other instructions
-/// of the launch. The others lack outputs that only a fused consumer reads,
-/// because a batched product does not write these.
+/// of the launch. The other instructions lack outputs that only a fused
+/// consumer reads, because a batched product does not write such outputs.
 std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
   std::vector<Instruction> launch{program.instructions[i]};
   for (const runtime::Batch &batch : program.batches) {
@@ -113,7 +112,6 @@ void writeWaits(Program &program, std::size_t streams,
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];
-    // The first instruction waits for all that its launch depends on.
     const std::vector<Instruction> launch = startingWith(program, i);
     const auto follows = [&](const Instruction &early) {
       return std::ranges::any_of(launch, [&](const Instruction &one) {

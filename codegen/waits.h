@@ -7,15 +7,15 @@
 
 namespace mtplan::codegen {
 
-/// Computes the waits of every instruction from streams and memory: an
+/// Computes the waits of every instruction from streams and memory. An
 /// instruction waits for an earlier one on another stream if both access the
-/// same bytes in any run of the program and one of the two writes. A wait that
-/// other waits imply is omitted. The first instruction of a launch has the
-/// waits of the whole launch.
+/// same bytes in any run of the program, and at least one of the two writes
+/// them. A wait that other waits imply is omitted. The first instruction of a
+/// launch has the waits of the whole launch.
 ///
 /// The work is proportional to the number of pairs of instructions on different
-/// streams, times the runs of the program for buffers with several entries or
-/// slots.
+/// streams. Buffers with several entries or slots multiply the work by the
+/// number of runs of the program.
 void writeWaits(runtime::Plan &plan);
 
 } // namespace mtplan::codegen

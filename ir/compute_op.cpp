@@ -24,8 +24,7 @@ void GradientBuilder::add(Value value, Value gradient, StringRef label) {
     total = gradient;
     return;
   }
-  // One operator may read a value twice (x * x). The second sum of one label
-  // gets a number, because labels are unique.
+  // Labels are unique, and one operator may read a value twice (x * x).
   unsigned count = ++sums[label];
   std::string name = label.str() + ".sum";
   if (count > 1)

@@ -30,9 +30,9 @@
 
 namespace mtplan::ir {
 
-/// Selects the figures of a software file that price a memory-bound operator.
+/// Selects the numbers of a software file that price a memory-bound operator.
 /// Each operator's definition names its class (`costClass` in compute_ops.td).
-/// Matrix products and attention are priced by rules of their own instead.
+/// Matrix products and attention have pricing rules of their own instead.
 enum class CostClass : std::uint8_t {
   traffic, ///< reads its operands and writes its results
   layerNorm,
@@ -55,8 +55,8 @@ enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
   std::string name;
-  /// Holds the size in this operator's types: global, or per rank once
-  /// partitioned.
+  /// Holds the size in this operator's types, which is global before
+  /// partitioning and local to a rank afterwards.
   std::int64_t size = 1;
   FactorRole role = FactorRole::data;
   bool divisible = true;
@@ -83,7 +83,6 @@ struct FactorRule {
   llvm::SmallVector<int, 1> lookedUp;
   LinearGroups linearGroups;
 
-  /// Adds a factor and returns its index.
   int add(llvm::StringRef name, std::int64_t size,
           FactorRole role = FactorRole::data) {
     factors.push_back({name.str(), size, role});
@@ -96,7 +95,6 @@ struct FactorRule {
         return static_cast<int>(i);
     return -1;
   }
-  /// Sets the factors of all operands and results, and returns the rule.
   FactorRule &connect(Tensors operandFactors, Tensors resultFactors,
                       LinearGroups groups = {}) {
     operands = std::move(operandFactors);
@@ -114,16 +112,14 @@ class GradientBuilder {
 public:
   explicit GradientBuilder(mlir::OpBuilder &opBuilder) : builder(opBuilder) {}
 
-  /// Inserts new operators.
   mlir::OpBuilder &builder;
 
-  /// Returns the sum of the gradients added for `value` so far, or null.
   mlir::Value gradientOf(mlir::Value value) const {
     return gradients.lookup(value);
   }
 
-  /// Returns whether the gradient of `value` is needed, which is so if `value`
-  /// is a floating-point tensor and not an `mtp.input`.
+  /// Returns whether `value` needs a gradient: it is a floating-point tensor
+  /// and not an `mtp.input`.
   static bool wants(mlir::Value value);
 
   /// Adds a term to the gradient of `value`. If `value` has a gradient already,
@@ -131,7 +127,6 @@ public:
   /// sum of one label). Does nothing unless wants(value).
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
-  /// Sets the gradient of `value` to a block argument.
   void seed(mlir::Value value, mlir::Value gradient) {
     gradients[value] = gradient;
   }
@@ -141,12 +136,10 @@ private:
   llvm::StringMap<unsigned> sums; ///< number of sums per label
 };
 
-/// Returns the sizes of a ranked tensor.
 inline llvm::ArrayRef<std::int64_t> shapeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
 }
 
-/// Returns the bytes of all tensor operands and results, each value once.
 std::int64_t bytesOfUses(mlir::Operation *op);
 
 } // namespace mtplan::ir

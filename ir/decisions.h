@@ -31,15 +31,12 @@ inline bool isFusedAs(mlir::Operation *op, llvm::StringRef kind) {
   return fused && fused.getValue() == kind;
 }
 
-/// Returns the first operation of the fused kernel that contains `op`, which
-/// may be `op` itself.
 inline mlir::Operation *fusionHeadOf(mlir::Operation *op) {
   while (isFused(op) && op->getPrevNode())
     op = op->getPrevNode();
   return op;
 }
 
-/// Returns the epilogue of `op`, or null.
 inline mlir::Operation *epilogueOf(mlir::Operation *op) {
   mlir::Operation *next = op->getNextNode();
   return next && isFusedAs(next, kEpilogue) ? next : nullptr;
@@ -60,7 +57,6 @@ inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 /// group of collectives, or a multi-tensor update.
 inline constexpr llvm::StringLiteral kBatchAttrName = "mtp.batch";
 
-/// Returns the launch number of `op`, or -1 if it has none.
 inline std::int64_t batchOf(mlir::Operation *op) {
   auto batch = op->getAttrOfType<mlir::IntegerAttr>(kBatchAttrName);
   return batch ? batch.getInt() : -1;

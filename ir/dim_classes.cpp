@@ -46,10 +46,6 @@ void DimClasses::uniteValues(Value a, Value b) {
     unite(node(a, d), node(b, d));
 }
 
-//===----------------------------------------------------------------------===//
-// Operators, parameters, accumulators and inputs
-//===----------------------------------------------------------------------===//
-
 void DimClasses::visit(ModuleOp module) {
   auto label = [&](StringRef name, Value value) {
     auto [entry, isNew] = labelled.try_emplace(name, value);
@@ -61,8 +57,7 @@ void DimClasses::visit(ModuleOp module) {
       visitCompute(compute);
     } else if (auto parameter = llvm::dyn_cast<ParameterOp>(op)) {
       label(parameter.getLabel(), parameter.getValue());
-      // ZeRO shards any dimension of a parameter, whatever factors the readers
-      // of the parameter have.
+      // ZeRO may shard any dimension of a parameter.
       for (unsigned d = 0; d < shapeOf(parameter.getValue()).size(); ++d)
         facts[node(parameter.getValue(), d)].splittable = true;
     } else if (auto accumulate = llvm::dyn_cast<AccumulateOp>(op)) {
@@ -138,10 +133,6 @@ void DimClasses::visitCompute(ComputeOp op) {
     connect(value, dims);
 }
 
-//===----------------------------------------------------------------------===//
-// Boundaries
-//===----------------------------------------------------------------------===//
-
 void DimClasses::visitBoundaries(ModuleOp module) {
   auto uniteAll = [&](ValueRange one, ValueRange other) {
     for (auto [a, b] : llvm::zip(one, other))
@@ -162,10 +153,6 @@ void DimClasses::visitBoundaries(ModuleOp module) {
     previous = segment;
   }
 }
-
-//===----------------------------------------------------------------------===//
-// Numbering
-//===----------------------------------------------------------------------===//
 
 // Unites products of one dimension factor by factor: RoPE sees the keys as
 // (heads, width) and attention as (groups, width), which are the same factors.

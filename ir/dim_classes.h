@@ -1,10 +1,10 @@
 //===- dim_classes.h - Equivalence classes of dimensions --------*- C++ -*-===//
 //
-// Two dimensions are equivalent if a factor of some operator runs along both,
-// if they are the same dimension of a value on the two sides of a segment
-// boundary, or if they are the same dimension of a parameter that is read at
-// two places. The inputs declare which dimensions count samples and positions;
-// the classes extend these declarations to all other tensors.
+// Two dimensions are equivalent in three cases: a factor of some operator runs
+// along both; they are the same dimension of a value on the two sides of a
+// segment boundary; or they are the same dimension of a parameter that is read
+// at two places. The inputs declare which dimensions count samples and
+// positions. The classes extend these declarations to all other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,6 @@ struct DimClass {
   std::vector<int> product;
 };
 
-/// Holds the classes of a module, numbered in program order.
 class DimClasses {
 public:
   explicit DimClasses(mlir::ModuleOp module);

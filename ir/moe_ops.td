@@ -6,13 +6,13 @@
 // dropped (Lepikhin et al. 2020, with samples as groups). The slots of a sample
 // do not depend on the tokens of other samples, so samples can be sharded.
 //
-// The tensor of slots [b, s, e] holds the position of each token in the queue
-// of each expert, or -1 for experts that the token is not routed to. A slot of
-// `c` or more is beyond the capacity. Slots and gates are sharded along e like
-// the experts, so expert parallelism needs no operator of its own: a dispatch
-// sharded over e returns the slots of a rank's experts, a combine sharded over
-// e returns a partial sum, and a reshard between samples and experts becomes an
-// all-to-all.
+// The tensor of slots [b, s, e] (samples, positions, experts) holds the
+// position of each token in the queue of each expert, or -1 for experts that
+// the token is not routed to. A slot of `c` or more is beyond the capacity.
+// Slots and gates are sharded along e like the experts, so expert parallelism
+// needs no operator of its own. A dispatch sharded over e returns the slots of
+// a rank's experts, and a combine sharded over e returns a partial sum. A
+// reshard between samples and experts becomes an all-to-all.
 //
 //===----------------------------------------------------------------------===//
 

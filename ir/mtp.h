@@ -28,7 +28,7 @@ class YieldOp;
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
 /// Names the attribute of an operator that holds its strategy, a StrategyAttr.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
-/// Names the unit attribute that is set once shapes are those of one rank.
+/// Names the unit attribute that marks modules with the shapes of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
 /// Names the attribute with the number of pipeline stages over which the chunks
 /// of segments are distributed.
@@ -43,7 +43,6 @@ inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
 /// task: 0 for forward or 1 for backward, the chunk of the model, and the
 /// micro-batch.
 inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
-/// Names the attribute with the number of micro-batches per step.
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "mtp.micro_batches";
 /// Names an array attribute of PlaceAttr, the arena and offsets of each tensor:
@@ -52,14 +51,14 @@ inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
 /// Names an array attribute of PlaceAttr. On mtp.adamw, the array holds the
 /// parameter, both moments and, if they are stored separately, the master
-/// weights. If the host runs the update, the host's buffers follow: that of the
-/// gradient and, if the weight has another type than the master weights, that
-/// of the weight. On mtp.accumulated, the array holds the gradient's other
-/// accumulators.
+/// weights. If the host runs the update, the host's buffer of the gradient
+/// follows. Last comes the host's buffer of the weight, if the type of the
+/// weight differs from that of the master weights. On mtp.accumulated, the
+/// array holds the gradient's other accumulators.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
-/// Names the attribute with the layers that an operation of the update covers,
-/// two numbers: the first layer, relative to the first layer of the segment,
-/// and the number of layers.
+/// Names the attribute with the layers that an operation of the update covers.
+/// Its two numbers are the first layer, relative to the first layer of the
+/// segment, and the number of layers.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 /// Names the attribute with the number of the update program that contains an
 /// operation. Programs are counted separately before and after the gradient
@@ -86,15 +85,13 @@ inline bool isReplicaAxis(llvm::StringRef axis) {
 
 namespace mtplan::ir {
 
-/// Returns the mesh of the module that is or contains `op`, or null.
 MeshAttr meshOf(mlir::Operation *op);
 
-/// Returns the mtp.adamw whose result `op`, an operation of an update,
-/// processes. Returns `op` if it is an mtp.adamw, and null if it processes
-/// gradients.
+/// Returns the mtp.adamw whose result the operation `op` of an update
+/// processes, or `op` itself if it is an mtp.adamw. Returns null if `op`
+/// processes gradients.
 AdamwOp updatedBy(mlir::Operation *op);
 
-/// Returns whether an operation of an update processes updated parameters.
 inline bool isUpdated(mlir::Operation *op) { return updatedBy(op) != nullptr; }
 
 } // namespace mtplan::ir

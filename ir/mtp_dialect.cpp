@@ -36,11 +36,6 @@ void MtpDialect::initialize() {
 
 LogicalResult DropoutOp::verify() { return expectRate(*this, getRate()); }
 
-//===----------------------------------------------------------------------===//
-// Mesh
-//===----------------------------------------------------------------------===//
-
-// Parses <"dp" = 2, "tp" = 8>.
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> names;
   SmallVector<int64_t> sizes;
@@ -101,11 +96,6 @@ int64_t MeshAttr::ranks() const {
   return product;
 }
 
-//===----------------------------------------------------------------------===//
-// Layout
-//===----------------------------------------------------------------------===//
-
-// Parses <[["dp"], []] (, partial = ["tp"] (, max)?)?>.
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<ArrayAttr> dims;
   SmallVector<StringAttr> partial;
@@ -176,11 +166,6 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Strategy
-//===----------------------------------------------------------------------===//
-
-// Parses <"dp" = "b", "tp" = "o">.
 Attribute StrategyAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> axes, factors;
   auto entry = [&]() -> ParseResult {
@@ -225,10 +210,6 @@ StringRef StrategyAttr::factorOf(StringRef axis) const {
       return factor.getValue();
   return {};
 }
-
-//===----------------------------------------------------------------------===//
-// Place
-//===----------------------------------------------------------------------===//
 
 // TableGen chooses the parameter names of the declaration.
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)

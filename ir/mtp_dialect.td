@@ -43,10 +43,6 @@ class Mtp_Attr<string name, string attrMnemonic, list<Trait> traits = []>
   let mnemonic = attrMnemonic;
 }
 
-//===----------------------------------------------------------------------===//
-// Attributes
-//===----------------------------------------------------------------------===//
-
 def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
   let summary = "Named axes over ranks, the innermost last";
   let description = [{

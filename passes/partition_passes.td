@@ -63,8 +63,6 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
 // Stage: differentiated -> planned
 //===----------------------------------------------------------------------===//
 
-// Only mtplan-opt runs this pass. moduleOf() in tools/driver/pipeline.cpp
-// instead calls recompute() for the segments that the plan recomputes.
 def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let summary = "Recomputes activations in backward instead of saving them";
   let description = [{

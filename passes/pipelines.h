@@ -8,7 +8,7 @@
 namespace mtplan::passes {
 
 struct PlacementOptions {
-  /// Sets the minimum bytes per element of a gradient accumulator, or is 0 for
+  /// Holds the minimum bytes per element of a gradient accumulator, or 0 for
   /// the type of the gradient.
   int gradientBytes = 0;
   /// Says whether each segment that does not repeat has its own gradient

@@ -166,12 +166,12 @@ def VerifyFusedPass : Pass<"mtp-verify-fused", "mlir::ModuleOp"> {
 def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
   let summary = "Gathers the weights of a segment at once";
   let description = [{
-    With ZeRO 3, replicas share out the weights of a segment. Its programs begin
-    with the all-gathers of all weights that they read, and backward ends with
-    the reduce-scatters of their gradients, which are then accumulated. What
-    moves over one axis is one launch, as in FSDP (Zhao et al., VLDB 2023,
-    section 3.2.1), whose unit is a block, too. The gradient that is made last
-    is reduced first, so that the launch waits for all.
+    With ZeRO 3, the weights of a segment are sharded over replicas. Each
+    program of the segment begins with the all-gathers of all weights that it
+    reads, and backward ends with the reduce-scatters of their gradients, which
+    are then accumulated. All transfers of a block over one axis are one launch,
+    as in FSDP (Zhao et al., VLDB 2023, section 3.2.1). The gradient that is
+    computed last is reduced first, so that the launch waits for all gradients.
 
     Before:
 
@@ -192,7 +192,7 @@ def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
     ```
 
     Gradients of weights that no program gathers (ZeRO 2) stay where they are.
-    Numbering the launches is the job of `mtp-group-collectives`.
+    `mtp-group-collectives` numbers the launches.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -200,11 +200,12 @@ def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
 def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
   let summary = "Gathers weights while the previous segment computes";
   let description = [{
-    The weights of a layer arrive while the layer before computes (prefetching;
-    FSDP, Zhao et al., VLDB 2023, section 3.3.2), forward and backward, and so
-    do those of a segment that follows another. Each run waits for what it has
-    gathered, so that two blocks are in memory at a time. A program before
-    the first run of a task gathers the weights of that run.
+    The weights of a layer are gathered while the previous layer computes
+    (prefetching; FSDP, Zhao et al., VLDB 2023, section 3.3.2), in forward and
+    in backward. The weights of a segment that follows another are gathered in
+    the same way. Each run waits for the gathers that it launches, so that two
+    blocks are in memory at a time. A program before the first run of a task
+    gathers the weights of that run.
 
     Before and after:
 
@@ -214,8 +215,7 @@ def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
     ```
 
     Runs after `mtp-gather-blocks`. A weight that both directions read stays in
-    the segment's own run. Places for two blocks are the job of
-    `mtp-place-memory`.
+    the segment's own run. `mtp-place-memory` reserves memory for two blocks.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -325,8 +325,9 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     A layer has a dozen parameters, most of them small, whose collectives take
     less time than their launch. Consecutive collectives over one axis become
     one launch of at most 64 calls, if the operands of all of them are ready
-    when the operand of the first is. Those of a block (`mtp-gather-blocks`)
-    wait for each other. All-to-alls are not grouped, because they consist of
+    when the operand of the first is. The collectives of a block
+    (`mtp-gather-blocks`) are grouped even if their operands are ready at
+    different times. All-to-alls are not grouped, because they consist of
     messages between ranks. All-reduces over stages are not grouped, because
     other stages may have other operations between them.
 
@@ -376,9 +377,9 @@ def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
     operations, and the operations of one launch, are on one stream. Grouped
     collectives are consecutive and of one process group. No operation of a
     launch reads the result of another. A reduction that overlaps with the
-    backward of a segment reduces a gradient to which this backward adds. What
-    the run before gathers is a parameter that only its own program reads.
-    Changes nothing.
+    backward of a segment reduces a gradient to which this backward adds. A
+    parameter that the previous run gathers is read only by the program of its
+    own block. Changes nothing.
   }];
 }
 

@@ -1,7 +1,7 @@
 //===- integers.h - Indices, lists and divisors -----------------*- C++ -*-===//
 //
 // Defines helpers for indices, lists and divisors. Indices are ints, so that -1
-// and negative differences need no casts; the standard library's are unsigned.
+// and negative differences need no casts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,6 @@ namespace mtplan::planner {
 /// Converts an index >= 0 to the standard library's unsigned type.
 inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// Returns whether a list has an element that equals `value`.
 template <typename List, typename Value>
 bool contains(const List &list, const Value &value) {
   return std::find(list.begin(), list.end(), value) != list.end();

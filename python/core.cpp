@@ -1,7 +1,7 @@
 //===- core.cpp - The extension module mtplan._core -----------------------===//
 //
-// Binds engine.h. The functions that work for long release the interpreter's
-// lock, and searches let Python handle signals, so that Ctrl-C ends them.
+// Binds engine.h. Slow functions release the interpreter's lock, and searches
+// let Python handle signals, so that Ctrl-C ends a search.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ namespace {
 
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
-// Returns a function that lets Python handle the signals that arrived, at most
-// twenty times a second. A handler's exception passes through the search.
+// Lets Python handle signals, at most twenty times a second. A handler's
+// exception passes through the search.
 Poll signals() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetween{50};

@@ -26,7 +26,6 @@ using namespace mtplan::tools;
 
 namespace {
 
-/// Collects errors, and throws them.
 using Errors = std::vector<std::string>;
 
 void throwAny(const Errors &errors) {
@@ -34,15 +33,13 @@ void throwAny(const Errors &errors) {
     throw Failure{errors, ""};
 }
 
-// Adds the keys of a JSON object to the flags. A value that is out of range is
-// then reported under the flag's name.
+// Clears flags.locations, so that errors of values begin with the flag's name.
 void addFlags(const std::string &object, const std::string &caller,
               Flags &flags, Errors &errors) {
   addConstraintsOfText(object, caller, flags, errors);
   flags.locations.clear();
 }
 
-/// Holds what the command makes of its command line.
 struct Asked {
   Flags flags;
   PlanRequest request;
@@ -67,7 +64,6 @@ Asked read(const Request &given, const Poll &poll) {
   return asked;
 }
 
-// Throws the screen and the JSON report of an outcome without a plan.
 [[noreturn]] void throwInfeasible(const PlanRequest &request,
                                   const PlanOutcome &outcome) {
   const Errors remedies = remediesOf(request, outcome);
@@ -184,7 +180,6 @@ std::string FoundPlan::why(const std::string &words, const Poll &poll) const {
 
 ExportedText FoundPlan::exported(const std::string &notation) const {
   std::lock_guard lock(state->mutex);
-  // The flag's row reads the word.
   Flags flags;
   flags.texts["MODEL"] = state->asked.request.model;
   flags.texts["--export"] = notation;

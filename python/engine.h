@@ -1,9 +1,8 @@
 //===- engine.h - The planner as the Python package calls it ----*- C++ -*-===//
 //
-// This interface has plain values only, so that the sources that include
-// nanobind need no MLIR, and those that include MLIR no run-time type
-// information. A request is what the command line would be: a model, and flags
-// by their keys in constraints files.
+// This interface has plain values only, because sources with nanobind need
+// run-time type information and MLIR is built without it. A request corresponds
+// to a command line: a model, and flags by their keys in constraints files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +16,14 @@
 
 namespace mtplan::python {
 
-/// Is thrown for bad input, and if no plan fits.
+/// Reports bad input, or that no plan fits.
 struct Failure {
-  std::vector<std::string> errors; ///< the command's lines, without "error: "
-  /// Holds the JSON report if no plan fits, else "".
+  std::vector<std::string> errors; ///< lines of the command, without "error: "
+  /// Is the JSON report if no plan fits, else "".
   std::string report;
 };
 
-/// Names a text: a file to read or, if `text` is set, a text and its name in
+/// Names a file to read or, if `text` is set, holds a text and its name in
 /// messages.
 struct Source {
   std::string name, text;
@@ -32,35 +31,34 @@ struct Source {
 
 struct Request {
   Source model;
-  /// Holds a JSON object of flags by key, such as {"gpus": 8, "pp": [1, 2]}.
-  /// Messages about its keys begin with `caller`.
+  /// `flags` is a JSON object such as {"gpus": 8, "pp": [1, 2]}. Messages about
+  /// its keys begin with `caller`.
   std::string flags, caller;
-  /// Holds texts of a machine and a software file, or "". Messages name the
-  /// files by the flags "hardware" and "software".
+  /// These are texts of files, or "". Messages name the files "hardware" and
+  /// "software".
   std::string machineText, softwareText;
   Source imported;    ///< another trainer's configuration, or nothing
   std::string output; ///< folder for the compiled plan, or ""
 };
 
-/// Searches call this often, on the calling thread. It may throw, which ends
+/// Searches call this function often, on the calling thread. An exception ends
 /// the search.
 using Poll = std::function<void()>;
 
-/// Holds the text of an export, and what the notation cannot express.
 struct ExportedText {
   std::string text;
   std::vector<std::string> notes;
 };
 
-/// Holds the result of a search that found a plan. Its functions may be called
-/// from several threads, one after another.
+/// Holds the result of a search that found a plan. Threads may call its
+/// functions concurrently, because a lock serializes the calls.
 class FoundPlan {
 public:
-  /// Searches for a plan, and compiles it if the request names an output.
+  /// Also compiles the plan if the request names an output.
   /// \throws Failure
   static std::unique_ptr<FoundPlan> search(const Request &request,
                                            const Poll &poll);
-  /// Reads a plan that saved() wrote.
+  /// Reads a file with the text of saved().
   /// \param model  file of the model, or "" for the saved plan's
   /// \param flags  JSON object of the flags that may be given beside --load
   /// \throws Failure
@@ -72,20 +70,20 @@ public:
 
   std::string json(bool timings) const; ///< docs/json-output.md
   std::string screen() const;           ///< what the command prints
-  std::string summary() const;          ///< one line
-  std::string page() const;             ///< HTML
-  std::string saved() const;            ///< docs/plan-files.md
-  std::string trace() const;            ///< the simulated step, for Perfetto
-  /// Returns a sentence for the plan and for each mesh that lost.
+  std::string summary() const;
+  std::string page() const;
+  std::string saved() const; ///< docs/plan-files.md
+  std::string trace() const; ///< the simulated step, for Perfetto
+  /// Returns a line for the plan, each listed alternative, and each mesh
+  /// without a plan.
   std::vector<std::string> explain() const;
-  /// Returns a sentence on how the best plan under `words`, such as
-  /// "tp=8 zero=1", differs.
+  /// Compares the plan with the best plan under `words`, such as "tp=8 zero=1".
   /// \throws Failure
   std::string why(const std::string &words, const Poll &poll) const;
   /// \param notation  a word of --export
   /// \throws Failure
   ExportedText exported(const std::string &notation) const;
-  /// Writes the folder that mtrun reads.
+  /// Writes a folder for mtrun.
   /// \throws Failure
   void compile(const std::string &folder, bool withSource) const;
 
@@ -95,13 +93,12 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Returns the CSV of --sweep.
+/// Returns the CSV of `mtplan --sweep`.
 /// \param names  as after --sweep: "tp,pp"
 /// \throws Failure
 std::string sweep(const Request &request, const std::string &names,
                   const Poll &poll);
 
-/// Describes a flag of the command that is also a key of a request.
 struct Flag {
   std::string key, type, help, group;
 };
@@ -116,7 +113,6 @@ std::string machineText(const std::string &nameOrPath);
 /// \throws Failure
 void checkMachine(const std::string &text, const std::string &name);
 
-/// Runs the command `mtplan`. Returns its exit status.
 int runCommand(const std::vector<std::string> &arguments);
 
 } // namespace mtplan::python

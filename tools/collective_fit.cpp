@@ -2,9 +2,9 @@
 //
 //   collective_fit <collectives.csv> <machines.csv> [--rows]
 //
-// Prices every measured all-reduce from 1 MiB to 1 GiB for whose hardware there
-// is a machine file. Prints the median error of each pair of source and
-// hardware, and that of all priced rows; --rows also prints each row.
+// Prices every measured all-reduce from 1 MiB to 1 GiB on hardware with a
+// machine file. Prints the median error of each pair of source and hardware,
+// and of all priced rows; --rows also prints each row.
 //
 //===----------------------------------------------------------------------===//
 

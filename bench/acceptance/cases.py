@@ -1,5 +1,5 @@
-"""Compiles the plans that parts train. The machine with the compiler may be
-another than the one with the GPU."""
+"""Compiles the plans that parts train. The compiler and the GPU may be on
+different machines."""
 
 import dataclasses
 import json
@@ -87,7 +87,7 @@ def mtplan(binaries, case, model, hardware, *more):
 
 
 def ideal(hardware):
-    """Returns a machine file whose device is as fast as its peaks."""
+    """Returns a machine file whose device reaches its peak rates."""
     machine = json.loads(hardware.read_text(encoding="utf-8"))
     device = machine["device"]
     device.pop("kernels", None)
@@ -102,7 +102,7 @@ def ideal(hardware):
 
 
 def ideal_software(software):
-    """Returns a software file whose attention runs at its device's peak."""
+    """Returns a software file whose attention runs at the device's peak rate."""
     words = json.loads(software.read_text(encoding="utf-8"))
     for rates in words["attention"]["rates"]:
         for way in "forward", "backward":

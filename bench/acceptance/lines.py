@@ -36,7 +36,7 @@ def number(value):
 class Record:
     """Holds the results of a part, and writes them when an attempt begins or ends.
 
-    A part that is cut off therefore leaves what it had measured.
+    Therefore a part that is cut off leaves its measurements.
     """
 
     def __init__(self, part, flags, device, start):
@@ -91,7 +91,7 @@ def counts(record):
 
 
 def verdict(line, record):
-    """Judges a line by its part's record, which is None for a part not run."""
+    """Judges a line by its part's record; None stands for a part not run."""
     result = (record or {}).get("lines", {}).get(line.name)
     measured = result and result.get("measured")
     if isinstance(measured, bool) or not isinstance(measured, (int, float)):

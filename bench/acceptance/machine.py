@@ -24,7 +24,7 @@ class Failure(Exception):
 
 
 class NoTime(Failure):
-    """Says that a command's time was over before the command started or ended."""
+    """Says that a command's time ended before the command started or ended."""
 
 
 def device_facts(torch_python):
@@ -58,8 +58,8 @@ def last_object(said):
 def end_group(process):
     """Ends a process and its children.
 
-    They are a process group of this session, so that ending the session ends
-    them too.
+    They form a process group in the POSIX session of this program, so that
+    ending that session ends the group, too.
     """
     for number in signal.SIGTERM, signal.SIGKILL:
         with contextlib.suppress(ProcessLookupError):

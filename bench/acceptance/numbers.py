@@ -12,16 +12,16 @@ from .machine import TAIL, Failure, NoTime
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # AdamW makes a step of this size even if a gradient is only rounding error, and
-# later gradients then differ. Those of CPU ranks with another order of summation
-# (tp 2 of llama-30m) differ by 2.1e-5 at a rate of 1e-4, and by 2.5e-6 at 1e-5.
+# later gradients then differ. At a rate of 1e-4, another order of summation (tp
+# 2 of llama-30m on CPU ranks) changes gradients by 2.1e-5; at 1e-5, by 2.5e-6.
 RATE = 1e-5
 LEAST = 1e-3  # least divisor of a difference, as a fraction of the largest moment
-# Races and barriers, and in the suite also memory errors, are checked in our own
-# kernels only. In a training, initcheck must see every write, and memcheck also
-# checks the arguments of library kernels.
+# The tools check races and barriers in our own kernels only; in the suite, also
+# memory errors. In a training, initcheck must see every write, and memcheck
+# also checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")
-# Libraries ask CUDA for functions that a driver may lack, which memcheck would
-# count as errors. mtrun checks the result of each of its own calls.
+# Libraries ask CUDA for functions that a driver may lack, and memcheck would
+# count these calls as errors. mtrun checks the result of each of its own calls.
 NO_CALLS = ("--report-api-errors", "no")
 # Under racecheck the 16-bit products of cuBLASLt for Hopper fail to launch, so
 # racecheck runs on a training in fp32, and on the suite's attention in 16 bits.
@@ -108,7 +108,7 @@ def developing(folder):
     """Returns CMake options and an environment to build with NVIDIA's wheels.
 
     The names of the wheels' libraries end in a version, so `folder` gets links
-    without it. The headers are in a folder beside that of the libraries.
+    without the version. The headers are in a folder beside that of the libraries.
     """
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     headers = []

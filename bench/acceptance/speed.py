@@ -1,4 +1,4 @@
-"""Holds the parts that measure how fast a GPU trains, and check predictions."""
+"""Holds the parts that measure the speed of a GPU, and check predictions."""
 
 import json
 import statistics
@@ -18,8 +18,8 @@ PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
-# The instructions of a step, timed one by one, may together take longer than the
-# step by this share of it, because the GPU's clock and caches differ.
+# The sum of separately timed instructions may exceed the step's time by this
+# share, because the GPU's clock and caches differ.
 CLOCKS = 0.03
 FIRST = 3  # warm-up steps: allocation, capture, first launch
 
@@ -137,7 +137,7 @@ class Speed:
     def predict(self):
         """Compares the speed parts with predictions; needs no GPU.
 
-        The predictions are by the machine file of the part calibrate.
+        The predictions use the machine file of the part calibrate.
         """
         flags = self.machine.flags
         found = {case.name: case for case in cases.cases(flags.scale)}

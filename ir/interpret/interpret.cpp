@@ -22,7 +22,6 @@ bool isStatic(Type type) {
   return !tensor || (tensor.hasStaticShape() && tensor.getNumElements() > 0);
 }
 
-/// Executes one module once.
 class Machine {
 public:
   Machine(ModuleOp theModule, const RunOptions &runOptions)
@@ -49,7 +48,7 @@ private:
   const MeshAttr meshAttr;
   const MeshView mesh;
   bool staged = false, differentiated = false;
-  std::vector<StageProgram> programs; ///< index: stage
+  std::vector<StageProgram> programs; ///< indexed by stage
 };
 
 LogicalResult Machine::checkModule() {
@@ -66,10 +65,6 @@ LogicalResult Machine::checkModule() {
   });
   return failure(shapes.wasInterrupted());
 }
-
-//===----------------------------------------------------------------------===//
-// The program of every stage
-//===----------------------------------------------------------------------===//
 
 LogicalResult Machine::assignStages() {
   for (auto segment : module.getOps<SegmentOp>()) {
@@ -119,7 +114,6 @@ LogicalResult Machine::setOrder() {
   return success();
 }
 
-// Checks that the given order is a permutation of the stage's tasks.
 LogicalResult Machine::checkOrder(std::int64_t stage) const {
   if (options.order.size() != programs.size())
     return module->emitError("has ")
@@ -134,10 +128,6 @@ LogicalResult Machine::checkOrder(std::int64_t stage) const {
          << stage << " has " << wanted.size()
          << " tasks, of which its order of " << given.size() << " is none";
 }
-
-//===----------------------------------------------------------------------===//
-// Round-robin execution: each stage runs until it waits
-//===----------------------------------------------------------------------===//
 
 LogicalResult Machine::reportDeadlock(const std::deque<StageRun> &stages) {
   for (const auto &[number, stage] : llvm::enumerate(stages)) {
@@ -170,7 +160,6 @@ LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
   return reportDeadlock(stages);
 }
 
-// Inserts the shards of one stage's ranks into the table of all ranks.
 LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
                              std::int64_t stage) {
   if (!staged) {
@@ -207,8 +196,8 @@ FailureOr<RunResult> Machine::run() {
                    differentiated,
                    staged ? count : 1,
                    StageMessages(count)};
-  // A StageRun refers to its own members, so it must not move; a deque never
-  // moves its elements.
+  // A StageRun refers to its own members and must not move. A deque never moves
+  // its elements.
   std::deque<StageRun> stages;
   for (std::int64_t stage = 0; stage < count; ++stage)
     if (failed(stages.emplace_back(shared, stage, std::move(programs[stage]))
@@ -251,10 +240,6 @@ FailureOr<RunResult> interpret(ModuleOp module, const RunOptions &options) {
   return Machine(module, options).run();
 }
 
-//===----------------------------------------------------------------------===//
-// Comparison of two runs
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -277,7 +262,6 @@ double largestIn(const TensorTable &table) {
   return largest;
 }
 
-/// Returns the shard of `rank` after a reduction over the partial axes.
 HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
                    std::int64_t rank) {
   std::vector<std::int64_t> members{rank};
@@ -315,7 +299,6 @@ double differenceOf(const HostTensor &logical, const HostTensor &piece,
   return worst;
 }
 
-/// Compares two tables of tensors, and records the largest error in `found`.
 void compareTables(const TensorTable &logical, const TensorTable &partitioned,
                    const MeshView &mesh, StringRef kind, Comparison &found) {
   auto note = [&](double error, const TensorKey &key, std::int64_t rank) {

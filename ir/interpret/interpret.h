@@ -1,10 +1,10 @@
 //===- interpret.h - Runs a training step in double precision ---*- C++ -*-===//
 //
 // The interpreter is the reference that passes are tested against. It executes
-// a logical program on one rank or a partitioned one on all ranks, and
+// a logical program on one rank or a partitioned program on all ranks, and
 // compareRuns() compares two executions. Initial parameters, data and dropout
-// masks are functions of the *global* element index (runtime/random/draws.h),
-// so that equivalent programs compute the same numbers up to rounding.
+// masks are functions of the *global* element index (runtime/random/draws.h).
+// Equivalent programs therefore compute the same numbers up to rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,6 @@ struct Perturbation {
   double delta = 0.0;
 };
 
-/// Holds the hyperparameters of AdamW. The moments are zero before the step, as
-/// in the first update of a training run.
 struct AdamOptions {
   double learningRate = 1e-3;
   double beta1 = 0.9;
@@ -97,16 +95,16 @@ struct RunOptions {
   std::optional<GivenNumbers> given = {};
   AdamOptions adam;
   CollectiveHook afterCollective;
-  /// Lists the tasks of each stage in order, each task once. If empty, each
-  /// micro-batch runs forward and backward before the next.
+  /// Lists the tasks of each stage in order, each task once. If the list is
+  /// empty, each micro-batch runs forward and backward before the next
+  /// micro-batch.
   std::vector<std::vector<StageTask>> order = {};
 };
 
-/// Holds the shards of a tensor on all ranks, and their layout.
 struct DistributedTensor {
-  /// If null, the tensor is replicated within each stage that holds it.
+  /// A null layout replicates the tensor within each stage that holds it.
   LayoutAttr layout;
-  /// Holds the shards by rank; a shard is empty if the rank's stage lacks the
+  /// Holds the shards by rank. A shard is empty if the rank's stage lacks the
   /// tensor.
   std::vector<HostTensor> ranks;
 
@@ -129,31 +127,30 @@ struct CollectiveKey {
 
 struct RunResult {
   MeshAttr mesh; ///< null for a run on one rank
-  /// Holds the gradients that `mtp.adamw` reads, or without an `mtp.update` the
-  /// accumulators of parameters.
+  /// Holds the gradients that `mtp.adamw` reads. Without an `mtp.update`, holds
+  /// the accumulators of parameters.
   TensorTable gradients;
   TensorTable parameters; ///< after the update, if there is one
-  /// Holds the values of `mtp.result`, or without an `mtp.update` the
+  /// Holds the values of `mtp.result`. Without an `mtp.update`, holds the
   /// accumulators that belong to no parameter.
   TensorTable results;
   /// Counts the executions in the step, summed over layers, micro-batches and
-  /// stages. `slice` and `mask` are counted too, though they send nothing.
-  /// `send` and `receive` are counted under the axis of stages.
+  /// stages. `slice` and `mask` count, though they send nothing. `send` and
+  /// `receive` count under the axis of stages.
   std::map<CollectiveKey, std::int64_t> collectives;
 };
 
-/// Executes `module` on all ranks of its mesh if it is partitioned, otherwise
-/// on one rank, for which `mtp.reshard` is the identity. Each micro-batch runs
-/// forward through the chain of segments and, if segments have backward halves,
-/// backward. The ranks of a stage run in lock step. If segments have chunks and
-/// the mesh has an axis of stages, each stage runs its own chunks and exchanges
-/// messages and sums with the other stages. Fails, with a diagnostic, if the
-/// module does not verify, if it has an operator without a kernel, or if stages
-/// deadlock.
+/// Executes a partitioned `module` on all ranks of its mesh, and any other
+/// module on one rank, where `mtp.reshard` is the identity. Each micro-batch
+/// runs forward through the chain of segments and, if segments have backward
+/// halves, backward. The ranks of a stage run in lock step. If segments have
+/// chunks and the mesh has an axis of stages, each stage runs its own chunks
+/// and exchanges messages and sums with the other stages. Fails, with a
+/// diagnostic, if the module does not verify, if it has an operator without a
+/// kernel, or if stages deadlock.
 mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
                                      const RunOptions &options = {});
 
-/// Describes the largest difference between two runs, and its location.
 struct Comparison {
   /// Holds the largest relative error, which is infinite for NaN, wrong shapes
   /// and missing tensors.

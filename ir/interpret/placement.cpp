@@ -66,10 +66,6 @@ std::vector<HostTensor> takeResults(KernelCall &call) {
   return results;
 }
 
-//===----------------------------------------------------------------------===//
-// Placement
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 using AxesOfFactor = std::vector<llvm::SmallVector<int, 2>>;
@@ -78,14 +74,11 @@ std::vector<llvm::SmallVector<int, 2>> axesOfDims(const TensorFactors &dims,
                                                   const AxesOfFactor &axes) {
   std::vector<llvm::SmallVector<int, 2>> result;
   for (const DimFactors &factors : dims)
-    // Only the major factor of a dimension can be sharded.
     result.push_back(factors.empty() ? llvm::SmallVector<int, 2>{}
                                      : axes[factors.front()]);
   return result;
 }
 
-// Sets the shard of each dimension of each tensor, or nothing if `axes` is
-// empty.
 void placeTensors(std::vector<runtime::reference::LocalShape> &tensors,
                   const Placement::TensorAxes &axes, const MeshView &mesh,
                   std::int64_t rank) {

@@ -1,9 +1,9 @@
 //===- placement.h - Kernel calls on the shards of a rank -------*- C++ -*-===//
 //
-// The interpreter runs an operator as a call of its reference kernel. The
-// placement is computed from the strategy and the factor rule, and lists the
-// mesh axes that shard each dimension of the operator's tensors, so that
-// kernels need no factor names.
+// The interpreter runs an operator as a call of its reference kernel. A
+// placement lists the mesh axes that shard each dimension of the operator's
+// tensors, so that kernels need no factor names. The strategy and the factor
+// rule determine the placement.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,10 @@ namespace mtplan::ir {
 
 using KernelCall = runtime::reference::Call;
 
-/// Returns the reference kernel of an operator, or null if it has none.
 runtime::reference::Kernel kernelOf(mlir::Operation *op);
 
 /// Returns the names and values of an operator's attributes that are numbers,
-/// flags or strings. Kernels need no layouts or strategies.
+/// flags or strings. Layouts and strategies are left out.
 std::vector<std::pair<std::string, runtime::reference::Attributes::Value>>
 kernelAttributesOf(mlir::Operation *op);
 
@@ -34,20 +33,16 @@ kernelAttributesOf(mlir::Operation *op);
 KernelCall callOf(mlir::Operation *op,
                   llvm::ArrayRef<const HostTensor *> operands);
 
-/// Moves the results out of a call that has run.
 std::vector<HostTensor> takeResults(KernelCall &call);
 
-/// Holds the axes that shard the operands and results of an operator.
 class Placement {
 public:
-  /// Makes a placement that shards no tensor.
   Placement() = default;
   /// Returns the placement of `op`. Fails, with a diagnostic, if the strategy
   /// names an axis that the mesh lacks or a factor that the operator lacks, or
   /// if the rule does not fit the operator.
   static mlir::FailureOr<Placement> of(ComputeOp op, const MeshView &mesh);
 
-  /// Records in `call` which shard of each of its tensors `rank` holds.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
   /// Lists the axes that shard each dimension of each tensor, major axis first.

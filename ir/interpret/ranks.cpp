@@ -97,13 +97,8 @@ bool MeshView::fits(LayoutAttr layout, std::size_t tensorRank) const {
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
-
 namespace {
 
-/// Holds the outer and inner sizes of a tensor seen as [outer, dim, inner].
 struct Strip {
   std::int64_t outer = 1, inner = 1;
 
@@ -127,7 +122,6 @@ HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
   return result;
 }
 
-/// Concatenates the slices along `dim`.
 HostTensor concatenate(const std::vector<HostTensor> &pieces, std::size_t dim) {
   const auto count = static_cast<std::int64_t>(pieces.size());
   std::vector<std::int64_t> shape = pieces.front().shape;
@@ -142,7 +136,6 @@ HostTensor concatenate(const std::vector<HostTensor> &pieces, std::size_t dim) {
   return result;
 }
 
-/// Describes one rank of a collective, with the values of all ranks.
 struct CollectiveRank {
   const std::vector<HostTensor> &inputs;
   std::vector<std::int64_t> group; ///< ranks, in axis order
@@ -191,8 +184,8 @@ HostTensor runOnRank(Operation *op, const CollectiveRank &self) {
       });
 }
 
-/// Holds the dimensions along which a collective slices (`cut`) and
-/// concatenates (`joined`), or -1 if it does not.
+/// Holds the dimension along which a collective slices (`cut`) and the
+/// dimension along which it concatenates (`joined`), or -1 for none.
 struct Dims {
   std::int64_t cut = -1, joined = -1;
 };

@@ -29,7 +29,6 @@ struct HostTensor {
   std::vector<double> data;
 
   HostTensor() = default;
-  /// Makes a tensor of zeros.
   explicit HostTensor(std::vector<std::int64_t> dims)
       : shape(std::move(dims)), data(countOf(shape), 0.0) {}
 
@@ -42,7 +41,7 @@ struct HostTensor {
 };
 
 /// Holds the shards of one value of an SPMD program, one per rank. The shards
-/// are immutable and shared, so that passing a value on copies nothing.
+/// are immutable and shared, so that values are passed on without copies.
 using RankValues = std::shared_ptr<const std::vector<HostTensor>>;
 
 inline RankValues share(std::vector<HostTensor> values) {
@@ -54,7 +53,6 @@ inline RankValues share(std::vector<HostTensor> values) {
 class MeshView {
 public:
   MeshView() = default;
-  /// Makes a view of one rank if the mesh is null.
   explicit MeshView(MeshAttr mesh);
 
   /// Returns the mesh of the ranks that share a coordinate on `axis`, or this
@@ -62,7 +60,6 @@ public:
   MeshView without(llvm::StringRef axis) const;
 
   std::int64_t ranks() const { return rankCount; }
-  /// Returns the index of the axis, or -1 if the mesh lacks it.
   int axis(llvm::StringRef name) const;
   std::int64_t sizeOf(int axisNumber) const { return sizes[axisNumber]; }
   std::int64_t coordinate(std::int64_t rank, int axisNumber) const {
@@ -95,12 +92,11 @@ private:
   std::int64_t rankCount = 1;
 };
 
-/// Returns the axis of a collective, or null for any other operator.
 mlir::StringAttr axisOfCollective(mlir::Operation *op);
 
-/// Runs a collective on all ranks. A sum adds the values of its ranks in the
-/// order of the axis. Fails, with a diagnostic, if the mesh lacks the axis or a
-/// dimension is not divisible.
+/// Runs a collective on all ranks. A sum adds the values of its ranks in axis
+/// order. Fails, with a diagnostic, if the mesh lacks the axis or a dimension
+/// is not divisible.
 mlir::FailureOr<std::vector<HostTensor>>
 runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
               const MeshView &mesh);

@@ -11,10 +11,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Messages between stages
-//===----------------------------------------------------------------------===//
-
 void StageMessages::send(Phase phase, std::int64_t from, Message message) {
   const auto to = static_cast<std::int64_t>(message.op.getTo());
   channels[{phase, from, to}].push_back(std::move(message));
@@ -53,10 +49,6 @@ LogicalResult StageMessages::expectEmpty() const {
     }
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// Sums over stages
-//===----------------------------------------------------------------------===//
 
 std::vector<std::int64_t> StageMessages::groupOf(AllReduceOp op) const {
   if (auto among = op.getAmong())
@@ -114,10 +106,6 @@ std::vector<std::int64_t> StageMessages::missingAt(AllReduceOp op,
       missing.push_back(member);
   return missing;
 }
-
-//===----------------------------------------------------------------------===//
-// One stage
-//===----------------------------------------------------------------------===//
 
 StageRun::StageRun(SharedRun &sharedRun, std::int64_t stageNumber,
                    StageProgram stageProgram)
@@ -189,8 +177,6 @@ LogicalResult StageRun::bind(Operation *owner, Block &block, Frame &frame) {
   return success();
 }
 
-// Enters the block of the current layer: binds its arguments to the values that
-// the neighbouring layer yields, and starts at its first operator.
 LogicalResult StageRun::enter() {
   const StageTask &now = program.tasks[task];
   phase = now.phase;
@@ -320,10 +306,6 @@ LogicalResult StageRun::advanceUpdate() {
   op = op->getNextNode();
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// One operator on all ranks
-//===----------------------------------------------------------------------===//
 
 LogicalResult StageRun::define(Value result, const FailureOr<RankValues> &value,
                                Frame &frame) {

@@ -1,10 +1,10 @@
 //===- stage_run.h - One stage's ranks, in lock step ------------*- C++ -*-===//
 //
 // Interprets the program of one stage on all ranks of the stage: first the
-// tasks, each of which is a forward or backward run through one chunk of the
-// model for one micro-batch, and then the update. run() returns when the stage
-// is done or has to wait for another stage, and the next call resumes the
-// stage. Without a pipeline, one stage has the whole model.
+// tasks, then the update. Each task is a forward or backward run through one
+// chunk of the model for one micro-batch. run() returns when the stage is done
+// or has to wait for another stage, and the next call resumes the stage.
+// Without a pipeline, one stage has the whole model.
 //
 // Messages of one phase from one stage to another are received in the order in
 // which they are sent, and sending never blocks. The stages of a group perform
@@ -41,8 +41,6 @@ struct GroupSum {
   std::map<std::int64_t, RankValues> passed;
 };
 
-/// Holds the messages and all-reduces between pipeline stages, which run
-/// separate programs.
 class StageMessages {
 public:
   explicit StageMessages(std::int64_t stageCount) : stages(stageCount) {}
@@ -54,7 +52,6 @@ public:
   mlir::FailureOr<std::optional<Message>>
   receive(Phase phase, ReceiveOp op, std::int64_t to, std::int64_t microBatch);
 
-  /// Returns the stages that `op` sums over.
   std::vector<std::int64_t> groupOf(AllReduceOp op) const;
   /// Contributes a value to the next all-reduce of the group. Further calls of
   /// a waiting stage contribute nothing. Returns the sum once all stages of the
@@ -80,7 +77,6 @@ private:
   std::map<std::pair<Group, std::int64_t>, std::size_t> finished;
 };
 
-/// Holds the state that all stages of a run share.
 struct SharedRun {
   const RunOptions &options;
   MeshView mesh; ///< ranks of one stage
@@ -91,7 +87,6 @@ struct SharedRun {
   std::map<CollectiveKey, std::int64_t> collectives = {};
 };
 
-/// Holds the segments, update and tasks of one stage.
 struct StageProgram {
   std::vector<SegmentOp> segments; ///< in chain order
   UpdateOp update;                 ///< may be null
@@ -109,21 +104,17 @@ public:
   /// Runs until the stage is done or has to wait. Returns whether anything ran.
   mlir::FailureOr<bool> run();
   bool isDone() const { return task == program.tasks.size() && !op; }
-  /// Returns the operator at which run() has stopped to wait, or null.
   mlir::Operation *waitingAt() const { return waiting; }
-  /// Describes for a message what the stage waits for, or that it has ended.
   std::string waitText() const;
 
   StepState state;
 
 private:
   using Frame = llvm::DenseMap<mlir::Value, RankValues>;
-  /// Identifies one of the repeated layers of a segment.
   struct Visit {
     SegmentOp segment;
     std::int64_t copy = 0;
   };
-  /// Identifies a micro-batch and a layer.
   using FrameKey = std::pair<std::int64_t, const Visit *>;
 
   // Tasks and the update run one operator at a time. `op` does not advance
@@ -141,7 +132,6 @@ private:
   mlir::LogicalResult findCopies();
   mlir::LogicalResult executeInUpdate(std::int64_t copy);
 
-  // These methods execute one operator on all ranks of the stage.
   mlir::LogicalResult execute(mlir::Operation *ran, Frame &frame);
   mlir::LogicalResult send(SendOp ran, const RankValues &value);
   mlir::LogicalResult receive(ReceiveOp ran, Frame &frame);

@@ -75,10 +75,6 @@ FailureOr<LayoutAttr> StepState::layoutOf(Operation *op, LayoutAttr layout,
   return layout;
 }
 
-//===----------------------------------------------------------------------===//
-// Data
-//===----------------------------------------------------------------------===//
-
 LogicalResult StepState::prepare(ModuleOp module) {
   InputOp targets;
   module.walk([&](InputOp op) {
@@ -140,10 +136,6 @@ FailureOr<RankValues> StepState::readInput(InputOp op,
   }
   return share(std::move(ranks));
 }
-
-//===----------------------------------------------------------------------===//
-// Parameters
-//===----------------------------------------------------------------------===//
 
 HostTensor StepState::initialPiece(const TensorKey &key,
                                    llvm::ArrayRef<std::int64_t> shape,
@@ -267,10 +259,6 @@ LogicalResult StepState::store(StoreOp op, std::int64_t copy,
   (*parameter)->ranks = *value;
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// Accumulators and results
-//===----------------------------------------------------------------------===//
 
 LogicalResult StepState::accumulate(AccumulateOp op, std::int64_t copy,
                                     const RankValues &term) {

@@ -14,8 +14,7 @@ namespace mtplan::ir {
 
 class StepState {
 public:
-  /// Makes a state that ignores layouts and shards nothing unless
-  /// `isDistributed`.
+  /// If not `isDistributed`, the state ignores layouts and shards nothing.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
@@ -39,12 +38,9 @@ public:
                             const RankValues &value);
   void report(ResultOp op, std::int64_t copy, const RankValues &value);
 
-  /// Returns the layers for which a value was accumulated under `label`.
   std::vector<std::int64_t> accumulatedCopies(llvm::StringRef label) const;
 
-  /// Returns whether the perturbation was applied to an element.
   bool wasPerturbed() const { return perturbed; }
-  /// Moves the results of the run into `result`.
   /// \param updated  whether the module has an mtp.update
   void handOver(RunResult &result, bool updated);
 

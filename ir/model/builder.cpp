@@ -10,7 +10,6 @@ namespace {
 
 using Shape = SmallVector<std::int64_t, 4>;
 
-// Returns the shape of `value` with `width` as its last dimension.
 Shape withWidth(Value value, std::int64_t width) {
   Shape shape(shapeOf(value));
   shape.back() = width;
@@ -242,10 +241,6 @@ Value ModelBuilder::loss(Value logits, std::int64_t classes) {
   return ops.create<TokenLossOp>(location, scalar, "loss", maximum, sumExp,
                                  picked, targets, tokensOfStep);
 }
-
-//===----------------------------------------------------------------------===//
-// Mixtures of experts
-//===----------------------------------------------------------------------===//
 
 Value ModelBuilder::router(StringRef label, Value input, std::int64_t experts) {
   ArrayRef<std::int64_t> shape = shapeOf(input);

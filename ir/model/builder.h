@@ -1,7 +1,7 @@
 //===- builder.h - Builds a model from operators ----------------*- C++ -*-===//
 //
-// Adds a thin layer over OpBuilder. Result shapes are derived from the
-// operands, and parameters are named after their operator (`label`.weight,
+// ModelBuilder is a thin layer over OpBuilder. It derives result shapes from
+// the operands, and names parameters after their operator (`label`.weight,
 // `label`.bias). Activations are [batch, sequence, features] and weights are
 // [in, out].
 //
@@ -44,7 +44,6 @@ public:
   /// previous segment yields.
   mlir::ValueRange beginSegment(StringRef name, std::int64_t repeat = 1,
                                 std::int64_t first = 0);
-  /// Ends the segment, which yields `values`.
   void endSegment(mlir::ValueRange values);
   /// Ends the last segment: reports `loss` and yields nothing.
   void endChain(Value loss);
@@ -56,7 +55,6 @@ public:
   Value tokens(StringRef label, std::int64_t sequence, std::int64_t limit);
   /// Adds an input [batch, sequence, width] of floating-point features.
   Value features(StringRef label, std::int64_t sequence, std::int64_t width);
-  /// Adds a parameter and returns its value.
   /// \param unpadded  the shape without padding; empty if nothing is padded
   Value parameter(const llvm::Twine &label, llvm::ArrayRef<std::int64_t> shape,
                   StringRef init, llvm::ArrayRef<std::int64_t> unpadded = {});
@@ -69,9 +67,9 @@ public:
   /// Multiplies the input by `label`.weight and adds `label`.bias if `bias`.
   Value linear(StringRef label, Value input, std::int64_t width, bool bias,
                StringRef init = "normal");
-  /// Computes logits: the input times the transposed parameter `table`
-  /// [vocabulary, in] or, if `table` is empty, times `label`.weight
-  /// [in, vocabulary].
+  /// Computes logits. The input is multiplied by the transposed parameter
+  /// `table` [vocabulary, in] or, if `table` is empty, by `label`.weight [in,
+  /// vocabulary].
   Value logits(StringRef label, Value input, Padded vocabulary, StringRef table,
                bool bias);
   Value layerNorm(StringRef label, Value input, double epsilon);
@@ -81,7 +79,6 @@ public:
   Value add(StringRef label, Value lhs, Value rhs);
   Value mul(StringRef label, Value lhs, Value rhs);
   Value scale(StringRef label, Value input, double factor);
-  /// Replaces the first position of `input` by the vector `label`.weight.
   Value putFirst(StringRef label, Value input);
   /// Bounds the input smoothly to cap * tanh(input / cap). Returns `input`
   /// itself if `cap` is 0.
@@ -97,8 +94,8 @@ public:
                   std::int64_t headDim, bool causal, double scale, double rate,
                   Value bias = {}, std::int64_t maxDistance = 0,
                   double softcap = 0.0);
-  /// Computes the routing logits of each token, [batch, sequence, experts]: the
-  /// input times `label`.weight.
+  /// Multiplies the input by `label`.weight, which gives the routing logits of
+  /// each token, [batch, sequence, experts].
   Value router(StringRef label, Value input, std::int64_t experts);
   Value moeGate(StringRef label, Value logits, std::int64_t topK,
                 bool normalise);
@@ -114,8 +111,8 @@ public:
   /// Adds a load-balancing loss, which the step reports as `label`.
   void balanceLoss(StringRef label, Value logits, std::int64_t topK,
                    double coefficient);
-  /// Multiplies `value` by one number per token, sigmoid(input times the vector
-  /// `label`.weight).
+  /// Multiplies `value` by one number per token: the sigmoid of the product of
+  /// the input and the vector `label`.weight.
   Value tokenGate(StringRef label, Value input, Value value);
   /// Computes the mean cross entropy of `logits` over the step's targets. There
   /// is one target per token, or one per sample.

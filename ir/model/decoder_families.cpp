@@ -6,10 +6,6 @@
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// GPT-2 and Megatron-LM's GPT, GPT-J, GPT-NeoX and Pythia
-//===----------------------------------------------------------------------===//
-
 void readGpt2(HfConfig &config) {
   Fields &fields = config.fields;
   Transformer &model = config.model;
@@ -32,7 +28,6 @@ void readGpt2(HfConfig &config) {
   fields.ignore({"reorder_and_upcast_attn"});
 }
 
-// Attention and MLP of GPT-J read the same normalised input in parallel.
 void readGptj(HfConfig &config) {
   Fields &fields = config.fields;
   Transformer &model = config.model;
@@ -79,14 +74,13 @@ void readGptNeox(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Llama, Mistral, Qwen2
 //
-// The families share one architecture: RMS norms, rotary positions in two
-// halves, SwiGLU, grouped keys and values. Mistral adds a sliding window, and
-// Qwen2 adds biases on q, k and v.
+// All three families have RMS norms, rotary positions in two halves, SwiGLU,
+// and grouped keys and values. Mistral adds a sliding window, and Qwen2 adds
+// biases on q, k and v.
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-// Reads sizes, vocabulary and rotary positions.
 void readRotarySizes(HfConfig &config, const char *windowKey) {
   config.readUsualSizes("num_key_value_heads");
   config.readVocabulary();
@@ -204,7 +198,7 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
   if (experts.capacityFactor <= 0.0)
     fields.error("capacity_factor", "must be above 0");
   // Transformers adds the balance loss only if output_router_logits is true.
-  // Here the loss is added if its coefficient is above 0.
+  // Here a coefficient above 0 adds the loss.
   fields.ignore({"output_router_logits"});
   fields.findings.note(
       "an expert takes " +

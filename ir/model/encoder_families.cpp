@@ -10,7 +10,7 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 // BERT as a masked language model
 //
-// The model has neither pooler nor sentence head, and the loss is that of the
+// The model has neither pooler nor sentence head, and its loss covers the
 // masked tokens. mtplan's own key `layer_norm_placement` selects BERT as
 // published (`post`) or Megatron-LM's rearrangement (`pre`; Shoeybi et al.
 // 2019, figure 7), which moves the embedding's norm after the last block.
@@ -57,7 +57,7 @@ void readBert(HfConfig &config) {
 //
 // One matrix projects the patches of an image, a class token is put before the
 // patches, and a head classifies the output at the class token (Dosovitskiy et
-// al. 2021). There is no pooler, as in Hugging Face's classifier.
+// al. 2021). Like Hugging Face's classifier, the model has no pooler.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -85,7 +85,6 @@ Extent readExtent(Fields &fields, const char *key, std::int64_t fallback) {
   return {sideAt(0), sideAt(1)};
 }
 
-// Returns the number of patches along one side of the image.
 std::int64_t piecesOf(Fields &fields, std::int64_t image, std::int64_t patch) {
   if (image % patch != 0)
     fields.error("patch_size",

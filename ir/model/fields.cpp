@@ -12,10 +12,6 @@
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// JSON values
-//===----------------------------------------------------------------------===//
-
 const JsonValue *JsonValue::find(std::string_view key) const {
   for (const auto &[name, value] : members)
     if (name == key)
@@ -55,7 +51,6 @@ std::optional<std::int64_t> integerOf(const base::Json &json) {
   }
   if (json.is_number_integer())
     return json.get<std::int64_t>();
-  // Beyond 2^53 a double cannot represent every integer.
   constexpr double kExact = 9007199254740992.0;
   const auto value = json.get<double>();
   if (std::abs(value) <= kExact && std::trunc(value) == value)
@@ -102,10 +97,6 @@ std::optional<JsonValue> parseJson(std::string_view text, std::string &error) {
     return std::nullopt;
   }
 }
-
-//===----------------------------------------------------------------------===//
-// Fields
-//===----------------------------------------------------------------------===//
 
 void Findings::error(std::string_view pointer, std::string_view what) {
   std::string line = file + ": ";

@@ -42,7 +42,6 @@ struct JsonValue {
   std::vector<JsonValue> items;
   std::vector<JsonMember> members;
 
-  /// Returns the member called `key`, or null.
   const JsonValue *find(std::string_view key) const;
   /// Returns the kind and, if the value is short, the value: `the number 17`.
   std::string describe() const;
@@ -53,9 +52,8 @@ struct JsonMember {
   JsonValue value;
 };
 
-/// Parses `text`. On failure returns nothing and sets `error` to
-/// "line:column: fault" or, for repeated keys, to one line "/pointer: fault"
-/// per key.
+/// Parses `text`. On failure returns nothing and sets `error` to "line:column:
+/// fault". For repeated keys, `error` has one line "/pointer: fault" per key.
 std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
 
 /// All sizes are below this limit, so that a product of two sizes fits in an
@@ -63,27 +61,24 @@ std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
 inline constexpr std::int64_t kSizeLimit = std::int64_t{1} << 31;
 inline constexpr std::int64_t kMaxLayers = 10'000;
 
-/// Holds the errors and notes about one file.
 struct Findings {
   std::string file;
   std::vector<std::string> errors, notes;
 
   void error(std::string_view pointer, std::string_view what);
-  /// Returns whether `value` is an object, and adds an error if it is not.
   bool expectObject(const JsonValue &value, std::string_view pointer);
   void note(std::string_view what) { notes.emplace_back(what); }
 };
 
-/// Joins names as "a, b and c".
 std::string listOf(const std::vector<std::string> &names);
 /// Returns a message such as
 /// `unknown key "lyer_norm"; nearest first, known are layer_norm and ...`.
 std::string unknownName(std::string_view what, std::string_view word,
                         const std::vector<std::string> &names);
 
-/// Reads the fields of an object. A null counts as absent. Methods add an error
-/// for a value of the wrong kind or outside its range, and then return the same
-/// as for an absent field.
+/// Reads the fields of an object. A null counts as absent. For a value of the
+/// wrong kind or out of range, a method adds an error and treats the field as
+/// absent.
 class Fields {
 public:
   Fields(const JsonValue &jsonObject, std::string jsonPointer,
@@ -94,7 +89,6 @@ public:
   Findings &findings;
 
   bool has(std::string_view key);
-  /// Returns whether the key is present with the value null.
   bool isNull(std::string_view key);
   /// Returns the value, or null if it is absent. Adds an error if it is absent
   /// and `required`.
@@ -103,7 +97,6 @@ public:
   /// Returns a size in [1, limit], and adds an error if it is absent.
   std::optional<std::int64_t> size(std::string_view key,
                                    std::int64_t limit = kSizeLimit - 1);
-  /// Returns a size, or nothing if it is absent.
   std::optional<std::int64_t> sizeIfAny(std::string_view key,
                                         std::int64_t limit = kSizeLimit - 1);
   /// Returns a number in [low, high).
@@ -125,9 +118,7 @@ public:
 
   /// Marks keys that are allowed but have no effect.
   void ignore(const std::vector<std::string> &keys);
-  /// Returns the keys that no method has read, in the order of the file.
   std::vector<std::string> unread() const;
-  /// Adds one note that names all unread keys.
   void noteUnread();
   /// Adds an error for every unread key, with the known keys, nearest first.
   void rejectUnread();

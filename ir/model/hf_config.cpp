@@ -257,10 +257,6 @@ void HfConfig::require(const char *key, bool value, const char *why) {
                           " is supported: " + why);
 }
 
-//===----------------------------------------------------------------------===//
-// Families by model_type
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 struct Family {

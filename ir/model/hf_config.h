@@ -35,8 +35,6 @@ public:
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");
-  /// Reads block sizes and the width inside the MLP under the names that most
-  /// families use.
   void readUsualSizes(const char *kvKey = "") {
     readBlockSizes("hidden_size", "num_attention_heads", "num_hidden_layers",
                    kvKey);
@@ -45,12 +43,10 @@ public:
   /// Reads the width inside the MLP. If `key` is absent and not `required`, the
   /// width is four times the hidden size.
   void readInner(const char *key, bool required);
-  /// Reads vocab_size and padded_vocab_size.
   void readVocabulary();
   /// Reads the number of classes of a classifier: the size of id2label, else
   /// num_labels, else 2.
   void readClasses();
-  /// Reads the number of learned positions, which limits the sequence length.
   void readLearnedPositions(const char *key, const char *olderKey = "");
   /// Sets the number of rotated features and the sequence length of a model
   /// with rotary positions. The value of `key` is the maximum length.
@@ -64,7 +60,7 @@ public:
   /// rotated features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
-  /// Sets the activation called `name`, the value of `key`.
+  /// Sets the activation called `name`, which the file has under `key`.
   void setActivation(const char *key, const std::string &name);
   double readDropout(const char *key, double fallback) {
     return fields.number(key, fallback, 0.0, 1.0);
@@ -81,7 +77,6 @@ private:
                    std::int64_t whole);
 };
 
-// Each function reads the config.json of one family.
 void readGpt2(HfConfig &config);
 void readGptj(HfConfig &config);
 void readGptNeox(HfConfig &config);

@@ -17,10 +17,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Textual IR
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 // MLIR's parser recurses at every bracket, and allocates n + 1 results for
@@ -57,8 +53,6 @@ std::optional<std::size_t> unparsableAt(StringRef text) {
   return std::nullopt;
 }
 
-// Returns the number of positions per sample, from the first input that
-// declares a sequence dimension.
 std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   std::optional<std::int64_t> sequence;
   module.walk([&](InputOp input) {
@@ -71,8 +65,6 @@ std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   return sequence;
 }
 
-// Returns the element type of all parameters, or that of `overrides` if there
-// are none.
 std::string elementTypeOf(ModuleOp module, const ShapeOverrides &overrides,
                           Findings &findings) {
   std::string type;
@@ -128,8 +120,6 @@ bool looksLikeMlir(StringRef text) {
   return false;
 }
 
-// Parses a module of forward operators. Adds errors to `findings`; on errors
-// the module of the result is null.
 static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
                                 const ShapeOverrides &overrides,
                                 Findings &findings) {
@@ -197,10 +187,6 @@ static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
   return loaded;
 }
 
-//===----------------------------------------------------------------------===//
-// All formats
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 // Returns "name" for "dir/name.json".
@@ -210,8 +196,6 @@ std::string stem(StringRef fileName) {
   return name.empty() ? "model" : name;
 }
 
-// Returns whether the file's name ends in .mlir and `text` does not begin like
-// JSON.
 bool isNamedMlir(StringRef fileName, StringRef text) {
   return fileName.ends_with(".mlir") && !text.ltrim().starts_with("{");
 }

@@ -21,7 +21,6 @@
 
 namespace mtplan::ir {
 
-/// Holds the changes that the command line makes to a model.
 struct ShapeOverrides {
   std::optional<std::int64_t> sequence; ///< positions per sample
   std::optional<std::int64_t> layers;   ///< number of repeated layers
@@ -31,7 +30,6 @@ struct ShapeOverrides {
   bool elementTypeAsked = false;
 };
 
-/// Holds a module, and facts about it for reports.
 struct LoadedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string name;        ///< shown in reports; never empty
@@ -58,12 +56,11 @@ std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
 struct JsonValue;
 struct Findings;
 
-/// Is the version of mtplan's own JSON format.
 inline constexpr std::int64_t kNativeVersion = 1;
 
 /// Builds the model of a parsed file in mtplan's own JSON format. Adds errors
-/// to `findings`, which refer to dimensions by the names that the file gives
-/// them; on errors the module of the result is null or incomplete.
+/// to `findings`, which name dimensions as the file does. On errors the module
+/// of the result is null or incomplete.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 

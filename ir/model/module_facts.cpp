@@ -37,7 +37,6 @@ std::string labelOf(Operation *op) {
          (label ? " \"" + label.getValue().str() + '"' : std::string());
 }
 
-// Reports a tensor whose shape is dynamic, empty or too large.
 void checkType(Operation *op, Type type, Findings &findings) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -86,7 +85,6 @@ void checkForm(ModuleOp module, Findings &findings) {
   });
 }
 
-// Limits the number of layers per segment and in all segments together.
 void checkCopies(ModuleOp module, Findings &findings) {
   std::int64_t copies = 0;
   for (auto segment : module.getOps<SegmentOp>()) {
@@ -116,7 +114,6 @@ struct Copies {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges; // [from, to)
 };
 
-// Returns the length of the union of the ranges.
 std::int64_t countCopies(Copies copies) {
   std::sort(copies.ranges.begin(), copies.ranges.end());
   std::int64_t count = 0, end = -1;

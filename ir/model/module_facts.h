@@ -18,8 +18,8 @@ mlir::Type elementTypeOf(mlir::MLIRContext &context, llvm::StringRef name);
 
 /// Verifies every operator and then the module, and checks that neither a
 /// tensor nor all parameters together are too large to count. Returns whether
-/// all checks pass; otherwise `findings` has all errors of the first check that
-/// fails.
+/// all checks pass. If a check fails, `findings` has all errors of the first
+/// check that fails.
 bool checkModule(mlir::ModuleOp module, Findings &findings);
 
 /// Returns the number of elements of all parameters. Each label counts once,

@@ -1,6 +1,6 @@
 //===- native.cpp - Reads mtplan's own model format -----------------------===//
 //
-// Reads the chain of segments. The users of a value that could not be created
+// Reads the chain of segments. If a value could not be created, its users
 // report no errors of their own, so that one mistake yields one message.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,6 @@ public:
 
   NativeNames &declared() { return names; }
 
-  /// Builds all segments; the module is complete if there were no errors.
   OwningOpRef<ModuleOp> read(std::int64_t &layers);
 
 private:
@@ -61,7 +60,6 @@ private:
                    NamedValue value);
 };
 
-// Returns the number of segments that have a `repeat`.
 std::int64_t countRepeating(const JsonValue &segments) {
   return std::count_if(segments.items.begin(), segments.items.end(),
                        [](const JsonValue &item) {
@@ -256,7 +254,7 @@ void NativeReader::readYields(Fields &fields, bool last) {
 
 void NativeReader::checkCarriedOver(Fields &fields,
                                     const std::vector<NamedValue> &before) {
-  // Values that could not be created have been reported already.
+  // The errors of values that could not be created are already reported.
   auto isMissing = [](const NamedValue &value) { return !value.value; };
   if (std::any_of(before.begin(), before.end(), isMissing) ||
       std::any_of(carried.begin(), carried.end(), isMissing))

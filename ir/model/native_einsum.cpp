@@ -2,7 +2,7 @@
 //
 // A file may use any letters. The letters of the dialect are fixed, because
 // factor rules derive roles from them: b for samples, s for positions, v for
-// vocabulary, e for experts, and in a weight i for input and o for output
+// vocabulary and e for experts. In a weight, i is the input and o the output
 // features.
 //
 //===----------------------------------------------------------------------===//
@@ -46,8 +46,6 @@ bool has(const std::string &letters, char letter) {
 
 using Letters = std::map<char, const NamedDim *>;
 
-// Checks the letters of an equation against the operands, and returns the
-// dimension of each letter, or nothing after an error.
 std::optional<Letters> readLetters(const NativeOperator &op,
                                    const Equation &equation,
                                    Findings &findings) {
@@ -105,7 +103,6 @@ std::optional<Letters> readLetters(const NativeOperator &op,
   return dims;
 }
 
-// Renames the letters of an equation to the letters of the dialect.
 class Renaming {
 public:
   Renaming(const Equation &parts, const Letters &dims, const NativeOperator &op)

@@ -13,7 +13,6 @@ namespace mtplan::ir {
 
 namespace {
 
-// Returns the members of the object under `key`, or no members after an error.
 const std::vector<JsonMember> &membersOf(Fields &root, const char *key) {
   static const std::vector<JsonMember> kNone;
   const JsonValue *value = root.value(key, /*required=*/true);

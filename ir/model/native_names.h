@@ -51,7 +51,6 @@ public:
   const Declaration *find(std::string_view name) const;
   std::vector<std::string> allNames() const;
   std::vector<std::string> dimNames() const;
-  /// Reports declarations that no operator reads.
   void rejectUnused() const;
 
   /// Returns the dimensions that the array `key` names. Adds an error and
@@ -66,7 +65,7 @@ private:
   Findings &findings;
   std::map<std::string, NamedDim, std::less<>> dims;
   std::map<std::string, const Declaration *, std::less<>> byName;
-  mlir::Type element; ///< element type of the model
+  mlir::Type element;
   mlir::Type integers, singles;
 
   void readDimensions(Fields &root, const ShapeOverrides &overrides);

@@ -81,7 +81,6 @@ public:
                   Fields &attributeFields)
       : builder(modelBuilder), op(nativeOp), fields(attributeFields) {}
 
-  /// Holds the attributes that have been read, and the label.
   SmallVector<NamedAttribute, 8> attributes;
   /// Maps the name of an AttributeKind::dimension attribute to the dimension
   /// that the attribute selects.
@@ -281,10 +280,6 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   result.value = builder.ops.create(state)->getResult(0);
   return result;
 }
-
-//===----------------------------------------------------------------------===//
-// The table of forward operators
-//===----------------------------------------------------------------------===//
 
 const std::vector<OperatorRule> &operatorRules() {
   using K = AttributeKind;

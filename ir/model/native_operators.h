@@ -1,9 +1,9 @@
 //===- native_operators.h - Creates operators by name -----------*- C++ -*-===//
 //
 // A table describes the operands of each forward operator by patterns over
-// named dimensions. A pattern is a list of words: a letter matches one
-// dimension and `...` any number, and a word that recurs matches the same
-// dimensions again. A leading `#` requires integers.
+// named dimensions. A pattern is a list of words. A letter matches one
+// dimension, and `...` matches any number of dimensions. A word that recurs
+// matches the same dimensions again. A leading `#` requires integers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,8 @@ struct OperandRule {
   const char *name, *pattern;
 };
 
-/// States the element type of a result: that of an operand, or a fixed type.
+/// States the element type of a result: the type of an operand, or a fixed
+/// type.
 enum class ResultElement : std::uint8_t { ofFirst, ofSecond, f32, i32 };
 
 struct OperatorRule {
@@ -66,7 +67,6 @@ struct OperatorRule {
 /// Returns the rules of all forward operators except einsum.
 const std::vector<OperatorRule> &operatorRules();
 
-/// Describes an operator of the file with its operands.
 struct NativeOperator {
   std::string name, label, pointer;
   std::vector<NamedValue> operands;
@@ -84,10 +84,8 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
 NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                       const std::string &equation, Findings &findings);
 
-/// Formats dimensions: "[batch, seq, hidden]".
 std::string dimNames(const NamedDims &dims);
 
-/// Returns the tensor type of named dimensions.
 mlir::RankedTensorType typeOf(const NamedDims &dims, mlir::Type element);
 
 } // namespace mtplan::ir

@@ -1,8 +1,8 @@
 //===- transformer.cpp - Builds a transformer from its description --------===//
 //
-// In every family, the last matrix of each branch, whose output is added to the
-// residual stream, has the initialisation `residual`: its standard deviation is
-// divided by the square root of twice the number of layers.
+// The output of each branch is added to the residual stream. The last matrix of
+// a branch therefore has the initialisation `residual`: its standard deviation
+// is divided by the square root of twice the number of layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,6 @@ Value attentionBranch(ModelBuilder &builder, const Transformer &model,
   return builder.dropout("h.*.attn.drop", y, model.residualDropout);
 }
 
-// Builds the experts applied to x, and the shared expert if there is one.
 Value expertBranch(ModelBuilder &builder, const Transformer &model, Value x) {
   const Experts &experts = model.experts;
   Value logits = builder.router("h.*.moe.router", x, experts.count);
@@ -123,8 +122,8 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   }
   case BlockForm::parallel:
   case BlockForm::parallelTwoNorms: {
-    // The branches are added first, so that one reduction suffices for two
-    // partial results before the replicated residual stream is added.
+    // The branches are added first. Both results are partial, so that one
+    // reduction suffices before the replicated residual stream is added.
     Value first = normed("h.*.ln_1", x);
     Value second =
         model.form == BlockForm::parallel ? first : normed("h.*.ln_2", x);
@@ -137,7 +136,6 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   llvm_unreachable("all forms are listed");
 }
 
-// Builds the patch embeddings of an image, with the class token first.
 Value embedPatches(ModelBuilder &builder, const Transformer &model) {
   Value patches = builder.features("patches", model.sequence, model.patchWidth);
   Value x = builder.linear("patch", patches, model.hidden, /*bias=*/true);
@@ -205,7 +203,6 @@ std::int64_t Experts::places(std::int64_t sequence) const {
 
 namespace {
 
-/// Builds the parts of a layer of one stack (encoder or decoder).
 class Stack {
 public:
   Stack(ModelBuilder &modelBuilder, const Transformer &transformer,

@@ -25,7 +25,8 @@ enum class BlockForm : std::uint8_t {
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
 };
 
-/// Describes the experts that replace the MLP. Each is a SwiGLU without biases.
+/// Describes the experts that replace the MLP. Each expert is a SwiGLU without
+/// biases.
 struct Experts {
   std::int64_t count = 0;  ///< 0 for one MLP for all tokens
   std::int64_t chosen = 1; ///< experts per token
@@ -35,11 +36,10 @@ struct Experts {
   double capacityFactor = 1.25;
   bool normalise = true; ///< the gates of the chosen experts sum to 1
   double balance = 0.0;  ///< coefficient of the auxiliary loss, or 0
-  /// Holds the width of the shared expert, which is gated and serves every
-  /// token, or 0 for none.
+  /// Holds the width of the shared expert, or 0 for none. The shared expert is
+  /// gated and serves every token.
   std::int64_t sharedInner = 0;
 
-  /// Returns the capacity of one expert, in tokens per sample.
   std::int64_t places(std::int64_t sequence) const;
 };
 
@@ -48,8 +48,7 @@ struct Decoder {
   std::int64_t layers = 0; ///< 0 for a model without a second stack
   std::int64_t sequence = 1;
   /// `distances` is the number of rows of each stack's table of relative
-  /// position biases, and `maxDistance` the distance from which on all
-  /// distances share a row.
+  /// position biases. All distances of `maxDistance` or more share a row.
   std::int64_t distances = 32, maxDistance = 128;
   double logitScale = 1.0; ///< multiplies the logits
 };
@@ -93,8 +92,6 @@ struct Transformer {
   double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;
 };
 
-/// Builds the segments of `model`: embedding, blocks, head and loss, and for an
-/// encoder-decoder both stacks.
 void buildTransformer(ModelBuilder &builder, const Transformer &model);
 
 } // namespace mtplan::ir

@@ -6,13 +6,10 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 namespace {
 /// Holds the dimensions of q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s,
-/// (g r)] and bias [n, (g r)].
+/// (g r)] and bias [n, (g r)]. Here g counts key/value heads, r query heads per
+/// key/value head, d features of a head, and n buckets of distances.
 struct AttentionDims {
   FactorRule rule;
   TensorFactors query, key, lse, bias;
@@ -33,8 +30,8 @@ static AttentionDims attentionDims(Value query, Value key, Value bias,
   int keys = rule.add("k", k[1]);
   rule.factors[r].divisible = rule.factors[d].divisible = false;
   rule.factors[keys].divisible = false;
-  // With a causal mask, the rank with the last queries attends to all keys and
-  // does (2n - 1) / n times the mean work of n ranks.
+  // With a causal mask and n ranks, the rank with the last queries attends to
+  // all keys and does (2n - 1) / n times the mean work.
   rule.factors[s].skew = causal ? 1.0 : 0.0;
   dims.query = {{b}, {s}, {g, r, d}};
   dims.key = {{b}, {keys}, {g, d}};
@@ -70,8 +67,8 @@ FactorRule AttentionGradOp::getFactorRule() {
 }
 
 // Returns the number of operations of `products` matrix products over all pairs
-// of positions. Forward has two, and backward, where the scores are recomputed,
-// has five. A causal mask halves the number of pairs.
+// of positions. Forward has two products. Backward has five, because it
+// recomputes the scores. A causal mask halves the number of pairs.
 static double attentionFlops(Value query, Value key, bool causal,
                              double products) {
   double pairs = elementsOf(query) * static_cast<double>(shapeOf(key)[1]);
@@ -100,10 +97,6 @@ FactorRule RopeOp::getFactorRule() {
 }
 
 double RopeOp::getFlops() { return 3 * elementsOf(getInput()); }
-
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
 
 LogicalResult AttentionOp::buildGradient(GradientBuilder &gradients) {
   if (gradients.gradientOf(getLse()))
@@ -137,11 +130,6 @@ LogicalResult RopeOp::buildGradient(GradientBuilder &gradients) {
                        });
 }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/attention_ops.td
-//===----------------------------------------------------------------------===//
-
-// Checks that `width` is a multiple of `headDim`.
 static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
                                 int64_t headDim) {
   if (headDim < 1)
@@ -153,7 +141,6 @@ static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
   return success();
 }
 
-// Checks the shapes of queries, keys and values, also for the gradient.
 static LogicalResult checkAttentionInputs(Operation *op, Value query, Value key,
                                           Value value, int64_t headDim) {
   if (failed(expectRank(op, "query", query, 3)) ||

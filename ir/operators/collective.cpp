@@ -1,8 +1,4 @@
 //===- collective.cpp - Verifiers of communication ------------------------===//
-//
-// The verifiers check the constraints in ir/collective_ops.td, in their order.
-//
-//===----------------------------------------------------------------------===//
 
 #include "llvm/Support/MathExtras.h"
 
@@ -11,10 +7,6 @@
 using namespace mlir;
 
 namespace mtplan::ir {
-
-//===----------------------------------------------------------------------===//
-// Reshard
-//===----------------------------------------------------------------------===//
 
 static LogicalResult checkAxes(ReshardOp op, LayoutAttr layout) {
   MeshAttr mesh = meshOf(op);
@@ -53,10 +45,6 @@ LogicalResult ReshardOp::verify() {
                  failed(checkAxes(*this, getTarget())));
 }
 
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
-
 // Returns the number of ranks along `axis`, or fails if the mesh has no such
 // axis.
 static FailureOr<int64_t> groupSize(Operation *op, StringRef axis) {
@@ -81,7 +69,6 @@ static LogicalResult checkDim(Operation *op, StringRef name, uint64_t dim,
   return success();
 }
 
-// Multiplies a dimension by `ranks`. Fails if the product overflows.
 static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
   if (llvm::MulOverflow(size, ranks, size))
     return op->emitOpError("needs a dimension longer than any tensor's over ")

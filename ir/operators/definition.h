@@ -2,7 +2,8 @@
 //
 // Each family of operators has a source file in this folder with its verifiers
 // and, if it computes, its factor rules and gradients. Pointwise operators
-// define theirs in pointwise_ops.td, which calls these functions, too.
+// define their rules and gradients in pointwise_ops.td, which calls these
+// functions, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +23,9 @@ namespace mtplan::ir {
 using llvm::ArrayRef, llvm::LogicalResult, llvm::StringRef;
 using mlir::Operation, mlir::RankedTensorType, mlir::Type, mlir::Value;
 
-/// Returns the tensor type of `value`.
 inline RankedTensorType tensorOf(Value value) {
   return llvm::cast<RankedTensorType>(value.getType());
 }
-
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
 
 inline double elementsOf(Value value) {
   double product = 1.0;
@@ -78,8 +74,8 @@ LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
 LogicalResult checkLossReaders(Operation *loss, Value result);
 
 /// Adds the gradient of `operand` if the only result of `op` has a gradient.
-/// `make` builds the operator that computes the gradient, from a label (that of
-/// `op` with `suffix`) and the gradient of the result.
+/// `make` builds the operator that computes the gradient. Its arguments are the
+/// label of `op` with `suffix`, and the gradient of the result.
 template <typename Op, typename Make>
 LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
                             StringRef suffix, Make &&make) {
@@ -95,7 +91,7 @@ LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
 // Verifiers
 //
 // A verifier checks the constraints of the operator's description in their
-// order. Each check fails with a diagnostic on the operator that names the
+// order. Each failed check emits a diagnostic on the operator that names the
 // value and both numbers, found and expected. Shapes are only compared with
 // each other, so the checks hold for global and for local shapes.
 //===----------------------------------------------------------------------===//
@@ -115,7 +111,6 @@ LogicalResult expectVectorOf(Operation *op, StringRef name, Value value,
 LogicalResult expectIntegers(Operation *op, StringRef name, Value value);
 /// Expects `stage`, the attribute `name`, to be a coordinate of mesh axis "pp".
 LogicalResult expectStage(Operation *op, StringRef name, std::int64_t stage);
-/// Expects a dropout rate: at least 0 and below 1.
 LogicalResult expectRate(Operation *op, const llvm::APFloat &rate);
 
 } // namespace mtplan::ir

@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 // Returns the role of a letter of an einsum. Each letter is a factor.
 static FactorRole roleOf(char letter, EinsumOp op) {
   if (op.getRow() == StringRef(&letter, 1))
@@ -137,10 +133,6 @@ FactorRule PositionEmbeddingGradOp::getFactorRule() {
 
 double PositionEmbeddingGradOp::getFlops() { return elementsOf(getGradient()); }
 
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
 // The gradient of `lhs` or `rhs` is an einsum of the result's gradient and the
 // other operand. The gradient of the bias is a sum.
 LogicalResult EinsumOp::buildGradient(GradientBuilder &gradients) {
@@ -194,12 +186,7 @@ LogicalResult PositionEmbeddingOp::buildGradient(GradientBuilder &gradients) {
       });
 }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/linear_ops.td
-//===----------------------------------------------------------------------===//
-
 namespace {
-/// Holds the letters of one tensor of an equation.
 struct Term {
   StringRef name, letters;
   Value value;
@@ -231,7 +218,6 @@ static LogicalResult readTerms(EinsumOp op, SmallVector<Term, 3> &terms) {
   return success();
 }
 
-// Checks that every letter is in at least two terms, and at most once in each.
 static LogicalResult checkOccurrences(EinsumOp op, ArrayRef<Term> terms) {
   for (const Term &term : terms)
     for (char letter : term.letters) {
@@ -289,7 +275,6 @@ LogicalResult SumOp::verify() {
   return success();
 }
 
-// Checks that `rows` has one row of `table` for each id.
 static LogicalResult checkLookup(Operation *op, Value ids, StringRef tableName,
                                  Value table, StringRef rowsName, Value rows) {
   if (failed(expectIntegers(op, "ids", ids)) ||
@@ -310,7 +295,6 @@ LogicalResult EmbeddingGradOp::verify() {
                      getGradient());
 }
 
-// Checks that the table has a row for every position of `rows`.
 static LogicalResult checkPositions(Operation *op, StringRef tableName,
                                     Value table, Value rows) {
   if (failed(expectRank(op, tableName, table, 2)))

@@ -12,10 +12,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 namespace {
 /// Holds the dimensions of logits [d0, ..., v] and of one number per token [d0,
 /// ...].
@@ -68,10 +64,6 @@ double VocabPickOp::getFlops() { return 0.0; }
 double TokenLossOp::getFlops() { return 12 * elementsOf(getMaximum()); }
 double CrossEntropyGradOp::getFlops() { return 10 * elementsOf(getLogits()); }
 
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
 LogicalResult TokenLossOp::buildGradient(GradientBuilder &gradients) {
   if (failed(checkLossReaders(*this, getResult())))
     return failure();
@@ -100,12 +92,6 @@ LogicalResult TokenLossOp::buildGradient(GradientBuilder &gradients) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/loss_ops.td
-//===----------------------------------------------------------------------===//
-
-// Checks that `value` has one number per token: the shape of the logits without
-// the classes.
 static LogicalResult checkPerToken(Operation *op, StringRef name, Value value,
                                    Value logits) {
   return failure(

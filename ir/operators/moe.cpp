@@ -11,13 +11,9 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 // Returns the factors of logits [b, s, e] and sets `dims` to their dimensions.
-// The logits cannot be sharded along the experts, nor, if `wholeSamples`, along
-// the positions.
+// The logits cannot be sharded along the experts. If `wholeSamples`, they
+// cannot be sharded along the positions, either.
 static FactorRule choiceRule(Value logits, TensorFactors &dims,
                              bool wholeSamples) {
   FactorRule rule;
@@ -61,8 +57,8 @@ FactorRule BalanceLossGradOp::getFactorRule() {
   return rule.connect({dims, {}}, {dims});
 }
 
-// Returns the number of operations on the logits: for each logit, one per
-// chosen expert, and `others` more.
+// Returns the number of operations on the logits: one per logit and chosen
+// expert, and `others` more per logit.
 static double choiceFlops(Value logits, uint64_t topK, double others) {
   return (static_cast<double>(topK) + others) * elementsOf(logits);
 }
@@ -134,10 +130,6 @@ double MoeDispatchGradOp::getFlops() { return elementsOf(getGradient()); }
 double MoeCombineOp::getFlops() { return 2 * elementsOf(getInput()); }
 double MoeCombineGradOp::getFlops() { return 3 * elementsOf(getInput()); }
 
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
 LogicalResult MoeGateOp::buildGradient(GradientBuilder &gradients) {
   return addGradientOf(getLogits(), *this, gradients, ".grad",
                        [&](StringRef label, Value dy) {
@@ -181,12 +173,6 @@ LogicalResult BalanceLossOp::buildGradient(GradientBuilder &gradients) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/moe_ops.td
-//===----------------------------------------------------------------------===//
-
-// Checks that the logits are [samples, positions, experts], and that there are
-// at least `topK` experts.
 static LogicalResult checkChoice(Operation *op, Value logits, uint64_t topK) {
   if (failed(expectRank(op, "logits", logits, 3)))
     return failure();
@@ -213,8 +199,6 @@ LogicalResult MoeSlotsOp::verify() {
       failed(expectIntegers(*this, "result", getResult())));
 }
 
-// Checks that tokens [b, s, h], slots [b, s, e] and dispatched tokens
-// [e, b, c, h] have matching sizes.
 static LogicalResult checkPlaces(Operation *op, StringRef tokensName,
                                  Value tokens, Value slots,
                                  StringRef placesName, Value places) {

@@ -6,10 +6,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 namespace {
 /// Holds the dimensions of rows [d0, ..., h] and of a vector along h, which is
 /// never sharded.
@@ -68,10 +64,6 @@ double RmsNormGradOp::getFlops() { return 10 * elementsOf(getInput()); }
 double SoftmaxOp::getFlops() { return 12 * elementsOf(getInput()); }
 double SoftmaxGradOp::getFlops() { return 4 * elementsOf(getOutput()); }
 
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
 LogicalResult LayerNormOp::buildGradient(GradientBuilder &gradients) {
   Value dy = gradients.gradientOf(getResult());
   if (!dy)
@@ -105,11 +97,6 @@ LogicalResult SoftmaxOp::buildGradient(GradientBuilder &gradients) {
                        });
 }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/norm_ops.td
-//===----------------------------------------------------------------------===//
-
-// Checks that `vector` has one entry for each feature of a row.
 static LogicalResult checkVector(Operation *op, StringRef name, Value vector,
                                  Value input) {
   return failure(failed(expectAtLeastOneDim(op, "input", input)) ||

@@ -6,10 +6,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Factor rules and operation counts
-//===----------------------------------------------------------------------===//
-
 namespace {
 /// Holds the dimensions of x [b, s, h], its first position [b, h] and one
 /// vector [h].
@@ -62,10 +58,6 @@ double TakeFirstOp::getFlops() { return 0.0; }
 double TakeFirstGradOp::getFlops() { return 0.0; }
 double ZerosOp::getFlops() { return 0.0; }
 
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
 LogicalResult PutFirstOp::buildGradient(GradientBuilder &gradients) {
   Value dy = gradients.gradientOf(getResult());
   if (!dy)
@@ -89,11 +81,6 @@ LogicalResult TakeFirstOp::buildGradient(GradientBuilder &gradients) {
 // A constant has no gradient.
 LogicalResult ZerosOp::buildGradient(GradientBuilder &) { return success(); }
 
-//===----------------------------------------------------------------------===//
-// Verifiers of the constraints in ir/position_ops.td
-//===----------------------------------------------------------------------===//
-
-// Checks that `first` has the shape of `all` without its positions.
 static LogicalResult checkFirst(Operation *op, StringRef allName, Value all,
                                 StringRef firstName, Value first) {
   if (failed(expectRank(op, allName, all, 3)))

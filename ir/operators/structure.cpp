@@ -10,10 +10,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-//===----------------------------------------------------------------------===//
-// Syntax of segments and backward halves
-//===----------------------------------------------------------------------===//
-
 // Parses (%arg : type, ...) attr-dict? region.
 static ParseResult parseArgumentsAndBody(OpAsmParser &parser,
                                          OperationState &state) {
@@ -90,7 +86,6 @@ YieldOp SegmentOp::getYield() {
   return llvm::cast<YieldOp>(getBlock().getTerminator());
 }
 
-// Parses (args) body.
 ParseResult BackwardOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseArgumentsAndBody(parser, result);
 }
@@ -111,7 +106,6 @@ YieldOp BackwardOp::getYield() {
 // missing terminators.
 //===----------------------------------------------------------------------===//
 
-// Returns the yield that ends `block`, or null.
 static YieldOp yieldOf(Block &block) {
   return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
 }
@@ -124,7 +118,6 @@ static Block *blockOf(Operation *op) {
              : nullptr;
 }
 
-// Returns the nearest segment before or after `op`, or null.
 static SegmentOp neighbour(Operation *op, bool before) {
   auto step = [&] { return before ? op->getPrevNode() : op->getNextNode(); };
   while ((op = step()))
@@ -201,7 +194,6 @@ static LogicalResult checkBackward(SegmentOp op, YieldOp yield) {
   return success();
 }
 
-// Checks that the labels of both halves are unique within the segment.
 static LogicalResult checkLabels(SegmentOp op) {
   llvm::MapVector<StringAttr, Operation *> seen;
   WalkResult result = op.getBody().walk([&](ComputeOp operation) {
@@ -254,8 +246,8 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   return success();
 }
 
-// Compares the types with those of the forward half or, in a partitioned
-// module, with those of the next backward half.
+// The types must be those of the forward half or, in a partitioned module,
+// those of the next backward half.
 LogicalResult BackwardOp::verify() {
   auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
   YieldOp forward = yieldOf(*(*this)->getBlock()), yield = yieldOf(getBlock());
@@ -273,10 +265,6 @@ LogicalResult BackwardOp::verify() {
                      "the segment's arguments",
                      segment.getBlock().getArgumentTypes(), segment.getLoc());
 }
-
-//===----------------------------------------------------------------------===//
-// Updates, parameters, inputs
-//===----------------------------------------------------------------------===//
 
 MeshAttr meshOf(Operation *op) {
   auto module = llvm::dyn_cast<ModuleOp>(op);
@@ -318,8 +306,6 @@ LogicalResult AdamwOp::verify() {
   return success();
 }
 
-// Checks that `unpadded` has an entry for each dimension, at least 1 and no
-// more than its global extent.
 static LogicalResult verifyUnpadded(ParameterOp op) {
   std::optional<ArrayRef<int64_t>> unpadded = op.getUnpadded();
   if (!unpadded)

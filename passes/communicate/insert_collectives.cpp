@@ -21,7 +21,6 @@ RankedTensorType localType(RankedTensorType type, const planner::Layout &layout,
                                type.getElementType());
 }
 
-// Creates one collective or local step and returns its result, of type `type`.
 Value emitStep(OpBuilder &builder, Location loc, Value input,
                const planner::ReshardStep &step, Type type, StringAttr axis,
                StringAttr cause) {

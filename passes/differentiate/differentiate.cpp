@@ -21,8 +21,8 @@ namespace mtplan::passes {
 
 namespace {
 
-// Returns whether all segments have a backward half and the module an update.
-// Fails if only some of these exist.
+// Returns whether all segments have a backward half and the module has an
+// update. Fails if the module has some of these but not all.
 FailureOr<bool> isDifferentiated(ModuleOp module) {
   SmallVector<ir::SegmentOp> lacking;
   int segments = 0;
@@ -43,7 +43,6 @@ FailureOr<bool> isDifferentiated(ModuleOp module) {
          << (hasUpdate ? 1 : 0) << " of 1 mtp.update is there";
 }
 
-// Fails if the last segment yields values.
 LogicalResult checkEnd(ModuleOp module) {
   ir::SegmentOp last;
   for (auto segment : module.getOps<ir::SegmentOp>())
@@ -84,13 +83,9 @@ LogicalResult accumulateLosses(ModuleOp module) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// The backward half of a segment
-//===----------------------------------------------------------------------===//
-
-/// Lists for each operator the parameters of which it is the first reader, in
-/// the order of its operands. Backward visits the first reader last, so that
-/// the gradients of these parameters are then complete.
+/// Maps each operator to the parameters that it is the first to read, in the
+/// order of its operands. Backward visits the first reader of a parameter last.
+/// The parameter's gradient is then complete.
 using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
 
 // Fails if a segment has two mtp.parameter of one label, because each would
@@ -148,7 +143,6 @@ LogicalResult checkYields(ir::SegmentOp segment) {
   return success();
 }
 
-// Accumulates the parameter gradients that the gradient of `op` completes.
 LogicalResult accumulate(Operation *op, const CompletedAt &completed,
                          ir::GradientBuilder &gradients) {
   for (ir::ParameterOp parameter : completed.lookup(op)) {
@@ -232,10 +226,6 @@ LogicalResult buildBackward(ir::SegmentOp segment) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// The update
-//===----------------------------------------------------------------------===//
-
 struct Accumulator {
   Location location;
   Type type;
@@ -252,8 +242,6 @@ Accumulators findParameters(ModuleOp module) {
   return found;
 }
 
-// Returns the scalars that the forward halves accumulate: the loss and other
-// reported values. Fails if a label has two types.
 FailureOr<Accumulators> findScalars(ModuleOp module) {
   Accumulators found;
   for (auto segment : module.getOps<ir::SegmentOp>())
@@ -272,8 +260,6 @@ FailureOr<Accumulators> findScalars(ModuleOp module) {
   return found;
 }
 
-// Appends an mtp.update to `module`, which must have none. Fails, with a
-// diagnostic, if two scalars of one label differ in type.
 LogicalResult buildUpdate(ModuleOp module) {
   FailureOr<Accumulators> scalars = findScalars(module);
   if (failed(scalars))
@@ -301,10 +287,6 @@ LogicalResult buildUpdate(ModuleOp module) {
   }
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// The pass
-//===----------------------------------------------------------------------===//
 
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   void runOnOperation() override {

@@ -13,7 +13,6 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Returns the operators of type `Op` in `block`, by label.
 template <typename Op>
 llvm::DenseMap<StringAttr, SmallVector<Op>> byLabel(Block &block) {
   llvm::DenseMap<StringAttr, SmallVector<Op>> found;
@@ -67,8 +66,6 @@ struct VerifyGradientsPass
   }
 
 private:
-  // Checks that the backward half has exactly one mtp.accumulate for each
-  // parameter that `segment` reads. Adds these parameters to `parameters`.
   static LogicalResult
   checkSegment(ir::SegmentOp segment,
                llvm::MapVector<StringAttr, ir::ParameterOp> &parameters) {

@@ -14,8 +14,9 @@ namespace mtplan::passes {
 namespace {
 
 // Returns whether the kernel of `late` can run at the position of `early`, an
-// earlier product: every operand from outside the kernel exists there or is a
-// parameter, and no operation between adds to an accumulator of the kernel.
+// earlier product. Every operand from outside the kernel must exist there or be
+// a parameter. No operation between the two may add to an accumulator of the
+// kernel.
 bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   const SmallVector<Operation *> kernel = kernelOf(late);
   return llvm::all_of(kernel, [&](Operation *op) {

@@ -11,8 +11,6 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Returns whether an einsum can compute `user`, the only user of its `result`,
-// as its epilogue.
 static bool isEpilogueOfEinsum(Operation *user, Value result) {
   // mtp.activation_grad reads the activation's input first and the gradient,
   // which the einsum computes, second.
@@ -94,7 +92,6 @@ bool sharesKernel(ir::EinsumOp product, ir::SumOp sum) {
          haveLikeEpilogues(product, sum);
 }
 
-// Returns whether `operand` is produced after `early`, in the same block.
 static bool isMadeAfter(Value operand, Operation *early) {
   Operation *maker = operand.getDefiningOp();
   return maker && maker->getBlock() == early->getBlock() &&

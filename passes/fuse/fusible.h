@@ -22,9 +22,9 @@ namespace mtplan::passes {
 mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 
 /// Returns whether the kernel of `product`, a weight gradient, can also compute
-/// `sum`, a bias gradient: the product's second operand is the tensor that
-/// `sum` reads, and either both have epilogues of one kind or both have none.
-/// Accumulations must begin their sums in the same micro-batch and layer.
+/// `sum`, a bias gradient. `sum` must read the second operand of the product.
+/// Both have epilogues of one kind, or both have none. Accumulations must begin
+/// their sums in the same micro-batch and layer.
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum);
 
 /// Returns `head` and the operations that are fused with it, in block order.
@@ -39,8 +39,8 @@ bool mayBeBatched(ir::EinsumOp product);
 bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other);
 
 /// Returns whether `op` may run right after `early`, an earlier operation of
-/// the block: the operands of `op` exist there or are parameters, and no
-/// operation between the two adds to the accumulator that `op` adds to.
+/// the block. The operands of `op` must exist there or be parameters. No
+/// operation between the two may add to the accumulator that `op` adds to.
 bool mayMoveAfter(mlir::Operation *op, mlir::Operation *early);
 
 /// Moves `op` right after `early`. An mtp.parameter that `op` reads and that

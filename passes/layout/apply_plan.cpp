@@ -33,8 +33,6 @@ private:
     return toAttr(builder.getContext(), layout, mesh);
   }
 
-  // Returns the planned state of the parameter whose gradient `op` reads, or
-  // null if `op` reads no gradient.
   const planner::ParameterState *stateOf(ir::AccumulatedOp op) const {
     for (const planner::SegmentPlan &plan : plans) {
       if (op.getCopies() && (*op.getCopies())[0] != plan.first)
@@ -46,8 +44,6 @@ private:
     return nullptr;
   }
 
-  // Returns the layout of the accumulator that `op` reads, from the segment
-  // that accumulates it for the same layers.
   planner::Layout reportedLayout(ir::AccumulatedOp op) const {
     ir::LayoutAttr layout;
     for (auto segment :
@@ -189,10 +185,6 @@ private:
            ops.size() == graph.ops.size() && "the graph is of this segment");
   }
 
-  //===--------------------------------------------------------------------===//
-  // Layout changes
-  //===--------------------------------------------------------------------===//
-
   struct Version {
     int tensor;
     planner::Phase phase;
@@ -200,7 +192,6 @@ private:
     Value value;
   };
 
-  // Returns the value of `tensor` in `phase` and `layout`, or null.
   Value find(int tensor, planner::Phase phase, const planner::Layout &layout) {
     for (const Version &version : versions)
       if (version.tensor == tensor && version.phase == phase &&
@@ -273,10 +264,6 @@ private:
         first = user;
     return first;
   }
-
-  //===--------------------------------------------------------------------===//
-  // Operands
-  //===--------------------------------------------------------------------===//
 
   planner::Phase phaseOf(Operation *op) {
     return op->getBlock() == &segment.getBlock() ? planner::Phase::forward

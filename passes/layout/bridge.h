@@ -1,9 +1,7 @@
 //===- bridge.h - Between the IR and the planner's graph --------*- C++ -*-===//
 //
 // Translates a differentiated module to the planner's ModelGraph, and writes a
-// plan into the module as strategies, layouts and `mtp.reshard`s. No other
-// folder of passes/ builds graphs or applies plans; schedule/ and verify/ read
-// them (passes.h).
+// plan into the module as strategies, layouts and `mtp.reshard`s.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +26,9 @@ void applyPlan(mlir::ModuleOp module, const planner::ModelGraph &graph,
                const std::vector<planner::SegmentPlan> &plans,
                const planner::Mesh &mesh);
 
-/// Splits a repeated segment before the layers `cuts`, which are ascending and
-/// numbered like the segment's `first`, so that each part can be pinned and
-/// planned by itself.
+/// Splits a repeated segment before the layers `cuts`, so that each part can be
+/// planned by itself. The cuts are ascending, and numbered like the segment's
+/// `first`.
 void splitSegment(ir::SegmentOp segment, llvm::ArrayRef<int> cuts);
 
 } // namespace mtplan::passes

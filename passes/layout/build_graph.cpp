@@ -152,8 +152,6 @@ private:
     return split;
   }
 
-  // Returns the split of a factor. If the role is `data`, the class of the
-  // factor's dimensions determines the split.
   planner::Split splitOfFactor(ir::ComputeOp op, const ir::FactorRule &rule,
                                int factor) {
     if (rule.factors[factor].role != ir::FactorRole::data)
@@ -203,9 +201,9 @@ private:
     return first;
   }
 
-  // Returns whether `consumer` can be fused into `maker`: all element types are
-  // equal, and if `maker` is an einsum, it is one matrix product that is
-  // neither batched nor contracted over samples.
+  // Returns whether `consumer` can be fused into `maker`. All element types
+  // must be equal. If `maker` is an einsum, it must be a single matrix product
+  // that is neither batched nor contracted over samples.
   bool canFuse(Operation *maker, ir::ComputeOp consumer) {
     const Value result = maker->getResult(0);
     const auto made = llvm::find_if(segment->ops, [&](const planner::Op &one) {
@@ -223,11 +221,12 @@ private:
            llvm::all_of(consumer->getResults(), isSame);
   }
 
-  // Adds the operations that MFU counts, whatever a kernel skips or repeats:
-  // those of matrix products, and those of attention over all pairs of
-  // positions. The backward of attention counts twice as many operations as its
-  // forward, so the forward operator adds three times its own operations and
-  // the backward operator adds none.
+  // Adds the operations that model FLOPs utilization (MFU) counts: those of
+  // matrix products, and those of attention over all pairs of positions.
+  // Operations that a kernel skips or repeats make no difference. The backward
+  // of attention counts twice as many operations as its forward. The forward
+  // operator therefore adds three times its own operations, and the backward
+  // operator adds none.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

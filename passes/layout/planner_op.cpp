@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-//===----------------------------------------------------------------------===//
-// Meshes and layouts
-//===----------------------------------------------------------------------===//
-
 planner::Mesh toPlanner(ir::MeshAttr mesh) {
   planner::Mesh plain;
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes()))
@@ -69,10 +65,6 @@ ir::LayoutAttr toAttr(MLIRContext *context, const planner::Layout &layout,
   return ir::LayoutAttr::get(context, dims, partial, max);
 }
 
-//===----------------------------------------------------------------------===//
-// Operators and strategies
-//===----------------------------------------------------------------------===//
-
 planner::Split splitOf(ir::FactorRole role) {
   switch (role) {
   case ir::FactorRole::data:
@@ -91,9 +83,9 @@ planner::Split splitOf(ir::FactorRole role) {
   llvm_unreachable("all roles are named");
 }
 
-// Sorts the factors of a product into batch, m, n and k by the tensors that
-// have them. A product that lacks m, n or k, such as a gate times a vector, is
-// priced by its memory traffic.
+// Sorts the factors of a product into batch, m, n and k, according to the
+// tensors in which they occur. A product that lacks m, n or k, such as a gate
+// times a vector, is priced by its memory traffic.
 static void addGemmRoles(planner::Op &op) {
   auto runsAlong = [](const planner::Use &use, int factor) {
     return llvm::is_contained(use.factors, factor);
@@ -236,10 +228,6 @@ ir::StrategyAttr toAttr(MLIRContext *context, const planner::Strategy &strategy,
   }
   return ir::StrategyAttr::get(context, axes, factors);
 }
-
-//===----------------------------------------------------------------------===//
-// Layouts of values
-//===----------------------------------------------------------------------===//
 
 static std::optional<planner::Layout> fromAttr(ir::LayoutAttr layout,
                                                const planner::Mesh &mesh) {

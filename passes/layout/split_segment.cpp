@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Replaces the update's operators for the layers of the segment by one clone
-// per part, each for the layers of its part.
+// Replaces the update's operators for the segment by one clone per part. Each
+// clone covers the layers of its part.
 static void splitUpdates(ir::SegmentOp segment, ArrayRef<ir::SegmentOp> parts) {
   llvm::StringSet<> labels;
   segment.walk([&](ir::AccumulateOp op) {

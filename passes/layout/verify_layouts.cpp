@@ -43,7 +43,6 @@ public:
   }
 
 private:
-  // Checks that `value` has a layout that divides its shape.
   LogicalResult fits(Operation *op, Value value) {
     std::optional<planner::Layout> layout = layoutOf(value, mesh);
     if (!layout)

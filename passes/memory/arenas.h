@@ -20,10 +20,8 @@ struct Array {
                slotStride = 0;
 };
 
-/// Allocates arrays in the arenas of a stage, one after another.
 class Arenas {
 public:
-  /// Appends an array to an arena.
   /// \param size  bytes of an entry
   Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
                  std::int64_t slots = 1);
@@ -39,7 +37,6 @@ private:
 ir::PlaceAttr placeIn(const Array &array, std::int64_t entry, std::int64_t step,
                       mlir::Type element);
 
-/// Returns the bytes of a tensor whose elements are of type `element`.
 std::int64_t bytesOf(mlir::Type type, mlir::Type element);
 
 } // namespace mtplan::passes

@@ -38,8 +38,6 @@ SmallVector<Value> writtenBy(ir::EinsumOp product) {
   return written;
 }
 
-// Returns the PlaceAttr of every tensor that the kernel of a product reads or
-// writes.
 Places placesOf(ir::EinsumOp product,
                 const std::function<ir::PlaceAttr(Value)> &placeOf) {
   Places places;
@@ -57,8 +55,8 @@ Places placesOf(ir::EinsumOp product,
   return places;
 }
 
-// Returns the bytes from one tensor to the other, or nothing if they are
-// negative or depend on the layer or the micro-batch.
+// Returns the distance in bytes from one tensor to the other, or nothing if the
+// distance is negative or depends on the layer or the micro-batch.
 std::optional<int64_t> distance(ir::PlaceAttr from, ir::PlaceAttr to) {
   const bool isAlike = from && to && from.getArena() == to.getArena() &&
                        from.getEntries() == to.getEntries() &&

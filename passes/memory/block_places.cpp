@@ -44,7 +44,6 @@ BlockRegion blockRegionOf(ArrayRef<BlockProgram> programs, bool ascends,
     if (i + 1 < blocks.size())
       region.bytes = std::max(region.bytes, own + blocks[i + 1].bytes);
   }
-  // Returns the start of the block of a run.
   const auto startOf = [&](const GatheredBlock &block, int64_t run) {
     return run % 2 == 0 ? 0 : region.bytes - block.bytes;
   };

@@ -1,11 +1,11 @@
 //===- block_places.h - Memory of weights gathered ahead --------*- C++ -*-===//
 //
 // The weights that the previous run gathers form a block. While a run computes
-// with its block, the next block arrives. Blocks of successive runs lie
-// alternately at the start and at the end of one region, so that two successive
-// blocks never overlap, and the region is as large as the largest two
-// successive blocks. A program serves all layers of a segment, so that a weight
-// of a repeated segment has an entry at each end.
+// with its block, the next block arrives. Blocks of successive runs alternate
+// between the start and the end of one region. The region is as large as the
+// largest two successive blocks, so that these never overlap. A program serves
+// all layers of a segment, so that a weight of a repeated segment has an entry
+// at each end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,8 @@
 
 namespace mtplan::passes {
 
-/// Describes a range of a region that is in use during a program.
 struct BlockRange {
-  mlir::Value value; ///< in use until its last use; null: all the time
+  mlir::Value value; ///< free after the value's last use; null if always in use
   std::int64_t offset = 0, bytes = 0; ///< relative to the region
 };
 
@@ -28,11 +27,10 @@ struct BlockRange {
 /// relative to the region.
 struct BlockPlace {
   mlir::Value value;
-  Array array; ///< without an arena
+  Array array; ///< has no arena
   std::int64_t entry = 0, step = 0;
 };
 
-/// Describes the blocks of a chunk in one direction.
 struct BlockRegion {
   std::int64_t bytes = 0;
   std::vector<BlockPlace> places;
@@ -41,7 +39,6 @@ struct BlockRegion {
   std::vector<std::vector<BlockRange>> inUse;
 };
 
-/// Describes a program of a chunk, and the number of layers that it runs for.
 struct BlockProgram {
   mlir::Block *block = nullptr;
   std::int64_t runs = 1;
@@ -49,8 +46,8 @@ struct BlockProgram {
 
 /// Returns the region of the programs of a task. `programs` are in the order in
 /// which the task runs them.
-/// \param ascends  whether programs run for their first layer first
-/// \param sizeOf   bytes of a value
+/// \param ascends  whether the layers of a program run in ascending order
+/// \param sizeOf   returns the bytes of a value
 BlockRegion blockRegionOf(llvm::ArrayRef<BlockProgram> programs, bool ascends,
                           llvm::function_ref<std::int64_t(mlir::Value)> sizeOf);
 

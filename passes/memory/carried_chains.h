@@ -19,10 +19,10 @@
 
 namespace mtplan::passes {
 
-/// Describes the arrays through which a chunk carries values in one direction.
 class CarriedChains {
 public:
-  /// Holds a value's chain, and its entry there: `entry + c * step` in layer c.
+  /// Holds the chain of a value. In layer c, the value is in entry `entry + c *
+  /// step` of the chain.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -39,7 +39,6 @@ public:
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 
   std::vector<Chain> chains;
-  /// Maps arguments and yielded values to their links.
   llvm::DenseMap<mlir::Value, Link> links;
 
 private:

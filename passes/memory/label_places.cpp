@@ -27,7 +27,7 @@ std::vector<Array> LabelPlaces::otherSumsOf(StringRef label) const {
   return sums;
 }
 
-// A value that is only reported has the double precision of the report's sum.
+// A value that is only reported has double precision, like the report's sum.
 Type LabelPlaces::keptAs(Value value) const {
   Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
   bool reported = !value.use_empty() &&
@@ -85,9 +85,8 @@ void LabelPlaces::place(ir::SegmentOp segment,
 }
 
 // An overlapped reduce-scatter writes the shard of the segment's last layer
-// behind the accumulators of all layers. Returns the bytes that are needed
-// there for `label`, or 0 if no reduce-scatter of its gradient overlaps with
-// `segment`.
+// behind the accumulators of all layers. Returns the bytes that `label` needs
+// there, or 0 if no reduce-scatter of its gradient overlaps with `segment`.
 int64_t LabelPlaces::bytesBehind(ir::SegmentOp segment, StringAttr label,
                                  Type element) const {
   int64_t bytes = 0;

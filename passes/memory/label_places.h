@@ -42,7 +42,6 @@ public:
   /// Returns all accumulators of a label's gradient except the first.
   std::vector<Array> otherSumsOf(llvm::StringRef label) const;
 
-  /// Returns the type of a value's elements in memory.
   mlir::Type keptAs(mlir::Value value) const;
   /// Returns the element type of an accumulator to which values with elements
   /// of type `element` are added.

@@ -9,8 +9,8 @@
 
 namespace mtplan::passes {
 
-// Assigns offsets by best fit, the largest value first and ties by index, which
-// descends if `lastFirst`.
+// Assigns offsets by best fit, the largest value first. Values of equal size
+// are in ascending order of their index, or in descending order if `lastFirst`.
 static Offsets bestFit(const std::vector<Lifetime> &lifetimes,
                        std::int64_t alignment, bool lastFirst) {
   Offsets result;

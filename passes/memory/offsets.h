@@ -11,8 +11,8 @@ namespace mtplan::passes {
 /// Holds the bytes of a value and its live range, both ends included.
 struct Lifetime {
   std::int64_t first = 0, last = 0;
-  std::int64_t bytes = 0;    ///< > 0
-  std::int64_t fixedAt = -1; ///< offset that is already assigned; -1: none
+  std::int64_t bytes = 0;    ///< at least 1
+  std::int64_t fixedAt = -1; ///< offset that is already assigned, or -1 if none
 };
 
 struct Offsets {
@@ -38,7 +38,7 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment);
 
 /// Returns a lower bound of the bytes of any assignment: the maximum over time
-/// of the live bytes, with each value rounded up to the alignment.
+/// of the live bytes. Each value is rounded up to the alignment.
 std::int64_t peakOf(const std::vector<Lifetime> &lifetimes,
                     std::int64_t alignment);
 

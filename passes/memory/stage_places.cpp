@@ -16,8 +16,8 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the number of slots for the activations of `chunk`: the maximum
-// number of micro-batches from the oldest to the newest one in flight.
+// Returns the number of slots for the activations of `chunk`. It is the largest
+// distance from the oldest to the newest micro-batch in flight, both included.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -36,7 +36,7 @@ int64_t StagePlaces::slotsOf(int64_t chunk) const {
 
 // Records the ranges of the workspace that carried values occupy in a program.
 // A value with a fixed entry is alive from its definition to its last use. If
-// layers alternate between entries, all entries are alive all the time.
+// layers alternate between entries, all entries are always alive.
 void StagePlaces::keepCarried(Block &block, const CarriedChains &carried,
                               const std::vector<Array> &arrays, int64_t start) {
   std::vector<Carried> &kept = carriedIn[&block];
@@ -150,9 +150,9 @@ static bool isGrouped(Operation *op) {
 // Returns the live ranges of the values that still have no memory, counted in
 // instructions of one program. Fused operators and grouped collectives are one
 // instruction. An all-reduce works in place if nothing else reads its operand.
-// Also returns the rows, sets of values that must have adjacent offsets because
-// batched products read or write them, and the batches for which no row is
-// possible.
+// Also returns rows: sets of values that batched products read or write, and
+// that therefore need adjacent offsets. Batches for which no row is possible
+// are rejected.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
@@ -300,9 +300,9 @@ void StagePlaces::placeWithin() {
   const auto needOf = [&](Block &block) {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
-  // `limit` is the size of the workspace, in bytes, without groups of
-  // collectives, except for the groups of blocks, whose memory the planner has
-  // counted. The other groups of a program that would exceed `limit` are
+  // `limit` is the size of the workspace, in bytes, if no collectives are
+  // grouped except those of blocks, whose memory the planner has counted. If
+  // the other groups of a program would exceed `limit`, all of them are
   // dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t limit = 0;

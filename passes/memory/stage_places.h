@@ -54,7 +54,6 @@ public:
   const std::vector<Fill> &fills() const { return workspaces; }
 
 private:
-  /// Describes the values that live within one program only.
   struct Within {
     std::vector<mlir::Value> roots; ///< values with their own offset
     /// Lists the live ranges of the roots, and then those of carried values.
@@ -66,9 +65,8 @@ private:
     std::vector<std::int64_t> batchesOfRows; ///< batch number of each row
     std::set<std::int64_t> rejected; ///< numbers of the dissolved batches
   };
-  /// Describes a range of bytes that carried values occupy in the workspace.
   struct Carried {
-    mlir::Value value; ///< null: the bytes are alive all the time
+    mlir::Value value; ///< if null, the bytes are always alive
     std::int64_t offset = 0, bytes = 0;
   };
 

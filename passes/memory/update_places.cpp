@@ -51,8 +51,9 @@ static ir::PlaceAttr placePerLayer(const Array &array, Type element) {
 }
 
 // Assigns memory to moments and master weights, in at least single precision.
-// An offloaded update also has host buffers for the copied gradient and, if
-// weights are narrower than their masters, for the weight to be copied back.
+// An offloaded update also has a host buffer for the copied gradient. If the
+// weights are narrower than the master weights, the update has another host
+// buffer for the weight that is copied back.
 void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
   StringAttr label = op.getLabelAttr();
   ir::SegmentOp holder = holderOf(meant);
@@ -200,7 +201,6 @@ LogicalResult UpdatePlaces::divideIntoPrograms() {
 LogicalResult UpdatePlaces::place() {
   if (failed(divideIntoPrograms()))
     return failure();
-  // Maps the number of an update program to the end of its workspace, in bytes.
   std::map<int64_t, int64_t> workspaceEnds;
   ir::UpdateOp update = contents.update;
   for (Operation &op : update.getBody().front()) {

@@ -1,14 +1,14 @@
 //===- update_places.h - Memory of an update --------------------*- C++ -*-===//
 //
 // Shards of reduced gradients are kept until the norm of all gradients is
-// known. They are in the arena of activations, which is free after backward. If
-// the reduce-scatter overlaps with backward, the shard of a layer overwrites
-// the gradient of the next layer, which has already been scattered. The memory
-// of one more shard suffices for any number of layers. (Megatron-LM keeps a
-// rank's shard within the full buffer, at an offset that depends on the rank;
-// offsets here are the same on all ranks.) Values computed from updated shards
-// are in the workspace, at separate offsets for all parameters of a program, so
-// that no parameter waits for another.
+// known. The shards are in the arena of activations, which is free after
+// backward. If the reduce-scatter overlaps with backward, the shard of a layer
+// overwrites the gradient of the next layer, which has already been scattered.
+// The memory of one more shard suffices for any number of layers. (Megatron-LM
+// keeps a rank's shard within the full buffer, at an offset that depends on the
+// rank. Offsets here are the same on all ranks.) Values computed from updated
+// shards are in the workspace. All parameters of a program have separate
+// offsets there, so that no parameter waits for another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,6 @@
 
 namespace mtplan::passes {
 
-/// Assigns memory to the results and the optimizer state of a stage's update.
 class UpdatePlaces {
 public:
   /// All references must outlive the object.
@@ -32,9 +31,9 @@ public:
       : contents(stageContents), arenas(stageArenas), labels(labelPlaces),
         places(valuePlaces), workspace(workspaceBytes), offloads(onHost) {}
 
-  /// Divides the update into programs, adds its values to `valuePlaces` and
-  /// writes `mtp.state`. Fails, with a diagnostic, if an operation covers
-  /// layers of several segments.
+  /// Divides the update into programs, adds the values of the update to
+  /// `valuePlaces` and writes `mtp.state`. Fails, with a diagnostic, if an
+  /// operation covers layers of several segments.
   mlir::LogicalResult place();
 
 private:

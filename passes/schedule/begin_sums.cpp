@@ -21,7 +21,6 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Describes the runs of an adding operation in a step.
 struct AdderRuns {
   /// Holds the micro-batch and layer of the runs that add the first term of a
   /// piece (SumAccess::piece).
@@ -30,8 +29,8 @@ struct AdderRuns {
 
   bool isFirstOnce() const { return first.size() == 1; }
 
-  /// Returns whether the runs that add first terms, if any, are all runs of a
-  /// single micro-batch.
+  /// Returns whether all runs that add first terms are in one micro-batch, and
+  /// all runs in that micro-batch add first terms.
   bool isFirstInAllCopies() const {
     return std::ranges::all_of(first, [&](const auto &run) {
       return run.first == first.begin()->first && !later.contains(run.first);
@@ -75,15 +74,15 @@ firstTermsOf(int pieces, const std::vector<SumAccess> &accesses) {
 
 namespace {
 
-/// Describes one accumulator of a stage, and the operations that add to it.
 struct Sum {
   int pieces = 1;
   std::vector<SumAccess> accesses; ///< in the order in which a step runs
   std::vector<ir::AccumulateOp> adders;
 };
 
-// Identifies an accumulator: by label and, if each segment has an accumulator
-// of its own (for a label with `*` or for mtp.own_sum), by segment.
+// Identifies an accumulator by its label. If each segment has its own
+// accumulator (a label with `*`, or mtp.own_sum), the segment is part of the
+// key.
 using SumKey = std::pair<Operation *, std::string>;
 
 SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {

@@ -22,8 +22,6 @@ bool isOverReplicas(Operation *op) {
   return axis && ir::isReplicaAxis(axis.getValue());
 }
 
-// Returns the parameter that `gather` gathers, directly or after other gathers,
-// or null.
 ir::ParameterOp gatheredBy(ir::AllGatherOp gather) {
   Value input = gather.getInput();
   while (auto before = input.getDefiningOp<ir::AllGatherOp>())
@@ -72,8 +70,8 @@ Operations scattersBefore(ir::AccumulateOp sum) {
   return Operations(llvm::reverse(chain));
 }
 
-// Marks collectives, and sorts them so that those of a launch are consecutive:
-// by hopOf(), and then by axis.
+// Marks collectives and sorts them by hopOf() and then by axis, so that the
+// collectives of a launch are consecutive.
 void markByLaunch(Operations &collectives) {
   SmallVector<StringAttr> axes;
   for (Operation *op : collectives) {
@@ -103,7 +101,7 @@ void gatherFirst(Block &block, Operations gathers) {
 // Moves the reduce-scatters of the gradients of `gathered` parameters to the
 // end of a program, the last gradient first, and the accumulations behind them.
 void scatterLast(Block &block, const std::set<StringRef> &gathered) {
-  SmallVector<std::pair<Operation *, Operations>> chains; // by gradient
+  SmallVector<std::pair<Operation *, Operations>> chains; // with producers
   Operations sums;
   for (auto sum : block.getOps<ir::AccumulateOp>()) {
     Operations chain = scattersBefore(sum);

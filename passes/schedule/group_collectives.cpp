@@ -70,7 +70,6 @@ FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
   return areOfTheSameCopies(stage, first, op);
 }
 
-// Marks the groups of collectives in one program.
 LogicalResult group(const StageContents &stage, Block &block) {
   int64_t number = 0; // first number after those of batched products
   for (Operation &op : block)

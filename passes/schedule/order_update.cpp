@@ -18,15 +18,14 @@ namespace {
 
 using Operations = SmallVector<Operation *>;
 
-// Returns the mtp.accumulated from which `op` is computed.
 Operation *sumOf(Operation *op) {
   while (op->getNumOperands() > 0)
     op = op->getOperand(0).getDefiningOp();
   return op;
 }
 
-// Returns the number of operations from the mtp.accumulated of a gradient to
-// `op`, which is 0 for the mtp.accumulated itself.
+// Returns the hop of `op`: the number of operations from the mtp.accumulated of
+// a gradient to `op`, which is 0 for the mtp.accumulated itself.
 int hopOf(Operation *op) {
   Operation *before =
       op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
@@ -52,8 +51,8 @@ Operation *readyAfter(const StageContents &stage, Operation *reduction) {
 }
 
 // Sorts overlapped reductions by hopOf() and then by segment. Within a hop and
-// a segment, the order is that in which the gradients become complete, reversed
-// for odd hops.
+// a segment, reductions are in the order in which their gradients become
+// complete. Odd hops have the reverse order.
 void sortOverlapped(const StageContents &stage, Operations &reductions) {
   llvm::stable_sort(reductions, [&](Operation *one, Operation *other) {
     const int hop = hopOf(one), otherHop = hopOf(other);
@@ -73,9 +72,9 @@ void sortOverlapped(const StageContents &stage, Operations &reductions) {
   });
 }
 
-// Orders the operations on the gradients of one range of layers: the sums of
-// micro-batches, overlapped reductions, then the rest by hopOf() or, if
-// `keepsOrder`, in their present order.
+// Orders the operations on the gradients of one range of layers. The sums of
+// micro-batches come first, then the overlapped reductions. The rest is in the
+// order of hopOf() or, if `keepsOrder`, in its present order.
 Operations orderedGradients(const StageContents &stage, const Operations &all,
                             bool keepsOrder) {
   Operations sums, overlapped;
@@ -105,9 +104,9 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   return ordered;
 }
 
-// Orders the updates of the same layers: first every mtp.adamw, and then the
-// operations on the results, in the reverse order of the updates. Offloaded
-// updates keep their order.
+// Orders the updates of the same layers. Every mtp.adamw comes first. The
+// operations on the results follow, in the reverse order of the updates.
+// Offloaded updates keep their order.
 Operations orderedUpdates(const Operations &all, bool offloads) {
   if (offloads)
     return all;

@@ -71,16 +71,16 @@ private:
   }
 
   // Marks the reductions of `sum` that can overlap with the backward program of
-  // `segment`. A reduce-scatter can overlap only if a single run adds to the
-  // sum: the shard is written over the next layer's gradient, which must have
-  // been reduced by then.
+  // `segment`. A reduce-scatter writes its shard over the next layer's
+  // gradient, which must have been reduced by then. It can therefore overlap
+  // only if a single run adds to the sum.
   static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());
     const bool isOfStage = llvm::none_of(hops, sumsOverStages);
     // `isShard` says whether an earlier collective of `hops` has scattered the
-    // sum, and `isReduced` whether one has reduced it over an axis other than
-    // those of replicas.
+    // sum. `isReduced` says whether one has reduced the sum over an axis that
+    // is not an axis of replicas.
     bool isShard = false, isReduced = false;
     for (Operation *hop : hops) {
       const bool isScatter = llvm::isa<ir::ReduceScatterOp>(hop);

@@ -109,7 +109,6 @@ private:
     }
   }
 
-  // Erases reshards and inputs that have no uses left.
   void dropUnread() {
     for (Block *block : {&backward, &forward})
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
@@ -134,7 +133,6 @@ private:
     gradient.getLseMutable().assign(as(made.getLse(), gradient.getLse()));
   }
 
-  // Returns `value` in the layout of `like`.
   Value as(Value value, Value like) {
     if (!mesh)
       return value;

@@ -48,10 +48,6 @@ private:
     module->removeAttr(ir::kStagesAttrName);
   }
 
-  //===--------------------------------------------------------------------===//
-  // Messages
-  //===--------------------------------------------------------------------===//
-
   // Inserts, between `last` and `first` of consecutive chunks, a segment that
   // sends and one that receives, unless no value or gradient crosses.
   void connect(ir::SegmentOp last, ir::SegmentOp first) {
@@ -111,7 +107,6 @@ private:
     return builder.getStringAttr(name + "." + llvm::Twine(index) + end);
   }
 
-  // Adds an empty segment to the chunk of `like`.
   ir::SegmentOp addSegment(StringRef what, ir::SegmentOp like) {
     std::string name =
         (what + "_" + llvm::Twine(static_cast<int64_t>(*like.getChunk())))
@@ -126,18 +121,12 @@ private:
     return segment;
   }
 
-  // Adds a backward half and sets the insertion point inside it.
   ir::BackwardOp addBackward(ir::SegmentOp like) {
     auto half = builder.create<ir::BackwardOp>(like.getLoc(), ArrayAttr());
     builder.setInsertionPointToStart(&half.getBody().emplaceBlock());
     return half;
   }
 
-  //===--------------------------------------------------------------------===//
-  // Updates
-  //===--------------------------------------------------------------------===//
-
-  // Creates an update for every stage that has parameters or reports.
   LogicalResult split(ir::UpdateOp update) {
     Block &block = update.getBody().front();
     SmallVector<ir::AccumulatedOp> reads(block.getOps<ir::AccumulatedOp>());

@@ -11,7 +11,6 @@
 
 namespace mtplan::passes {
 
-/// Holds the parts of a partitioned module that belong to one stage.
 struct StageContents {
   std::vector<ir::SegmentOp> segments; ///< in module order
   ir::UpdateOp update;                 ///< may be null
@@ -47,9 +46,9 @@ mlir::FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
 /// Returns whether `sum` is the gradient of a parameter, and not a report.
 bool isGradient(const StageContents &stage, ir::AccumulatedOp sum);
 
-/// Returns whether an operand of a yield has a value of its own: no earlier
-/// operand is the same value, and the value is computed in the block (not a
-/// parameter) or is the block's argument at the same position.
+/// Returns whether an operand of a yield has a value of its own. No earlier
+/// operand may be the same value. The value must be computed in the block (not
+/// a parameter), or be the block's argument at the same position.
 bool isSeparate(mlir::OpOperand &carried);
 
 /// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,
@@ -59,7 +58,6 @@ std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
                                                 planner::ScheduleKind kind,
                                                 int microBatches);
 
-/// Writes the tasks and the number of micro-batches into `partitioned`.
 void writeTasks(mlir::ModuleOp partitioned, planner::ScheduleKind kind,
                 int microBatches);
 

@@ -25,7 +25,6 @@ void placeOnStages(mlir::ModuleOp module,
 /// them, or 1 without a pipeline.
 std::int64_t stagesOf(mlir::ModuleOp module);
 
-/// Returns the stage of a segment in a module of `stages` stages.
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
 /// Checks that the chunks of segments are numbered from 0 in order, and that
@@ -36,7 +35,6 @@ mlir::LogicalResult checkChunks(mlir::ModuleOp module, std::int64_t stages);
 /// module of `stages` stages. For a gradient, these stages hold the parameter.
 std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
 
-/// Returns whether `op` is an all-reduce over stages.
 bool sumsOverStages(mlir::Operation *op);
 
 /// Returns the mesh axis of a collective, or null if `op` has none.

@@ -1,8 +1,8 @@
 //===- verify_stages.cpp - Verifies communication between stages ----------===//
 //
 // Stages exchange messages and sums. A message or sum that another stage lacks,
-// or reaches in another order, causes a deadlock. A message or sum that matches
-// the wrong one causes wrong results.
+// or reaches in another order, causes a deadlock. Results are wrong if a
+// message or sum is matched with the wrong one of another stage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,6 @@ namespace mtplan::passes {
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Messages
-//===----------------------------------------------------------------------===//
-
-/// Describes one end of a message.
 struct End {
   Operation *op = nullptr;
   bool sends = false, backward = false;
@@ -204,11 +199,6 @@ private:
       pairs; ///< sender and receiver by label
 };
 
-//===----------------------------------------------------------------------===//
-// The pass
-//===----------------------------------------------------------------------===//
-
-// Checks that chunks exchange values only by messages.
 LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   auto reject = [](Operation *op, std::size_t count, StringRef what) {
     return op->emitOpError("yields ")

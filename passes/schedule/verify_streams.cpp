@@ -36,8 +36,8 @@ LogicalResult verify(Operation *op) {
 
 // Checks the operations of one launch, in this order:
 // - all operations are on one stream;
-// - all are products, or collectives over one axis with the same overlap, or
-//   kernels of one name in an update;
+// - all are products, or collectives over one axis with the same overlap and
+//   prefetch, or kernels of one name in an update;
 // - no operation is an all-to-all or runs over stages;
 // - no operation reads a result of another;
 // - collectives and updates are consecutive.
@@ -83,8 +83,6 @@ LogicalResult verifyLaunches(Block &block) {
   return success();
 }
 
-// Checks that an overlapped operation reduces a gradient to which the backward
-// half of its segment adds.
 LogicalResult verifyOverlap(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
   if (!name || !llvm::isa<ir::AllReduceOp, ir::ReduceScatterOp>(op))
@@ -100,8 +98,6 @@ LogicalResult verifyOverlap(Operation *op) {
          << name << ", which does not make its gradient";
 }
 
-// Checks that an operation that the previous run executes gathers a parameter
-// of its own block, for its own program only.
 LogicalResult verifyAhead(Operation *op) {
   Value input = op->getNumOperands() == 1 ? op->getOperand(0) : Value();
   Operation *maker = input ? input.getDefiningOp() : nullptr;

@@ -9,7 +9,6 @@ using namespace mlir;
 namespace mtplan::passes {
 namespace {
 
-/// Describes an all-reduce over stages.
 struct Sum {
   ir::AllReduceOp op;
   ir::AccumulatedOp read;           ///< reads the accumulator that is summed
@@ -39,8 +38,6 @@ std::string textOf(std::optional<ArrayRef<int64_t>> copies) {
                 : "all copies";
 }
 
-// Returns whether two lists of operations have equal names, attributes and
-// result types.
 bool areAlike(ArrayRef<Operation *> some, ArrayRef<Operation *> others) {
   return llvm::equal(some, others, [](Operation *one, Operation *other) {
     return one->getName() == other->getName() &&
@@ -74,10 +71,6 @@ public:
   }
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Checks of one stage
-  //===--------------------------------------------------------------------===//
-
   LogicalResult verifyReads(ir::UpdateOp update) {
     llvm::DenseMap<Operation *, Sum> found;
     for (auto read : update.getBody().front().getOps<ir::AccumulatedOp>())
@@ -180,7 +173,7 @@ private:
       source = source->getOperand(0).getDefiningOp();
     auto origin = llvm::dyn_cast_or_null<Op>(source);
     if (!origin)
-      // Other operators compute the operand; only execution can verify these.
+      // Other operators compute the operand, which only execution can verify.
       return success();
     if (origin.getLabelAttr() == write.label &&
         (!write.label.getValue().contains('*') ||
@@ -196,9 +189,9 @@ private:
     return diagnostic;
   }
 
-  // Checks every parameter that a segment reads: the stage of the segment must
-  // update the parameter exactly once, or exactly once for each layer of the
-  // segment if the label has a `*`.
+  // Checks every parameter that a segment reads. The stage of the segment must
+  // update the parameter exactly once. If the label has a `*`, it must update
+  // each layer of the segment exactly once.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
@@ -234,10 +227,6 @@ private:
     }
     return success();
   }
-
-  //===--------------------------------------------------------------------===//
-  // Checks across stages
-  //===--------------------------------------------------------------------===//
 
   // Checks that the sums do not deadlock. Each stage executes its sums in
   // order, and waits at a sum for all other stages of the sum's group.
@@ -325,8 +314,8 @@ private:
 
   ModuleOp module;
   int64_t stages;
-  std::vector<std::vector<Sum>> sums;     ///< index: stage; in program order
-  std::vector<std::vector<Write>> writes; ///< index: stage
+  std::vector<std::vector<Sum>> sums;     ///< by stage, in program order
+  std::vector<std::vector<Write>> writes; ///< by stage
 };
 
 } // namespace

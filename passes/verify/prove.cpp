@@ -26,7 +26,6 @@ ir::Phase phaseOf(Operation *op) {
                                                : ir::Phase::forward;
 }
 
-// Returns the number of layers of `label` in all segments of the module.
 int64_t copiesOf(ModuleOp module, StringRef label) {
   if (!label.contains('*'))
     return 1;
@@ -64,7 +63,6 @@ int64_t holdersOf(ir::ReshardOp op, int64_t stages) {
   return 1;
 }
 
-// Adds the messages between chunks and the sums over stages to `counts`.
 void announceStages(ModuleOp planned, int microBatches,
                     std::map<ir::CollectiveKey, std::int64_t> &counts) {
   int64_t stages = stagesOf(planned);

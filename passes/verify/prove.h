@@ -3,9 +3,9 @@
 // The planned module is shrunk, partitioned, split over its pipeline stages and
 // interpreted on all ranks of its mesh in double precision. The model, shrunk
 // in the same way, runs on one rank. The loss, every gradient and every updated
-// parameter must agree on every rank that holds them, and the kinds and numbers
-// of executed collectives and messages must be those that the reshards and the
-// stages of the plan require.
+// parameter must agree on every rank that holds them. The executed collectives
+// and messages must be those that the reshards and the stages of the plan
+// require, in kind and number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,6 @@ struct ProofPair {
 /// Returns both programs, or nothing, with diagnostics, if a pass fails.
 std::optional<ProofPair> buildProofPair(mlir::ModuleOp model,
                                         mlir::ModuleOp planned);
-/// Runs both programs, and compares their results and their collectives.
 Proof compare(ProofPair &pair, const ProofOptions &options = {});
 
 } // namespace mtplan::passes

@@ -20,7 +20,7 @@ namespace mtplan::passes {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>; // index: dimension class
+using Sizes = std::vector<std::int64_t>; // indexed by dimension class
 
 // Sets the sizes of classes that are products of other classes.
 void multiplyOut(const ir::DimClasses &dims, Sizes &sizes) {
@@ -68,8 +68,9 @@ private:
   }
 
   // Returns the new number of ids of a table whose rows change from `rows` to
-  // `newRows`. The old number is `count`; rows beyond it are padding. If there
-  // is padding, all new rows but one have ids, otherwise all have.
+  // `newRows`. `count` is the old number of ids, and rows beyond it are
+  // padding. A table with padding keeps one row of padding, and a table without
+  // padding has an id for every row.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
     if (rows == newRows)
       return count;
@@ -146,8 +147,8 @@ Sizes sizesOf(const ir::DimClasses &dims) {
   return sizes;
 }
 
-// Returns the least common multiple of all products of axes of `mesh` that
-// divide `size`.
+// Returns the least common multiple of those products of axis sizes of `mesh`
+// that divide `size`.
 std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   std::int64_t unit = 1;
   std::size_t axes = mesh.axes.size();
@@ -162,9 +163,9 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   return unit;
 }
 
-// Describes the condition of an operator on a dimension of several factors: the
-// size of the major factor, the only one that can be sharded, is a multiple of
-// `unit`.
+// Describes the condition of an operator on a dimension of several factors. The
+// size of the major factor, which is the only one that can be sharded, must be
+// a multiple of `unit`.
 struct MajorFactor {
   int dim = 0;
   std::vector<int> minors;
@@ -260,10 +261,10 @@ private:
   }
 
   // Grows the factors of product `index` until fits() holds, at most to their
-  // original sizes. The minor factors, which no axis shards, grow before the
-  // major one, except for the last factor, the width of a head. The width grows
-  // last, because it is a minor factor for every operator, and a wider head
-  // does not make the number of heads divisible.
+  // original sizes. Minor factors, which no axis shards, grow before the major
+  // factor. Only the last factor, the width of a head, grows after it, because
+  // the width is a minor factor for every operator, and a wider head does not
+  // make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

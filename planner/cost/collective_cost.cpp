@@ -12,12 +12,12 @@
 //
 //   t = base + (sqrt(L) + sqrt(X))^2
 //
-// The time tends to L for small messages and to X for large ones, with the slow
-// rise between them that measured bandwidths show. Levels overlap chunk by
-// chunk, so X is the time of the slowest level, not the sum. The form comes
-// from the optimal-segment pipeline of van de Geijn's "global combine" and Chan
-// et al. 2007, "Collective communication: theory, practice, and experience";
-// the hierarchy is that of NCCL's rings over NVLink and rails.
+// The time tends to L for small messages and to X for large ones, with a slow
+// rise in between, as in measurements. Levels overlap chunk by chunk, so X is
+// the time of the slowest level, not the sum. The form comes from the
+// optimal-segment pipeline of van de Geijn's "global combine" and Chan et al.
+// 2007, "Collective communication: theory, practice, and experience"; the
+// hierarchy is that of NCCL's rings over NVLink and rails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,8 +46,6 @@ struct Pipeline {
   }
 };
 
-/// Describes how one group's members are distributed over the domains of a
-/// level.
 struct Sharing {
   int domains = 1;          // domains with a member of the group
   int most = 1, fewest = 1; // members in a single domain
@@ -141,7 +139,7 @@ private:
   std::size_t index = 0;
 };
 
-// Returns the rate of all rings of `members` members together, in bytes per
+// Returns the total rate of all rings of `members` members, in bytes per
 // second.
 double ringRate(const NetworkLevel &level, int members) {
   if (level.rings.empty())

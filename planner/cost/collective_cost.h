@@ -1,9 +1,8 @@
 //===- collective_cost.h - Time of a collective on a topology ---*- C++ -*-===//
 //
 // Prices collectives with an alpha-beta model over the levels of a machine's
-// network. The model compares plans and does not predict a profile: it ignores
-// stragglers and contention between concurrent collectives. Every function is
-// pure and returns 0 s for a group of one rank.
+// network. The model ignores stragglers and contention between concurrent
+// collectives. A group of one rank takes 0 s.
 //
 //===----------------------------------------------------------------------===//
 

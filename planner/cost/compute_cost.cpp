@@ -13,8 +13,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the software's figures for a memory-bound operator; null if Passes
-// has none. Then crossEntropyShare() or the operands and results set the bytes.
+// Returns the software's figures for a memory-bound operator, or null. Without
+// figures, crossEntropyShare() or the operands and results set the bytes.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -43,7 +43,6 @@ double crossEntropyShare(const Op &op) {
                                                : 0.0;
 }
 
-// Returns the bytes that a memory-bound operator moves.
 double passBytes(const Op &op, const LocalWork &work,
                  const Software &software) {
   // The figures are bytes per 16-bit element.
@@ -56,8 +55,6 @@ double passBytes(const Op &op, const LocalWork &work,
   return work.traffic();
 }
 
-// Returns the measured rate of the operator's own kernel; 0 without a
-// measurement.
 BytesPerSec measuredRate(const Op &op, const OpRun &run, const Device &device,
                          const Software &software) {
   return measuredPassRate(software, device, op.kind, run.precision, op.variant);
@@ -95,7 +92,6 @@ Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
   return left(passBytes(op, work, software)) / device.passRate();
 }
 
-/// Holds the bytes of one rank's shards of a product.
 struct ProductBytes {
   double first, second, result;
 };
@@ -105,8 +101,8 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
 }
 
 // Returns the bytes that a product reads and writes. 8-bit operands are half as
-// large; the common operand or the common sum of several batched products is
-// divided among these products.
+// large. Batched products share the traffic of their common operand or sum
+// evenly.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
@@ -117,8 +113,6 @@ Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   return Bytes{width * (bytes.first + bytes.second) + bytes.result + rest};
 }
 
-// Returns the time of casts. OpRun::firstCast and secondCast are bytes per
-// 16-bit element.
 Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   if (run.firstCast == 0.0 && run.secondCast == 0.0)
@@ -147,8 +141,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                      work.extentOf(op.k), work.extentOf(op.batch)};
   double &batched = run.batchesSums ? shape.k : shape.n;
   batched = std::round(batched * run.batched);
-  // The time is scaled to the operator's flops: they may include more than the
-  // product, and the shape covers all products of a batch.
+  // The time is scaled to the operator's flops, because these may include more
+  // than the product, and the shape covers all products of a batch.
   Seconds product = productTime(shape, device, run.precision) *
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);

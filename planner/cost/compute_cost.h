@@ -1,10 +1,10 @@
 //===- compute_cost.h - Time of one operator on one rank --------*- C++ -*-===//
 //
-// Prices operators by roofline. A product takes the longer of its arithmetic
-// and its memory traffic; attention is priced by kernel (kernel_cost.h); every
-// other operator is memory-bound, at the bytes per element that the software's
-// kernels move. Gaps between kernels are added. The form comes from Williams et
-// al. 2009 (roofline) and docs/studies/step-time.
+// Prices operators by roofline. The time of a product is the longer of its
+// arithmetic and its memory traffic. Attention is priced by kernel
+// (kernel_cost.h). Every other operator is memory-bound; the software's figures
+// set the bytes per element. Gaps between kernels are added. The form comes
+// from Williams et al. 2009 (roofline) and docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +17,17 @@
 namespace mtplan::planner {
 
 /// Returns the time of `op` on the busiest rank under `strategy`, with the
-/// precision, batching and fusion of `run`. An operator that may be fused
-/// counts as fused.
+/// precision, batching and fusion of `run`. An operator that may be fused is
+/// priced as fused.
 /// \param tensors  the segment's tensors, which op's uses index
 Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software);
 
-/// Returns the extra time of `op` if its producer's result has the layout
-/// `made`, which prevents fusion unless `op` reads the same layout; 0 if the
-/// two operators are fused anyway, or are never fused.
+/// Returns the time to add to computeTime if the producer of the fused operand
+/// gives its result the layout `made`. Another layout than the one that `op`
+/// reads prevents fusion. The result is 0 if the two are fused, or can never be
+/// fused.
 Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const Layout &made, const std::vector<Tensor> &tensors,
                     const Mesh &mesh, const Machine &machine,

@@ -76,8 +76,8 @@ namespace {
 // Shorter ranges would gain less than the addition of partial tiles costs.
 constexpr double kShortestShare = 512;
 
-// Tensor cores need rows with these alignments: kLineBytes for the full rate,
-// and kVectorBytes to be used at all.
+// Tensor cores reach the full rate only if rows are aligned to kLineBytes, and
+// are used only if rows are aligned to kVectorBytes.
 constexpr double kLineBytes = 128, kVectorBytes = 16;
 
 bool isMultiple(double extent, double of) {
@@ -95,12 +95,12 @@ double alignment(const ProductShape &shape, const Device &device,
   return aligned(kLineBytes) ? 1.0 : device.products.unaligned64;
 }
 
-// Holds the numbers of waves in the time of a product: `work` is multiplied by
-// the time of a full wave's arithmetic, and `fixed` by the time to fill and
-// drain a wave. If a single wave leaves units idle, the units split
-// contractions that are long enough. The fixed time depends on the tiles alone.
-// (In docs/studies/step-time the fixed time depends on the split, so it falls
-// with the contraction's length. Both models agree on long contractions.)
+// Holds the numbers of waves in the time of a product: `work` multiplies the
+// time of a full wave's arithmetic, and `fixed` the time to fill and drain a
+// wave. The fixed time depends on the number of tiles alone. In
+// docs/studies/step-time, the fixed time also depends on the split of the
+// contraction, so it falls with the contraction's length. Both models agree on
+// long contractions.
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -148,7 +148,6 @@ double copySeconds(const Op &op, const AttentionShape &shape,
          shape.headSize / device.passRate().value;
 }
 
-// Returns the time of the memory-bound kernels on the scores, in seconds.
 double scoreSeconds(const Op &op, const AttentionShape &shape, bool fused,
                     const Device &device, const Software &software,
                     Precision precision) {
@@ -166,8 +165,8 @@ bool softmaxIsFused(const AttentionShape &shape, const ScoreTraffic &traffic) {
          shape.keys <= traffic.fusedLongest;
 }
 
-// Returns the time of queries times keys and of probabilities times values, in
-// seconds. For each of these two products, backward has two: one per operand.
+// Returns the time of the two products queries * keys and probabilities *
+// values, in seconds. Backward has two products for each: one per operand.
 double productSeconds(const Op &op, const AttentionShape &shape,
                       const Device &device, Precision precision) {
   auto seconds = [&](double n, double k) {

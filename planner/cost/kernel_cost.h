@@ -3,19 +3,18 @@
 // Computes the work of one rank, and the time of its products and attention.
 //
 // A product's output is cut into tiles, one per compute unit at a time. The
-// tiles run in waves; every wave takes as long as a full one, plus a fixed time
-// to fill and drain. The fastest of the device's tile shapes is used. If one
-// wave leaves units idle, several units split the contraction of a tile. The
-// form comes from NVIDIA, "Matrix multiplication background user's guide" (tile
-// and wave quantisation, alignment), and the constants from
+// tiles run in waves; every wave takes the time of a full one, plus a fixed
+// time to fill and drain. The fastest of the device's tile shapes is used. If
+// one wave leaves units idle, several units split the contraction of a tile.
+// The form comes from NVIDIA, "Matrix multiplication background user's guide"
+// (tile and wave quantisation, alignment), and the constants from
 // docs/studies/step-time.
 //
 // With a causal mask, a fused attention kernel computes half of the scores, and
 // all scores of the blocks on the diagonal. It pads heads to a supported size
 // and reaches a share of the peak that depends on kernel and device. Unfused
 // software runs batched products, with memory-bound kernels on the scores
-// between them; scores that are saved for backward use memory. The form comes
-// from docs/studies/step-time, section 3.
+// between them. The form comes from docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,11 +41,8 @@ public:
   }
 
   /// Returns the number of ranks that split `factor`.
-  /// \param contiguous  whether to ignore context-parallel ranks. Each of these
-  /// ranks holds an early and a late slice of every sequence, so that a causal
-  /// mask removes the same work on all of them.
+  /// \param contiguous  whether to ignore context-parallel ranks (Factor::skew)
   double shardsOf(int factor, bool contiguous = false) const;
-  /// Returns the local size of `factor`.
   double extentOf(int factor) const;
   /// Returns the product of the local sizes of `factors`.
   double extentOf(const std::vector<int> &factors) const;
@@ -57,7 +53,7 @@ public:
   double traffic() const;
   /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;
-  /// Returns the bytes of the local shard of the tensor of `use`.
+  /// Returns the bytes of one rank's shard.
   double bytesOf(const Use &use) const;
 
 private:
@@ -97,9 +93,9 @@ struct AttentionShape {
   bool causal = false;
   double scores() const { return heads * queries * keys; }
 };
-/// Returns the sizes of the shard. The factors of mtp.attention have fixed
-/// names: b (samples), g and r (heads), s (queries), k (keys) and d (the
-/// features of a head). If one of these factors is missing, returns nothing.
+/// Returns the sizes of the shard, or nothing if one of the factors of
+/// mtp.attention is missing: b (samples), g and r (heads), s (queries), k
+/// (keys) and d (the features of a head).
 std::optional<AttentionShape> attentionShapeOf(const Op &op,
                                                const LocalWork &work);
 

@@ -68,8 +68,8 @@ private:
   }
 
   // Batches the products of one phase that have the same first operand. In
-  // backward, such products compute the gradients of weights that are
-  // multiplied by the same activation.
+  // backward, these products are gradients of weights that multiply the same
+  // activation.
   void batchReaders() {
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
@@ -132,8 +132,7 @@ private:
     }
   }
 
-  // A fused consumer does not read its producer's result from memory. Without
-  // another reader, the result is not written either.
+  // Without another reader, the producer's result is not written either.
   void fuseConsumers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)

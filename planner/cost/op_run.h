@@ -14,29 +14,29 @@
 
 namespace mtplan::planner {
 
-/// Describes how the software executes one operator.
 struct OpRun {
   Precision precision = Precision::bf16; ///< precision of a product's operands
-  /// Gives the columns of a batched product, or the length of its contraction,
-  /// relative to this product alone. If the software batches products, those
-  /// that read one input, or whose results are summed, run as one product.
+  /// Gives the size of the batched product that contains this product, relative
+  /// to this product alone: the columns or, if `batchesSums`, the length of the
+  /// contraction. Software can batch products that read one input and products
+  /// whose results are summed.
   double batched = 1.0;
-  bool batchesSums = false; ///< whether `batched` counts contractions
-  /// Says whether the operator is an addition that a batched product computes
+  bool batchesSums = false;
+  /// Says whether the operator is an addition that a batched product includes
   /// in its contraction.
   bool inProduct = false;
   /// Counts the accesses to the fused operand that fusion saves: 1 is the
-  /// operator's read, 2 includes the producer's write, and 0 means that the two
-  /// are never fused.
+  /// operator's read, 2 includes the producer's write, and 0 means that the
+  /// operator is never fused with the producer.
   int savedPasses = 0;
-  /// Count the bytes moved by casts, per 16-bit element of the first and second
-  /// operand.
+  /// These are the bytes that casts move, per 16-bit element of the first and
+  /// of the second operand.
   double firstCast = 0.0, secondCast = 0.0;
   /// Counts the products in sequence, one per tile along the operator's m, n, k
   /// or batch factors, which `along` selects.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
-  double slowdown = 1.0; ///< time of the slowest device / of a mean device
+  double slowdown = 1.0; ///< slowest device's time / mean device's time
 };
 
 /// Returns the run of each operator of `segment`. fp8 applies only to products

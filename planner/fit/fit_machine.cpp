@@ -48,7 +48,6 @@ Precision precisionOf(FigureKind kind) {
                                         : Precision::bf16;
 }
 
-// Returns the physical limits of a figure, and the starts of its search.
 FitUnknown unknownOf(const Figure &figure, const Measurements &measured) {
   auto share = [](std::vector<double> starts) {
     return FitUnknown{kLeastShare, 1.0, std::move(starts), FitScale::linear};
@@ -141,7 +140,7 @@ void setFigure(Machine &machine, const Figure &figure, double value) {
                                                        : 1.0);
 }
 
-// Returns which measurements would determine the figure.
+// Returns a text that names the measurements that determine the figure.
 std::string adviceOf(const Figure &figure, const Machine &machine) {
   auto reaching = [&] {
     const NetworkLevel &level = machine.levels.at(figure.index);
@@ -286,7 +285,7 @@ private:
   }
 
   // Returns whether the rows determine every figure; adds an error for each
-  // figure that they do not.
+  // undetermined figure.
   bool isDetermined(const LeastSquares &solved,
                     const std::vector<std::size_t> &which, std::size_t rows) {
     std::size_t before = errors.size();

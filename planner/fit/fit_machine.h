@@ -1,10 +1,10 @@
 //===- fit_machine.h - A machine from measurements --------------*- C++ -*-===//
 //
-// Finds the figures with which the planner's prices come nearest to the
-// measurements: least squares of the logarithm of predicted over measured time,
-// so that 1 % of a microsecond counts as much as 1 % of a second. The figures
-// of the device and of the network are fitted separately. Values are in the
-// units of the machine file: us, GB/s, shares.
+// Fits the figures of a machine to measurements. The fit minimises the sum of
+// squares of log(predicted time / measured time), so that 1 % of a microsecond
+// counts as much as 1 % of a second. The figures of the device and of the
+// network are fitted separately. Values are in the units of the machine file:
+// us, GB/s, shares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +22,16 @@ namespace mtplan::planner {
 struct FittedFigure {
   Figure figure;
   double value = 0.0; ///< in the file's unit, rounded to 4 digits
-  /// Holds the standard deviation; 0 at a bound, or with no more rows than
-  /// figures.
+  /// Holds the standard deviation of `value` (LeastSquares::deviations).
   double deviation = 0.0;
   bool atBound = false;
 };
 
-/// Summarises the errors of the measurements of one kind.
 struct FitResidual {
   MeasuredKind kind{};
   int rows = 0;
   double rms = 0.0;   ///< root mean square of predicted / measured - 1
-  double worst = 0.0; ///< the error of largest magnitude, with its sign
+  double worst = 0.0; ///< error of largest magnitude, with its sign
   std::string worstPointer, worstRow;
 };
 
@@ -45,12 +43,13 @@ struct MachineFit {
 
 /// Returns the fit, which does not depend on the order of the rows. If the
 /// measurements do not determine a figure, returns nothing and adds a line to
-/// `errors`, which names the figure and the measurements that it needs.
+/// `errors`, which names the figure and the measurements that would determine
+/// it.
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 
-/// List the keys of a device and of a network level that can be fitted, in the
-/// order of FigureKind from `launch` and `levelBandwidth` on.
+/// These are the keys of a device and of a network level that can be fitted.
+/// They have the order of FigureKind, from `launch` and `levelBandwidth` on.
 inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",
@@ -66,7 +65,6 @@ inline constexpr const char *kFittedLevelKeys[] = {
     "bandwidth_GBps", "latency_us", "base_us", "in_switch_reduction_GBps",
     "in_switch_latency_us"};
 
-/// Returns whether the figure describes the network, not the device.
 bool isOfNetwork(FigureKind kind);
 
 /// Returns "GB/s", "us", or nothing for a share.

@@ -18,8 +18,8 @@ constexpr int kMostSteps = 500;
 // Sets the step of finite differences, relative to a value on its scale. The
 // model's rounding errors are about 1e-16.
 constexpr double kDifference = 1e-6;
-// A measurement does not depend on a value if its error changes by at most
-// kNoEffect when the value changes by the fraction kProbe of itself.
+// A measurement counts as independent of a value if a change of the value by
+// the fraction kProbe changes the error by at most kNoEffect.
 constexpr double kProbe = 0.1, kNoEffect = 1e-6;
 // A singular value of the normalised derivatives below this share of the
 // largest singular value means that no measurement determines the corresponding
@@ -172,7 +172,8 @@ private:
                   std::max<double>(1.0, static_cast<double>(errors.size())));
     for (Eigen::Index i = 0; i < size; ++i)
       result.atBound.push_back(point[i] <= least[i] || point[i] >= most[i]);
-    // A value at a bound can still change together with another one.
+    // `determined` includes values at a bound, which can depend on other
+    // values.
     std::vector<Eigen::Index> determined, inside;
     for (Eigen::Index i = 0; i < size; ++i) {
       if (isIdle(point, errors, i)) {
@@ -209,8 +210,8 @@ private:
   }
 
   /// Holds the singular value decomposition of the derivatives with respect to
-  /// some values. The column of each value is first divided by its norm, which
-  /// is in `lengths`.
+  /// some values. Each value's column is first divided by its norm; `lengths`
+  /// holds the norms.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;

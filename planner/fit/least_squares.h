@@ -15,7 +15,6 @@
 
 namespace mtplan::planner {
 
-/// Names the scale on which a value is searched.
 enum class FitScale : std::uint8_t {
   linear,
   logarithmic, ///< the value may span orders of magnitude; `least` > 0
@@ -34,13 +33,13 @@ using FitErrors =
 
 struct LeastSquares {
   std::vector<double> values;
-  std::vector<double> errors; ///< the errors that remain
-  double rms = 0.0;           ///< the root mean square of `errors`
-  /// Holds the standard deviation of each value, if measurements have
-  /// independent errors as large as `rms`. The deviation is 0 for a value at a
-  /// bound or in `idle`. All deviations are 0 if `dependent` is not empty, or
-  /// if there are no more measurements than values that are neither at a bound
-  /// nor in `idle`.
+  std::vector<double> errors; ///< at `values`
+  double rms = 0.0;           ///< root mean square of `errors`
+  /// Holds the standard deviation of each value, on the assumption that the
+  /// errors of the measurements are independent and as large as `rms`. The
+  /// deviation is 0 for a value at a bound or in `idle`. All deviations are 0
+  /// if `dependent` is not empty, or if there are no more measurements than
+  /// values that are neither at a bound nor in `idle`.
   std::vector<double> deviations;
   std::vector<bool> atBound;
   /// Lists the indices of values on which no measurement depends.
@@ -50,9 +49,9 @@ struct LeastSquares {
   std::vector<std::size_t> dependent;
 };
 
-/// Returns the best fit over several descents: the first starts at the first
-/// start of every unknown, the second at the second, and so on (an unknown with
-/// fewer starts repeats its last). Among equal fits, the earliest is returned.
+/// Returns the best fit over several descents. Descent i begins at start i of
+/// every unknown; an unknown with fewer starts uses its last start. Among equal
+/// fits, the earliest is returned.
 LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
                                const FitErrors &errors);
 

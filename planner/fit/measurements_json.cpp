@@ -122,7 +122,6 @@ private:
   base::JsonErrors &errors;
 };
 
-/// Reads the rows of a measurement file.
 class RowReader {
 public:
   RowReader(base::JsonFields &f, base::JsonErrors &e) : fields(f), errors(e) {}
@@ -192,7 +191,6 @@ private:
   std::vector<Measurement> rows;
 };
 
-// Appends each line of `text` to `errors`, after `prefix`.
 void addLines(const std::string &text, const std::string &prefix,
               base::JsonErrors &errors) {
   std::size_t start = 0;

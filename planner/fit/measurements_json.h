@@ -29,13 +29,11 @@ enum class MeasuredKind : std::uint8_t {
   allToAll,
   send, ///< a send to the rank `stride` away, by all ranks at once
 };
-/// Returns the kind's name: "launches", ..., "all_reduce", ..., "send".
 const char *nameOf(MeasuredKind kind);
-/// Returns whether the kind uses the network: collectives and send.
+/// Returns whether the kind uses the network; `send` does, too.
 bool isCollective(MeasuredKind kind);
 
-/// Describes one measurement. Only the members that belong to the kind matter;
-/// the others keep their defaults.
+/// Members that the kind does not use keep their defaults.
 struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
@@ -45,13 +43,12 @@ struct Measurement {
   double seconds = 0;
   std::string pointer; ///< JSON pointer into the measurement file
 
-  /// Returns the model's time in seconds.
+  /// Returns the planner's price in seconds.
   double predicted(const Machine &machine) const;
   /// Returns text such as "product of 4096 x 4096 by 4096 x 512".
   std::string describe() const;
 };
 
-/// Names a figure of the machine file that can be fitted.
 enum class FigureKind : std::uint8_t {
   launch,
   bandwidthEfficiency,
@@ -74,20 +71,17 @@ enum class FigureKind : std::uint8_t {
 
 struct Figure {
   FigureKind kind{};
-  std::size_t index = 0; ///< index of the tile or level
+  std::size_t index = 0; ///< of the tile or level
   std::string pointer;   ///< JSON pointer into the measurement file
 };
 
 struct Measurements {
   Machine machine; ///< figures to be fitted have arbitrary legal values
-  /// Lists the figures to be fitted: those of the device, then those of each
-  /// level.
-  std::vector<Figure> figures;
+  std::vector<Figure> figures; ///< to be fitted: device, then each level
   std::vector<Measurement> rows;
 };
 
-/// Reports an invalid measurement file. what() lists every violation, one per
-/// line, each starting with the JSON pointer of the offending value.
+/// Reports an invalid measurement file, as MachineError does.
 class MeasurementsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -77,13 +77,12 @@ Layout withPlacement(Layout layout, int axis, int placement,
     layout.dims[at(placement)].push_back(axis);
   }
   // A layout without partial axes has a fixed reduction, so that operator==
-  // compares what the layouts mean.
+  // ignores the unused member.
   if (layout.partial.empty())
     layout.reduction = Reduction::sum;
   return layout;
 }
 
-// Returns the size of one rank's shard of a dimension that `axes` split.
 static std::int64_t localSize(std::int64_t size, const std::vector<int> &axes,
                               const Mesh &mesh) {
   for (int axis : axes) {
@@ -163,8 +162,8 @@ const char *nameOf(StepKind kind) {
 
 namespace {
 
-// Orders the steps when several are possible: first steps that shrink the
-// shard, then steps that keep its size, then steps that grow it.
+// Lists the classes of steps in order of preference. A growToUnblock step
+// all-gathers an axis that a later step must assign to a dimension again.
 enum Class : int { shrink, keep, grow, growToUnblock, impossible };
 
 Class classOf(StepKind kind) {
@@ -182,8 +181,8 @@ Class classOf(StepKind kind) {
   return impossible;
 }
 
-// Returns whether `axis` and, if it splits a dimension, the dimension's more
-// major axes have their final placement, so that `axis` never moves again.
+// Returns whether `axis` never moves again: `axis` and all more major axes of
+// the dimension that it splits, if any, have their final placement.
 bool isSettled(const Layout &now, const Layout &to, int axis) {
   int place = placementOf(now, axis);
   if (place != placementOf(to, axis))
@@ -215,7 +214,6 @@ struct Choice {
   int axis = 0, from = kReplicated, place = kReplicated;
 };
 
-// Returns the best step for `axis` from the layout `now`.
 Choice choiceFor(const Layout &now, const Layout &to, int axis) {
   Choice choice;
   const int from = placementOf(now, axis), target = placementOf(to, axis);
@@ -251,9 +249,9 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
 // axisBehind() returns these values when it finds no single axis.
 static constexpr int kNoAxis = -1, kSeveralAxes = -2;
 
-// If one list is the other list followed by a single axis, returns that axis;
-// if the lists are equal, returns `known`. Returns kSeveralAxes otherwise, or
-// if `known` is a different axis.
+// Returns the single axis by which one list is longer than the other, or
+// `known` if the lists are equal. Returns kSeveralAxes if the lists differ in
+// other ways, or if the single axis differs from `known`.
 static int axisBehind(const std::vector<int> &a, const std::vector<int> &b,
                       int known) {
   const std::size_t shared = std::min(a.size(), b.size());

@@ -25,7 +25,7 @@ struct MeshAxis {
 /// Says which kind of parallelism an axis serves; the name of the axis
 /// determines the role.
 enum class AxisRole : std::uint8_t {
-  data,    ///< "dp" and, in hybrid sharding, "zero": see Parallelism
+  data,    ///< "dp", and "zero" in hybrid sharding
   expert,  ///< "ep": data-parallel ranks that hold different experts
   context, ///< "cp": ranks that hold different positions
   tensor,  ///< "tp" and all other names: each operator picks a factor
@@ -38,7 +38,6 @@ AxisRole roleOf(const MeshAxis &axis);
 struct Mesh {
   std::vector<MeshAxis> axes;
 
-  /// Returns the number of ranks.
   int ranks() const;
   /// Returns the index of the axis called `name`, or -1.
   int find(const std::string &name) const;
@@ -49,12 +48,11 @@ struct Mesh {
 enum class Reduction : std::uint8_t { sum, max };
 
 /// Lists the mesh axes that split each dimension of a tensor, and the axes over
-/// which the value is partial, which means that the reduction of all ranks'
-/// values is the tensor. An axis appears at most once.
+/// which the value is partial: there, the tensor is the reduction of all ranks'
+/// values. An axis appears at most once.
 struct Layout {
-  /// Lists, per dimension, the axes that split it, major first.
-  std::vector<std::vector<int>> dims;
-  std::vector<int> partial; ///< axes over which the value is partial, ascending
+  std::vector<std::vector<int>> dims;   ///< axes per dimension, major first
+  std::vector<int> partial;             ///< axes, ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
 
   /// Returns the replicated layout of a tensor of `rank` dimensions.
@@ -74,9 +72,8 @@ int placementOf(const Layout &layout, int axis);
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
-/// Returns the shape of one rank's shard. A dimension that is no multiple of
-/// its number of shards has the size of the largest shard, to which the others
-/// are padded.
+/// Returns the shape of one rank's shard. If a dimension is no multiple of its
+/// number of shards, all shards are padded to the size of the largest.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 /// Returns the number of elements of localShape(), which may exceed 64 bits.
@@ -95,15 +92,13 @@ enum class StepKind : std::uint8_t {
   reduceScatter, ///< partial -> split `toDim`
   allGather,     ///< split `fromDim` -> replicated
   allToAll,      ///< split `fromDim` -> split `toDim`
-  slice,         ///< replicated -> split `toDim`; no communication
-  /// replicated -> partial: all but rank 0 hold zeros; no communication
-  maskToRoot,
+  slice,         ///< replicated -> split `toDim`
+  maskToRoot,    ///< replicated -> partial: all but the first rank hold zeros
 };
 
 bool isCollective(StepKind kind);  ///< whether the step communicates
 const char *nameOf(StepKind kind); ///< "all_reduce", ..., "slice", "mask"
 
-/// Holds the kind and the axis of one step of a layout change.
 struct StepMove {
   StepKind kind;
   int axis = 0;
@@ -113,7 +108,7 @@ struct ReshardStep : StepMove {
   int fromDim = -1; ///< set for allGather, allToAll; else -1
   int toDim = -1;   ///< set for reduceScatter, allToAll, slice; else -1
   Reduction reduction = Reduction::sum;
-  Layout result; ///< the layout after this step
+  Layout result; ///< layout after the step
 };
 
 /// Returns the steps that change `from` into `to`, axis by axis. Steps that
@@ -131,12 +126,11 @@ struct MovesOfOneAxis {
   std::array<StepMove, 2> moves{};
 };
 
-/// Returns the kinds of reshardSteps(from, to), without their layouts, if the
-/// layouts differ in one axis only. Search prices millions of such changes.
+/// Returns reshardSteps(from, to) without the layouts if only one axis moves,
+/// else nothing. The search prices millions of such changes.
 std::optional<MovesOfOneAxis> movesOfOneAxis(const Layout &from,
                                              const Layout &to);
 
-/// Calls `visit(move)` for each step of a layout change.
 template <typename Visit>
 void forEachMove(const Layout &from, const Layout &to, Visit visit) {
   if (const std::optional<MovesOfOneAxis> known = movesOfOneAxis(from, to)) {
@@ -176,7 +170,6 @@ inline double elementsOf(const std::vector<std::int64_t> &shape) {
   return product;
 }
 
-/// Returns the bytes of a tensor of the shape, which may exceed 64 bits.
 inline double tensorBytes(const std::vector<std::int64_t> &shape,
                           double elementBytes) {
   double bytes = elementBytes;

@@ -36,8 +36,7 @@ std::int64_t samplesOf(const ModelGraph &graph) {
   return any;
 }
 
-// Returns, per factor, whether it runs along a batch dimension of some operand
-// or result.
+// Returns, per factor, whether it runs along a batch dimension.
 std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   std::vector<bool> marked(op.factors.size(), false);
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
@@ -49,7 +48,6 @@ std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   return marked;
 }
 
-// Returns whether an operand or result of `op` has a batch dimension.
 bool followsBatch(const Op &op, const SegmentGraph &segment) {
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
     for (const Use &use : *uses)

@@ -60,22 +60,20 @@ struct Tensor {
   std::vector<std::int64_t> shape; ///< unsharded, for one micro-batch
   int elementBytes = 2;
   TensorKind kind = TensorKind::activation;
-  /// Names the phase that produces or receives the tensor.
-  Phase phase = Phase::forward;
-  int parameter = -1; ///< index into ModelGraph::parameters; -1: none
-  int batchDim = -1;  ///< index of the batch dimension in `shape`; -1: none
+  Phase phase = Phase::forward; ///< produces or receives the tensor
+  int parameter = -1;           ///< index into ModelGraph::parameters; -1: none
+  int batchDim = -1; ///< index of the batch dimension in `shape`; -1: none
 };
 
-/// Describes one operand or result by its tensor and, per dimension, the index
-/// of the factor that may split the dimension in this operator, or -1 if no
-/// factor may. The size of a dimension is the size of its factor or a multiple
-/// of that size: for example, the number of features is a multiple of the
-/// number of heads.
+/// Describes one operand or result. `factors` holds, per dimension, the index
+/// of the factor that may split the dimension in this operator, or -1. The size
+/// of a dimension is the size of its factor or a multiple of that size: for
+/// example, the number of features is a multiple of the number of heads.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
-  /// Says whether the operand is a lookup table, of which the operator reads at
-  /// most as many elements as the first result has.
+  /// Says whether the operand is a lookup table. The operator reads at most as
+  /// many elements of a lookup table as the first result has.
   bool lookedUp = false;
 };
 
@@ -102,7 +100,6 @@ enum class PassKind : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// Attention with dropout has this Op::variant.
 inline constexpr const char *kDropout = "dropout";
 
 struct Op {
@@ -117,10 +114,10 @@ struct Op {
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// Gives the index of the operand into whose producer the operator may be
-  /// fused, or -1 if there is none. The producer is a product or a memory-bound
-  /// operator of the same phase, and the operand is its first result. A
-  /// producer has at most one such consumer.
+  /// Holds the index of an operand. The operator may be fused with the producer
+  /// of this operand; -1: no fusion. The producer is a product or a
+  /// memory-bound operator of the same phase, and the operand is the producer's
+  /// first result. A producer has at most one such consumer.
   int fusedOperand = -1;
   /// Lists the operands that are added to the result. An addend is partial
   /// whenever the result is: if a contraction is split, one rank alone adds the
@@ -129,7 +126,7 @@ struct Op {
   /// Each group lists operands in which the operator is jointly linear: the
   /// result is partial if these operands are partial and no others are.
   std::vector<std::vector<int>> linearGroups;
-  Flops flops; ///< operations of all ranks together
+  Flops flops; ///< of all ranks together
   /// For gemm only, these list the indices of the factors by role. m is in the
   /// first operand and the result, n in the second operand and the result, k in
   /// both operands, batch in all three.
@@ -150,8 +147,8 @@ struct SegmentGraph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops; ///< in program order; forward ones first
   std::vector<int> carriedIn, carriedOut; ///< forward arguments and results
-  /// List the backward arguments and results: the gradients of carriedOut and
-  /// of carriedIn, in order.
+  /// The backward arguments `gradientIn` are the gradients of carriedOut, and
+  /// the backward results `gradientOut` are those of carriedIn, in order.
   std::vector<int> gradientIn, gradientOut;
   std::vector<Accumulation> accumulations;
   /// Lists the scalars that are reported once per step (the loss), summed over
@@ -167,8 +164,8 @@ struct Parameter {
   int copies = 1;        ///< number of instances: one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// Gives the parameter's share of the elements of all parameters that first
-  /// occur in the same segment. Experts' and other parameters count separately.
+  /// Holds the number of elements relative to all parameters that first occur
+  /// in the same segment. Experts' parameters count separately.
   double ofSegment = 1.0;
 };
 
@@ -186,7 +183,7 @@ struct ModelGraph {
 /// Sets Parameter::ofSegment.
 void shareSegments(ModelGraph &graph);
 
-/// Returns whether the parameter belongs to experts. Gradients of experts'
+/// Returns whether the parameter belongs to experts. The gradients of experts'
 /// parameters are reduced over other process groups, in separate messages.
 bool isOfExperts(const Parameter &parameter);
 
@@ -198,11 +195,10 @@ bool isAccumulated(const SegmentGraph &segment, int tensor);
 bool makesWeightGradients(const SegmentGraph &segment, const Op &op);
 
 /// Returns whether the segment's repeats are layers of the model: the segment
-/// repeats, or it is a part into which pins have cut a repeated segment. The
-/// operator names of such segments contain "*".
+/// repeats, or pins (constraints of the user) have cut it from a repeated
+/// segment. The operator names of such segments contain "*".
 bool isLayer(const SegmentGraph &segment);
 
-/// Returns whether some segment's repeats are layers.
 bool hasLayers(const ModelGraph &graph);
 
 /// Returns whether a repeat passes the tensor through unchanged, as a decoder
@@ -210,9 +206,8 @@ bool hasLayers(const ModelGraph &graph);
 /// one copy.
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
 
-/// Returns the graph for another number of samples per micro-batch, counted
-/// over all replicas: shapes, factor sizes and flops are scaled with the batch
-/// dimension.
+/// Returns the graph with `samples` samples per micro-batch, counted over all
+/// replicas.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
 
 } // namespace mtplan::planner

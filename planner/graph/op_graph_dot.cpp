@@ -27,8 +27,6 @@ using Vertex = Drawing::vertex_descriptor;
 
 constexpr Vertex kNone = static_cast<Vertex>(-1);
 
-// Returns the fill colour of the first entry whose word occurs in `strategy`;
-// white if there is none.
 const char *colourOf(const std::string &strategy) {
   struct Entry {
     const char *word, *colour;

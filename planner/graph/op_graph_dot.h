@@ -23,7 +23,7 @@ struct DrawnSegment {
 
 /// Returns Graphviz text: a node per operator, coloured by its strategy, and an
 /// edge per tensor from its producer to each reader, labelled with the shape.
-/// Backward operators are dashed. The time is linear in the size of the graph.
+/// Backward operators are dashed.
 std::string dotOf(const ModelGraph &graph,
                   const std::vector<DrawnSegment> &segments, const Mesh &mesh);
 

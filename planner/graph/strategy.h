@@ -25,7 +25,6 @@ struct Strategy {
   auto operator<=>(const Strategy &) const = default;
 };
 
-/// Says which splits an axis may be used for.
 struct AxisRule {
   std::vector<Split> splits;
   bool allowReplicated = true; ///< whether the axis may repeat work
@@ -41,9 +40,7 @@ struct AxisRule {
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 
-/// Returns the layout of operand `index` under `strategy`.
 Layout operandLayout(const Op &op, const Strategy &strategy, int index);
-/// Returns the layout of result `index` under `strategy`.
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
 /// Returns the strategy as text: "column", "row", "batch + column",

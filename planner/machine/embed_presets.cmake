@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file with the text of every FOLDER/*.json, which FUNCTION
-# returns.
+# Writes the C++ file OUTPUT. Its function FUNCTION returns the texts of all
+# FOLDER/*.json.
 # cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
 cmake_minimum_required(VERSION 3.25)
 

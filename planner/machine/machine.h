@@ -1,8 +1,7 @@
 //===- machine.h - Devices and links of a cluster ---------------*- C++ -*-===//
 //
 // Defines a machine: its devices, hosts and network, as read from a machine
-// file. Every number in a file has a source; machine_json.cpp rejects a number
-// without one.
+// file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +26,6 @@ namespace mtplan::planner {
 /// Names the number format of training. With fp8, the products of layers have
 /// 8-bit operands, and all other values are bf16.
 enum class Precision { fp32, fp16, bf16, fp8 };
-/// Returns "fp32", "fp16", "bf16" or "fp8".
 inline const char *nameOf(Precision precision) {
   constexpr const char *kNames[] = {"fp32", "fp16", "bf16", "fp8"};
   return kNames[static_cast<std::size_t>(precision)];
@@ -39,7 +37,7 @@ inline int bytesOf(Precision precision) {
 }
 
 /// Returns the index, among fp32, fp16 and bf16, of the precision in which
-/// values are stored; with fp8 they are stored as bf16.
+/// values are stored. Training with fp8 stores bf16.
 inline std::size_t storedAs(Precision precision) {
   return static_cast<std::size_t>(precision == Precision::fp8 ? Precision::bf16
                                                               : precision);
@@ -69,18 +67,17 @@ struct MeasuredKernels {
     /// These are shares of the peak rate; 0 means not measured.
     double forward = 0.0, backward = 0.0;
   };
-  /// Hold the figures of attention without and with dropout, indexed by
+  /// These are the figures of attention without and with dropout, indexed by
   /// storedAs().
   std::array<Attention, 3> attention, droppingAttention;
-  /// Holds the rates of memory-bound kernels: bytes of all operands and
-  /// results, divided by the time. The key is a result of variantName, such as
-  /// "activation.gelu"; the index is storedAs(). A rate of 0 means not
-  /// measured.
+  /// Holds the rates of memory-bound kernels: the bytes of all operands and
+  /// results, divided by the time. The key is a variantName(), the index
+  /// storedAs(). A rate of 0 means not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
-  /// Lists the names (fusionName) of the kernels that are fused with the
-  /// producer of an operand, sorted. The index is storedAs().
+  /// Lists the fusionName() of each kernel that is fused with the producer of
+  /// an operand, sorted. The index is storedAs().
   std::array<std::vector<std::string>, 3> fusions;
-  std::string software; ///< name of the measured software; empty: none
+  std::string software; ///< the measured one; empty: none
 };
 
 struct Device {
@@ -88,27 +85,26 @@ struct Device {
   std::string architecture; ///< "ampere"; software files may refer to it
   Bytes memory;             ///< physical, before any reserve
   Bytes reserved;           ///< context, libraries, allocator slack
-  /// Hold the parts of `reserved` for the context and library handles, and for
-  /// buffers of collectives; 0 means unknown.
+  /// These are the parts of `reserved` for the context and library handles, and
+  /// for buffers of collectives; 0 means unknown.
   Bytes reservedContext, reservedBuffers;
-  BytesPerSec bandwidth; ///< peak memory bandwidth
-  /// Holds the share of `bandwidth` that a copy kernel reaches, in (0, 1].
-  double bandwidthEfficiency = 1.0;
+  BytesPerSec bandwidth;            ///< peak memory bandwidth
+  double bandwidthEfficiency = 1.0; ///< share that a copy reaches, (0, 1]
   /// Holds the share of streamRate() that norms, activations and other
   /// memory-bound kernels reach, in (0, 1].
   double elementwiseEfficiency = 1.0;
   int units = 1; ///< SMs or cores that tiles are distributed over
-  /// Lists the tile shapes, of which a product uses the fastest.
+  /// Lists the tile shapes. A product uses the fastest.
   std::vector<Tile> tiles = std::vector<Tile>(1);
   /// Holds the time to fill and drain one wave of the first tile shape, for any
-  /// k. For another shape the time is proportional to the area of the tile.
+  /// k. The times of other shapes are proportional to the areas of their tiles.
   Seconds wave;
   ProductRates products;
   Seconds launch;                 ///< the gap between two kernels
   double gemmEfficiency = 1.0;    ///< share of peak that large products reach
   double gemmEfficiencyFp8 = 1.0; ///< gemmEfficiency for fp8
-  /// Holds separate values of gemmEfficiency, indexed by storedAs(); where a
-  /// value is 0, gemmEfficiency applies.
+  /// Holds gemmEfficiency per precision, indexed by storedAs(). If a value is
+  /// 0, gemmEfficiency applies.
   std::array<double, 3> ownGemmEfficiency{};
   /// Holds the share of peak that fused attention reaches, if the software has
   /// no figure.
@@ -117,8 +113,8 @@ struct Device {
   /// Holds the standard deviation of the speed among devices of this kind,
   /// divided by the mean speed.
   double spread = 0.0;
-  /// Hold the peak rate of each precision; a rate is absent if the device lacks
-  /// the precision.
+  /// These are the peak rates; a rate is absent if the device lacks the
+  /// precision.
   std::optional<FlopsPerSec> fp32, fp16, bf16, fp8;
 
   std::optional<FlopsPerSec> peak(Precision precision) const {
@@ -129,44 +125,40 @@ struct Device {
   BytesPerSec passRate() const { return streamRate() * elementwiseEfficiency; }
 };
 
-/// Returns the time on the slowest of `devices` devices, for which a step
-/// waits, relative to a mean device: 1 + spread * sqrt(2 ln devices), for
-/// normally distributed speeds.
+/// Returns the time of the slowest of `devices` devices relative to a mean
+/// device, for normally distributed speeds. A step waits for the slowest
+/// device.
 inline double slowestOf(const Device &device, int devices) {
   assert(devices >= 1);
   return 1.0 + device.spread * std::sqrt(2.0 * std::log(devices));
 }
 
-/// Describes one level of the network: groups of `ranks` consecutive devices
-/// communicate at this level; the last level reaches all devices.
+/// Describes one level of the network. Groups of `ranks` consecutive devices
+/// communicate at this level, and all devices at the last level.
 struct NetworkLevel {
-  std::string name;      ///< "nvswitch", "infiniband"
-  int ranks = 0;         ///< devices in one group (domain); 0: unlimited
-  BytesPerSec bandwidth; ///< per device and direction, with large messages
-  /// Holds the bandwidth of a message from one device to another; 0 means that
-  /// `bandwidth` applies.
-  BytesPerSec pointToPoint;
-  Seconds latency; ///< per step of a ring
-  Seconds base;    ///< fixed time of a collective; 2 * base in an all-reduce
+  std::string name;         ///< "nvswitch", "infiniband"
+  int ranks = 0;            ///< devices in one group (domain); 0: unlimited
+  BytesPerSec bandwidth;    ///< per device and direction, with large messages
+  BytesPerSec pointToPoint; ///< of a single send; 0: `bandwidth` applies
+  Seconds latency;          ///< per step of a ring
+  Seconds base; ///< fixed time of a collective; 2 * base in an all-reduce
   bool inSwitchReduction = false; ///< whether switches reduce (SHARP, NVLS)
-  /// If inSwitchReduction is set, these hold the bandwidth of an all-reduce
-  /// that the switch sums and the total latency of its steps.
+  /// If inSwitchReduction is set, these are the bandwidth of an all-reduce that
+  /// the switch sums, and the total latency of its steps.
   BytesPerSec reductionBandwidth;
   Seconds reductionLatency;
-  /// Counts the rings, each of `bandwidth`, that the first g devices of a
-  /// switchless mesh can form, for g = 2, 3, ... An empty list means a switch
-  /// and one ring.
+  /// Holds the number of rings, each of `bandwidth`, that the first g devices
+  /// of a switchless mesh can form, for g = 2, 3, ... An empty list means a
+  /// switch with one ring.
   std::vector<double> rings;
 };
 
-/// Describes a node's processors and memory. The node's devices share both, and
-/// offloaded state is stored in the memory.
+/// Describes a node's processors and memory, which the node's devices share.
+/// Offloaded state is stored in the memory.
 struct Host {
-  Bytes memory;          ///< a node's memory that programs may use
-  BytesPerSec bandwidth; ///< peak memory bandwidth of all sockets
-  /// Holds the share of the bandwidth that an optimizer's update reaches, in
-  /// (0, 1].
-  double updateEfficiency = 1.0;
+  Bytes memory;                  ///< a node's memory that programs may use
+  BytesPerSec bandwidth;         ///< peak memory bandwidth of all sockets
+  double updateEfficiency = 1.0; ///< share that an update reaches, (0, 1]
   /// Holds the rate of large copies between one device and the host, in one
   /// direction, while all devices copy.
   BytesPerSec link;

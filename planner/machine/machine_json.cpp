@@ -1,9 +1,4 @@
 //===- machine_json.cpp - Machine files, both directions ------------------===//
-//
-// Every number is an object {"value": ..., "source": "..."}, so that no number
-// lacks a source. Keys include the unit.
-//
-//===----------------------------------------------------------------------===//
 
 #include "planner/machine/machine_json.h"
 
@@ -48,10 +43,9 @@ constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
 constexpr const char *kAttention = "attention",
                      *kDroppingAttention = "attention.dropout";
 
-// A link that a file describes by its rate alone has the latencies of the
-// presets' networks: 2.7 us per ring step (src/graph/tuning.cc in
-// NVIDIA/nccl@01afd20) and 19.2 us per all-gather or reduce-scatter (fitted to
-// A100 nodes).
+// A link without latencies in the file has the latencies of the presets'
+// networks: 2.7 us per ring step (src/graph/tuning.cc in NVIDIA/nccl@01afd20)
+// and 19.2 us per all-gather or reduce-scatter (fitted to A100 nodes).
 constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 
 class MachineReader {
@@ -120,7 +114,7 @@ private:
     base::JsonFields &fields = sourced.plain;
     device.name = fields.text("name");
     device.architecture = fields.text("architecture", "");
-    // Vendors use both gigabytes and gibibytes, so the key includes the unit.
+    // Vendors use both gigabytes and gibibytes.
     if (fields.find("memory_GB"))
       device.memory = Bytes{kGB * sourced.number("memory_GB", kMemory)};
     else
@@ -196,8 +190,8 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
-  // Reads the measured shares per precision; forward without backward, or the
-  // reverse, is an error.
+  // Reads shares per precision. Forward without backward, or the reverse, is an
+  // error.
   void readAttention(base::JsonFields &fields, const char *key,
                      std::array<MeasuredKernels::Attention, 3> &shares) {
     const json *attention = fields.find(key);

@@ -30,7 +30,7 @@ std::vector<std::string> presetNames();
 /// \throws MachineError with the names of the presets if neither exists
 std::string machineText(const std::string &nameOrPath);
 
-/// Returns the machine that parseMachine reads from machineText.
+/// Returns parseMachine(machineText(nameOrPath)).
 Machine loadMachine(const std::string &nameOrPath);
 
 } // namespace mtplan::planner

@@ -3,9 +3,9 @@
 // Declares the common code of machine and software files. embed_presets.cmake
 // embeds the files of examples/machines and examples/software in the program as
 // presets, so that presets are found from any current directory. Every number
-// and flag in a file is in an object {"value": ..., "source": "..."}. In a
-// short machine file, the device is the name of a preset's device, or an object
-// that changes some figures of a preset's device.
+// and flag in a file is an object {"value": ..., "source": "..."}. In a short
+// machine file, the device is the name of a preset's device, or an object that
+// changes some figures of a preset's device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,11 @@ namespace mtplan::planner {
 
 struct Preset {
   const char *name; ///< file name without ".json"
-  const char *text; ///< contents of the file
+  const char *text;
 };
 
-/// Returns all machine presets, sorted by name.
+/// The presets are sorted by name.
 std::span<const Preset> machinePresets();
-/// Returns all software presets, sorted by name.
 std::span<const Preset> softwarePresets();
 
 std::vector<std::string> namesOf(std::span<const Preset> presets);
@@ -52,8 +51,8 @@ std::vector<std::string> knownDevices();
 /// error and is removed from `file`.
 void completeDevice(base::Json &file, base::JsonErrors &errors);
 
-/// Reads an object whose members are values with sources, in the way in which
-/// base::JsonFields reads plain members.
+/// Reads an object whose members are values with sources, as base::JsonFields
+/// reads plain members.
 class SourcedFields {
 public:
   SourcedFields(const base::Json &value, const std::string &pointer,
@@ -85,8 +84,8 @@ public:
                               const base::NumberRange &range);
 
 private:
-  /// Returns the value of the member if it is a non-empty array, else null. Any
-  /// other value than such an array is an error; a missing member is not.
+  /// Returns the member's value if it is a non-empty array, else null. Null is
+  /// an error unless the member is missing.
   const base::Json *list(const std::string &key, const char *kind);
   std::string pointerTo(const std::string &key) const {
     return plain.pointerTo(key) + "/value";

@@ -1,11 +1,9 @@
 //===- software.h - The software that runs on the devices -------*- C++ -*-===//
 //
 // Defines the contents of a software file, which describes a generation of
-// training software: its attention kernels, the memory traffic of its
-// memory-bound kernels, and the work that it overlaps with compute. The time of
-// an operator on a device depends on the software. Every number in a file has a
-// source; software_json.cpp rejects a number without one.
-// docs/software-format.md lists the sources.
+// training software: its attention kernels, the traffic of its memory-bound
+// kernels, and the work that overlaps compute. docs/software-format.md lists
+// the sources.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +22,9 @@
 
 namespace mtplan::planner {
 
-/// Holds the figures of one kind of memory-bound kernel, forward and backward.
 struct Pass {
-  /// Count the bytes read and written per 16-bit element of the largest operand
-  /// or result. For wider elements the bytes grow in proportion.
+  /// These are the bytes read and written, per 16-bit element of the largest
+  /// operand or result. Bytes are proportional to the element's width.
   double forwardBytes = 0.0, backwardBytes = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
@@ -54,13 +51,13 @@ struct AttentionRate {
 /// Holds the traffic of attention that stores its scores,
 /// [heads][queries][keys], in memory. Bytes are per 16-bit score.
 struct ScoreTraffic {
-  /// Count the bytes per score of softmax with scale and mask, as one kernel or
+  /// These are the bytes of softmax with scale and mask, as one fused kernel or
   /// as separate kernels.
   double fusedForward = 0.0, fusedBackward = 0.0;
   double unfusedForward = 0.0, unfusedBackward = 0.0;
-  double dropout = 0.0; ///< bytes for dropout of probabilities, per phase
-  /// Counts the bytes per score saved for backward: probabilities, mask,
-  /// dropped probabilities.
+  double dropout = 0.0; ///< dropout of probabilities, per phase
+  /// Counts the bytes saved for backward: probabilities, mask, dropped
+  /// probabilities.
   double saved = 0.0;
   /// The fused softmax is used only if heads times samples on a rank are a
   /// multiple of fusedMultiple and there are at most fusedLongest keys.
@@ -71,11 +68,10 @@ struct ScoreTraffic {
 /// devices on which they are fused.
 struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
-  /// Lists results of fusionName, indexed by storedAs().
-  std::array<std::vector<std::string>, 3> kernels;
+  std::array<std::vector<std::string>, 3> kernels; ///< fusionName()s
   /// Says whether replicas exchange all weights of a segment in one message,
-  /// and all gradients in another. Only exchanges that occur once a step are
-  /// grouped.
+  /// and all gradients in another. This applies only to exchanges that occur
+  /// once a step.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
@@ -89,8 +85,8 @@ struct AttentionKernel {
   /// to devices that are not listed.
   std::vector<AttentionRate> rates;
   ScoreTraffic scores;
-  /// Count the bytes that copies before and after the kernel move, per 16-bit
-  /// element of the queries.
+  /// These are the bytes that copies before and after the kernel move, per
+  /// 16-bit element of the queries.
   double copyForward = 0.0, copyBackward = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
@@ -100,13 +96,13 @@ struct AttentionKernel {
 struct ParameterTraffic {
   /// Counts the bytes of a stored or sent gradient, in 16-bit training.
   double gradient = 2.0;
-  /// Counts the bytes that one update reads and writes, per parameter whose
-  /// optimizer state the rank stores.
+  /// Counts the bytes that one update reads and writes, per parameter of the
+  /// rank's optimizer shard.
   double optimizer = 28.0;
-  /// Counts the bytes that scaling and casts read and write, per weight that
-  /// the rank stores.
+  /// Counts the bytes that scaling and casts read and write, per weight on the
+  /// rank.
   double sweep = 0.0;
-  double normReads = 0.0; ///< number of times that the norm reads each gradient
+  double normReads = 0.0; ///< reads of each gradient for the norm
   /// Counts the bytes moved to add a gradient to its accumulator, per
   /// micro-batch after the first.
   double accumulation = 2.0;
@@ -114,17 +110,16 @@ struct ParameterTraffic {
   /// reductions of ZeRO-3 move, per micro-batch.
   double shardCopies = 0.0;
   /// Holds the size of the messages in which replicas exchange weights and
-  /// gradients; 0 means that each parameter has a separate message.
+  /// gradients; 0 means one message per parameter.
   Bytes bucket;
   /// Gives the bytes of an all-gather of weights in fp8 training, relative to
   /// 16 bits.
   double gatheredFp8 = 1.0;
-  /// If not 0, holds the rate of one ring through all devices, which prices the
-  /// exchanges between replicas instead of the model of NetworkLevel.
+  /// If not 0, replicas communicate over one ring through all devices at this
+  /// rate, and their exchanges do not use the model of NetworkLevel.
   BytesPerSec flatRing;
-  /// Holds the additional time of a step for each rank over which the
-  /// optimizer's state is sharded, in software whose ranks send their shards in
-  /// separate messages.
+  /// Holds the time to add to a step for each rank over which the optimizer's
+  /// state is sharded, in software that sends each shard in its own message.
   Seconds perSharer;
 };
 
@@ -138,14 +133,13 @@ struct CastTraffic {
   bool operator==(const CastTraffic &) const = default;
 };
 
-/// Holds figures of the tensor axis's collectives between two operators.
+/// Holds figures of the tensor axis's collectives between operators.
 struct TensorTraffic {
-  double copies = 0.0; ///< number of tensor copies after each collective
-  /// Give the share of the time of collectives and copies that is hidden beside
-  /// products that run in tiles.
+  double copies = 0.0; ///< tensor copies after each collective
+  /// These are the shares of the time of collectives and copies that are hidden
+  /// beside products that run in tiles.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
-  /// In fp8 training, multiplies the time of collectives and copies.
-  double fp8 = 1.0;
+  double fp8 = 1.0; ///< factor of both times in fp8 training
 };
 
 /// Names the part of a layer that selective recomputation repeats.
@@ -155,12 +149,10 @@ enum class SelectiveRule : std::uint8_t {
   everySecondProduct,
 };
 
-/// Says which communication overlaps compute.
 struct OverlapRules {
   bool pointToPoint = false, gather = false, reduce = false;
-  /// Give the time by which an overlapped collective delays compute, relative
-  /// to the time of the collective. taxOneRankPerNode applies to groups with
-  /// one rank per node.
+  /// An overlapped collective delays compute by `tax` times the collective's
+  /// time. taxOneRankPerNode applies to groups with one rank per node.
   double tax = 0.0, taxOneRankPerNode = 0.0;
 };
 
@@ -171,7 +163,7 @@ struct Software {
   double crossEntropy = 8.0; ///< bytes per 16-bit logit, forward plus backward
   CastTraffic casts;
   /// Says whether products of one input (q, k and v) run as one batched
-  /// product, whose input gradient then needs no sum in memory.
+  /// product. The input's gradient then needs no sum in memory.
   bool batchesProducts = false;
   KernelFusions fusions;
   ParameterTraffic parameters;
@@ -181,8 +173,8 @@ struct Software {
   TensorTraffic tensor;
   OverlapRules overlap;
   double transfers = 2.0; ///< sends per stage boundary and micro-batch
-  /// Says whether values that are replicated over tensor ranks are sent between
-  /// stages in shards and all-gathered by the receivers.
+  /// Says whether stages send values that are replicated over tensor ranks in
+  /// shards, which the receivers all-gather.
   bool scattersSends = false;
   /// If set, the host waits for each kernel, and blockingLaunch replaces
   /// Device::launch as the gap between kernels.
@@ -190,7 +182,7 @@ struct Software {
 };
 
 /// Returns the shares of peak on `device`: the measured shares, else the entry
-/// for the name of the device, else for its architecture, else
+/// for the device's name, else for its architecture, else
 /// Device::attentionEfficiency for both phases.
 /// \param drops  whether to return the share measured with dropout, if any
 AttentionRate attentionRateOf(const Software &software, const Device &device,
@@ -200,19 +192,18 @@ AttentionRate attentionRateOf(const Software &software, const Device &device,
 const MeasuredKernels *measuredOf(const Software &software,
                                   const Device &device);
 
-/// Returns the measured rate of a memory-bound kernel: that of `variant` if it
-/// was measured, else that of the kernel without a variant; 0 if neither was.
+/// Returns the measured rate of a memory-bound kernel: the rate of `variant`,
+/// else the rate without a variant; 0 if neither was measured.
 BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
 
-/// Returns whether a kernel is fused with its producer, according to the
-/// measurements on the device or, without any, to the software file.
+/// Returns whether a kernel is fused with its producer. Measurements on the
+/// device take precedence over the software file.
 /// \param name  the fusionName of the two kernels
 bool isFused(const Software &software, const Device &device,
              std::string_view name, Precision precision);
 
-/// Returns whether KernelFusions::messages applies to the device.
 bool groupsMessages(const Software &software, const Device &device);
 
 /// Returns the name of two kernels that may be fused: "dropout+add", or the
@@ -228,7 +219,7 @@ std::string variantName(std::string_view kernel, std::string_view variant);
 /// Returns the head size to which the kernel pads `size`.
 double paddedHead(const AttentionKernel &kernel, double size);
 
-/// Reports an invalid software file, like MachineError.
+/// Reports an invalid software file, as MachineError does.
 class SoftwareError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,10 +1,4 @@
 //===- software_json.cpp - Software files, both directions ----------------===//
-//
-// Every number and flag is an object {"value": ..., "source": "..."}, as in
-// machine files. Keys include the unit. visit() lists the members once for
-// reading and writing.
-//
-//===----------------------------------------------------------------------===//
 
 #include "planner/machine/software_json.h"
 
@@ -35,7 +29,7 @@ constexpr base::NumberRange kReads{0, 16, false};
 constexpr base::NumberRange kTransfers{1, 16, false};
 constexpr base::NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
-/// Lists the names of the values of SelectiveRule, in the order of the enum.
+/// The order is that of SelectiveRule.
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 
@@ -157,7 +151,7 @@ public:
               double unit = 1.0) {
     value = unit * fields.number(key, range);
   }
-  /// Reads an optional number, which is `usual` if it is missing.
+  /// Reads an optional number; a missing one is `usual`.
   void rare(const char *key, const base::NumberRange &range, double &value,
             double usual, double unit = 1.0) {
     std::optional<double> given = fields.optional(key, range);
@@ -167,7 +161,7 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
-  /// Reads an optional flag, which is false if it is missing.
+  /// Reads an optional flag; a missing one is false.
   void rareFlag(const char *key, bool &value) {
     value = fields.plain.find(key) && fields.flag(key);
   }

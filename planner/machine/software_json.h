@@ -30,7 +30,7 @@ std::vector<std::string> softwareNames();
 /// \throws SoftwareError with the names of the presets if neither exists
 std::string softwareText(const std::string &nameOrPath);
 
-/// Returns the software that parseSoftware reads from softwareText.
+/// Returns parseSoftware(softwareText(nameOrPath)).
 Software loadSoftware(const std::string &nameOrPath);
 
 /// Returns the preset "mtplan", which describes mtplan's own runtime. The

@@ -12,8 +12,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Limit the exhaustive search: the plans of a configuration, and the tasks of
-/// all their simulated steps.
+/// The search gives up above these numbers of plans, and of tasks of all
+/// simulated steps together.
 constexpr double kMostPlans = 30'000, kMostTasks = 3e6;
 
 /// Lists the legal assignments of a problem in lexicographic order.
@@ -28,7 +28,7 @@ public:
     assignment.resize(problem.domains.size());
   }
 
-  /// Returns nothing if there may be more than the limit.
+  /// Returns nothing if there may be more than `mostAssignments`.
   std::optional<std::vector<Assignment>> list() {
     if (!extend(0))
       return std::nullopt;
@@ -52,7 +52,7 @@ private:
     return true;
   }
 
-  // Returns whether the tables whose last variable is `last` allow it.
+  // Returns whether the tables whose last variable is `last` allow the values.
   bool isLegal(std::size_t last) const {
     return std::ranges::all_of(completed[last], [&](const CostTable *table) {
       std::size_t entry = 0;
@@ -66,14 +66,13 @@ private:
   static constexpr int kMostVisits = 200'000;
   const Problem &problem;
   const std::size_t most;
-  /// Lists by variable the tables of which it is the last.
+  /// Lists, by variable, the tables without a later variable.
   std::vector<std::vector<const CostTable *>> completed;
   Assignment assignment;
   std::vector<Assignment> legal;
   int visited = 0;
 };
 
-/// Describes one repeat of a segment and the virtual stage that holds it.
 struct Repeat {
   std::size_t part;
   int segment, number;
@@ -95,8 +94,8 @@ public:
           repeats.push_back({part, range.segment, range.first + i});
   }
 
-  /// Lists the choices of each segment; returns an upper bound of the number of
-  /// plans, or infinity if that bound exceeds `most`.
+  /// Sets `choices`. Returns an upper bound of the number of plans, or infinity
+  /// if the bound exceeds `most`.
   double count(double most) {
     const std::vector<bool> owner(graph.parameters.size(), true);
     std::vector<int> repeatsOfSegment(graph.segments.size(), 0);
@@ -119,7 +118,6 @@ public:
     return plans;
   }
 
-  /// Calls `judge` with the parts of every plan.
   template <typename Judge> void visit(Judge judge) { visitFrom(0, {}, judge); }
 
 private:
@@ -142,8 +140,8 @@ private:
     return problems[at(repeats[repeat].segment)].link;
   }
 
-  // Returns whether the next repeat may have this choice, and adds its values
-  // of shared variables to `shared`.
+  // Returns whether the next repeat may have `choice`, and adds the choice's
+  // values of shared variables to `shared`.
   bool joins(const Assignment &choice, std::map<int, int> &shared) const {
     const std::size_t next = chosen.size();
     const Link &link = linkOf(next);

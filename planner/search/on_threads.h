@@ -1,8 +1,4 @@
 //===- on_threads.h - Independent work on several threads -------*- C++ -*-===//
-//
-// Runs independent items of work on a fixed number of threads.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_ON_THREADS_H
 #define MTPLAN_PLANNER_SEARCH_ON_THREADS_H
@@ -16,7 +12,7 @@ namespace mtplan::planner {
 
 /// Calls `work(i, thread)` for every i below `count` on `threads` threads,
 /// including the caller's. Thread i % threads runs item i, in ascending order,
-/// so that the contents of a thread's cache are deterministic.
+/// so a thread's cache has deterministic contents.
 template <typename Work>
 void onThreads(std::size_t threads, std::size_t count, Work work) {
   auto share = [&](std::size_t thread) {

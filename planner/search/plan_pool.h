@@ -1,9 +1,4 @@
 //===- plan_pool.h - The plans that a search has found ----------*- C++ -*-===//
-//
-// Keeps one plan per solved configuration, with the lower bound of that
-// configuration, and decides which gaps between the two are worth closing.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
 #define MTPLAN_PLANNER_SEARCH_PLAN_POOL_H
@@ -18,14 +13,17 @@
 
 namespace mtplan::planner {
 
-/// Returns whether `a` is nearer to a plan that can be used than `b`: whether
-/// it alone fits; else whether it is faster, if both fit, or needs less memory.
+/// Returns whether `a` is nearer to a usable plan than `b`. A plan that fits is
+/// nearer than one that does not. If both plans fit, the faster one is nearer;
+/// if neither does, the one that needs less memory is.
 bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b);
 
+/// Keeps one plan and one lower bound per solved configuration, and decides
+/// which gaps between the two are worth closing.
 class PlanPool {
 public:
-  /// \param options  provides the number of plans to list, the longest allowed
-  /// step, and the tolerance; without a tolerance, no gap is small
+  /// \param options  provides top, atMost and tolerance; without a tolerance,
+  /// no gap is small
   explicit PlanPool(const SearchOptions &options);
 
   void add(PlannedCandidate plan) { found.push_back(std::move(plan)); }
@@ -35,24 +33,23 @@ public:
   /// Returns the time of the fastest plan; +infinity if there is none.
   double best() const;
 
-  /// Returns the time of the worst plan that is still listed or, if longer, the
-  /// longest time within the tolerance of the fastest plan; the slowest allowed
-  /// time while the list is not full. Slower plans are useless.
+  /// Returns the time above which plans are useless: the larger of the slowest
+  /// listed time and the fastest time plus the tolerance, but at most
+  /// slowestAllowed(). While the list is not full, slowestAllowed() applies.
   double cutoff() const;
   /// Returns the cutoff for a plan that is useless unless it is the fastest.
   double cutoffOfFastest() const { return std::min(best(), slowestAllowed()); }
   double slowestAllowed() const { return atMost.value * (1 + 1e-9); }
 
-  /// Plans whose gaps to close next, with the same limit of points
-  /// (SolveLimits::points).
+  /// Lists the plans whose gaps are closed next, within SolveLimits::points.
   struct Gaps {
     std::vector<std::size_t> plans; ///< indices, ascending by lower bound
     std::int64_t points = 0;
   };
   /// Returns at most `most` plans whose lower bound is below the best time, or
-  /// none if no further points are worth spending. Each plan is returned first
-  /// with few points, which close most gaps. Many points follow only if the gap
-  /// is not small and the plan's time is the sum that the solver minimises.
+  /// none if no further points are worth spending. Each plan first gets few
+  /// points, which close most gaps. Many points follow only if the gap is not
+  /// small and the plan's step is the sum that the solver minimises.
   Gaps nextGaps(std::size_t most);
 
   /// Returns whether a plan of the configuration may be faster than all plans
@@ -61,9 +58,7 @@ public:
     return best() > found[index].lowerBound.value * (1 + smallGap);
   }
 
-  /// Updates a plan whose gap was closed or narrowed.
-  /// \param closed  the new solution of its configuration, or none
-  /// \param bound   the new lower bound
+  /// Updates a plan with its configuration's new solution, if any, and bound.
   void narrow(std::size_t index, std::optional<PlannedCandidate> closed,
               Seconds bound);
 
@@ -71,8 +66,6 @@ public:
   std::vector<PlannedCandidate> take();
 
 private:
-  /// Returns the limit of points for closing the plan's gap to `fastest`, the
-  /// time of the fastest plan.
   std::int64_t mostPoints(const PlannedCandidate &plan, double fastest) const;
 
   std::size_t top;

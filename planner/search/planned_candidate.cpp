@@ -11,8 +11,6 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Holds the phase times of all runs, and the priced parts, which point to the
-/// times.
 class Priced {
 public:
   Priced(const ModelGraph &graph, const PlannedParts &plans,
@@ -34,14 +32,13 @@ public:
   }
 
 private:
-  std::vector<std::vector<PhaseTimes>> times;
+  std::vector<std::vector<PhaseTimes>> times; ///< of all runs, for `parts`
 
 public:
   PricedParts parts;
 };
 
-// Returns the setting with the layout in which values pass between stages. The
-// search tries each such layout in turn.
+// Returns the setting with the layout in which values pass between stages.
 Setting withBoundary(const Setting &setting, const PlannedParts &parts,
                      const Parallelism &config) {
   Setting here = setting;

@@ -1,10 +1,4 @@
 //===- planned_candidate.h - A configuration with its plan ------*- C++ -*-===//
-//
-// Describes a configuration with a strategy for every operator, and prices a
-// given plan, such as a plan from a file, exactly as the search prices its
-// plans.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PLANNED_CANDIDATE_H
 #define MTPLAN_PLANNER_SEARCH_PLANNED_CANDIDATE_H
@@ -19,11 +13,10 @@ namespace mtplan::planner {
 /// Lists the runs of each virtual stage, in model order.
 using PlannedParts = std::vector<std::vector<SegmentPlan>>;
 
-/// Holds a configuration with its strategies.
 struct PlannedCandidate {
   Parallelism config;
   PlannedParts parts;
-  StepTime time; ///< times of the simulated step
+  StepTime time;
   /// Holds the memory of the stage that needs most on the device; `memory.host`
   /// is the maximum over the stages.
   MemoryUse memory;
@@ -31,13 +24,9 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
-  /// Says whether the strategies of every stage minimise the stage's sum of
-  /// times.
-  bool isLeastSum = false;
-  /// Says whether that sum is the step, because nothing overlaps.
-  bool addsUp = false;
+  bool isLeastSum = false; ///< whether every stage minimises its sum of times
+  bool addsUp = false;     ///< whether that sum is the step: nothing overlaps
 
-  /// Returns all runs in chain order.
   std::vector<SegmentPlan> plans() const;
 };
 
@@ -47,8 +36,7 @@ StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns the memory use of one rank of each stage, including the workspace
-/// that the search reserves.
+/// Returns the memory of one rank of each stage, including reserved workspace.
 std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
                                      const PlannedParts &parts,
                                      const Setting &setting,

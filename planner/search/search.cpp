@@ -24,7 +24,6 @@ using Level = Candidate::BoundLevel;
 
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
-/// Searches the configurations of a space by branch and bound.
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
@@ -67,8 +66,8 @@ private:
   }
 
   // Opens the configuration with the fewest recomputed layers that may fit, and
-  // rejects those with fewer. `lowerBound`, of the step, holds for any number
-  // of recomputed layers.
+  // rejects those with fewer. `lowerBound` bounds the step for any number of
+  // recomputed layers.
   void add(const Parallelism &config, Seconds lowerBound) {
     std::vector<int> counts = recomputeCounts(config, options);
     result.candidates += std::ssize(counts);
@@ -90,8 +89,7 @@ private:
     push(withCount(config, *first), lowerBound, {});
   }
 
-  // Rejects `count` configurations because the memory bound proves that none
-  // fits.
+  // Rejects `count` configurations, none of which fits by the memory bound.
   void excludeAll(const Parallelism &config, std::int64_t count, Reason reason,
                   Bytes lowerBound) {
     Rejection rejection = tooLarge(config, reason, lowerBound);
@@ -136,9 +134,9 @@ private:
   bool timeIsUp() const { return options.stop && options.stop(); }
   bool isStopped() const { return !pool.plans().empty() && timeIsUp(); }
 
-  // Returns the time from which on plans of a configuration are useless. Uneven
-  // stages and a number of recomputed layers make a plan more complicated, so
-  // they must be faster than the fastest plan so far, without a tolerance.
+  // Returns the time above which plans of a configuration are useless. A plan
+  // with uneven stages or partial recomputation is more complicated, so it must
+  // be faster than the fastest plan so far, without a tolerance.
   double cutoffOf(const Parallelism &config) const {
     const bool isEven =
         !options.layers.empty() ||
@@ -159,7 +157,6 @@ private:
     SolveLimits limits;
   };
 
-  // Solves the configurations of `answers`.
   void solveEach(std::vector<Answer> &answers) {
     std::vector<CandidateBounds> boundsOf(answers.size());
     for (const Answer &answer : answers)
@@ -183,11 +180,10 @@ private:
     });
   }
 
-  // Takes the candidate with the lowest bound and the next ones of the same
-  // level. Their bounds are tightened or, at the last level, they become
-  // `ready` to be solved, kAtOnce at a time. The number taken does not depend
-  // on the computer, and all are compared with the same cutoff, so that the
-  // result is deterministic.
+  // Takes the candidates with the lowest bounds that have the same level.
+  // Tightens their bounds or, at the last level, moves up to kAtOnce to
+  // `ready`. The number taken does not depend on the computer, and all are
+  // compared with the same cutoff, so the result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];
@@ -227,9 +223,9 @@ private:
         open.emplace(candidates[i].bound.value, i);
   }
 
-  // Solves the candidate that has the lowest bound among those that probably
-  // fit and whose tensor and context ranks share a node, so that a search
-  // without time left returns a plan, and rarely a bad one.
+  // Solves the most promising candidate, so that a search without time left
+  // returns a plan. Candidates that probably fit come first, and among them
+  // those whose tensor and context ranks share a node, by ascending bound.
   void solveOne() {
     auto classOf = [&](const auto &entry) {
       const auto &[config, bound, level, relaxed, cuts] =
@@ -260,7 +256,7 @@ private:
           orderedCuts(config, relaxation.layerTimes(config));
     }
     OrderedCuts cuts = std::move(*candidates[index].cuts);
-    // Several become candidates at once, so that both threads have work.
+    // Several cuts become candidates at once, so that both threads have work.
     for (std::size_t i = 0; i < kAtOnce && cuts.next < cuts.layers.size();
          ++i) {
       Seconds bound = std::max(candidates[index].bound, cuts.bounds[cuts.next]);
@@ -293,9 +289,7 @@ private:
     }
   }
 
-  // Solves each configuration, but leaves the gap between its plan and its
-  // lower bound open.
-  void solveAll(const std::vector<std::size_t> &next) {
+  void solveAll(const std::vector<std::size_t> &next) { // leaves gaps open
     std::vector<Answer> answers;
     for (std::size_t i : next) {
       const Candidate &one = candidates[i];
@@ -317,8 +311,6 @@ private:
       settle({{}, std::move(rejection), {}});
   }
 
-  // Rejects the remaining cuts in one entry, with the first cut's
-  // configuration.
   void excludeCuts(const Parallelism &config, const OrderedCuts &ordered,
                    Rejection rejection) {
     const bool isWhole = ordered.layers.empty();
@@ -373,8 +365,8 @@ private:
       unresolved.push_back(std::move(answer));
       return;
     }
-    // This configuration may still have a plan that fits, so the space's lower
-    // bound must not exceed its bound.
+    // A plan of this configuration may still fit, so the lower bound of the
+    // space must not exceed the configuration's bound.
     if (answer.rejection.reason != Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
@@ -383,8 +375,8 @@ private:
     result.rejections.push_back(std::move(answer.rejection));
   }
 
-  // Retries the configurations for which no plan that fits was found, and
-  // closes the gaps of their bounds.
+  // Retries the configurations without a plan that fits: first with more
+  // points, then by trying all plans.
   void retryUnresolved() {
     closing = true;
     std::ranges::stable_sort(unresolved, {}, [](const Answer &answer) {
@@ -452,7 +444,6 @@ private:
     static_cast<RejectionCounts &>(result) = countsOf(result.rejections);
     if (options.tolerance > 0.0)
       result.faster = preferSimplest(plans, model, machine, options);
-    // Plans beyond the list become rejections.
     for (std::size_t i = at(options.top); i < plans.size(); ++i)
       result.rejections.push_back(
           rejectionOf(plans[i].config, Reason::bound, plans[i].lowerBound));
@@ -469,15 +460,13 @@ private:
   Bounds bounds;
   Relaxation relaxation;
   std::vector<Candidate> candidates;
-  /// Holds the bounds and indices of the open candidates, by ascending bound.
+  /// Hold bounds and indices of candidates; `later` is for the second pass.
   std::set<std::pair<double, std::size_t>> open;
-  /// Holds those that wait for the second pass, likewise.
   std::set<std::pair<double, std::size_t>> later;
   bool isFirstPass = true;
   std::vector<std::size_t> ready; ///< indices of candidates to solve next
-  std::array<StageCache, kThreads> caches; ///< one per thread
-  /// Holds the uneven cuts of all layers, by the number of stages.
-  std::map<int, std::vector<std::vector<int>>> cutsOf;
+  std::array<StageCache, kThreads> caches;             ///< one per thread
+  std::map<int, std::vector<std::vector<int>>> cutsOf; ///< by stages
   std::vector<Answer> unresolved; ///< answers without a plan that fits so far
   bool closing = false;           ///< whether branch and bound is over
   PlanPool pool;                  ///< plans that fit

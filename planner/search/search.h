@@ -4,8 +4,8 @@
 // tensor, pipeline, context and expert parallelism, the micro-batch, the
 // schedule, the layers per stage, ZeRO, recomputation, offload and the tiles of
 // ZeRO-3 weights. The search enumerates the configurations that the options
-// leave open (space/), computes a lower bound of each (bound/), solves the
-// strategies of the most promising exactly (segment/, stage/), prices and
+// leave open (space/), computes a lower bound of each (bound/), chooses the
+// strategies of the most promising ones exactly (segment/, stage/), prices and
 // simulates the step (price/), and prunes every configuration whose bound
 // exceeds the incumbent. The bounds are admissible, so the result is the
 // optimum of the whole space, or SearchResult::lowerBound limits the gap.
@@ -22,13 +22,11 @@
 
 namespace mtplan::planner {
 
-/// Holds the plans that a search found, and the rejected configurations.
 struct SearchResult : RejectionCounts {
-  /// Lists the plans that fit, fastest first; but the first is the simplest
-  /// plan within SearchOptions::tolerance of the fastest.
+  /// Lists the plans that fit, fastest first. The first plan, however, is the
+  /// simplest within SearchOptions::tolerance of the fastest.
   std::vector<PlannedCandidate> plans;
-  /// Describes the fastest plan that was found, if the first of `plans` is
-  /// slower.
+  /// Describes the fastest plan, if the first of `plans` is slower.
   std::optional<FasterPlan> faster;
   /// Lists meshes that are not legal, and configurations that are not among the
   /// plans. An entry may stand for several configurations (Rejection::count).
@@ -44,20 +42,18 @@ struct SearchResult : RejectionCounts {
   /// SearchOptions::atMost, in `plans` or not.
   std::int64_t solved = 0;
   bool optimal = false; ///< whether the fastest plan is the space's optimum
-  Seconds lowerBound;   ///< a lower bound of every plan that fits
+  Seconds lowerBound;   ///< of every plan that fits
 
-  /// Returns the step of the fastest plan; there must be a plan.
-  Seconds fastestStep() const {
+  Seconds fastestStep() const { // there must be a plan
     return faster ? faster->step : plans.front().time.step;
   }
-  /// Returns by which share the fastest plan may be slower than the optimum.
+  /// Returns the largest share by which the fastest plan may exceed the
+  /// optimum.
   double gap() const {
     return optimal ? 0.0 : fastestStep() / lowerBound - 1.0;
   }
 };
 
-/// Returns the fastest plans of the space that `options` leaves open, and a
-/// lower bound that proves optimality or limits the gap.
 /// \param model  for any number of samples; scaled to each micro-batch
 SearchResult search(const ModelGraph &model, const Machine &machine,
                     const SearchOptions &options);

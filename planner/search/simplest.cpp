@@ -31,8 +31,7 @@ std::vector<const SegmentPlan *> kindsOf(const ModelGraph &graph,
   return kinds;
 }
 
-// Returns whether Megatron-LM cannot split the operator over the tensor axis as
-// the strategy does.
+// Returns whether Megatron-LM cannot split the operator over tp like this.
 bool isUnusual(const SegmentGraph &segment, const Op &op,
                const Strategy &strategy, int tensorAxis) {
   const int factor = strategy.axes[at(tensorAxis)];
@@ -82,7 +81,6 @@ void become(SegmentPlan &run, const SegmentPlan &like) {
   run.count = count;
 }
 
-// Merges neighbouring runs with equal choices.
 void joinEqual(std::vector<SegmentPlan> &runs) {
   std::vector<SegmentPlan> joined;
   for (SegmentPlan &run : runs)
@@ -115,8 +113,7 @@ PlannedParts withLayer(const ModelGraph &graph, const PlannedParts &parts,
   return equal;
 }
 
-// Returns the plans of the same configuration in which all layers of a segment
-// are equal to one of `plan`'s layers, as far as they are consistent and fit.
+// Returns the variants of `plan` that are consistent and fit.
 std::vector<PlannedCandidate> withEqualLayers(const ModelGraph &graph,
                                               const Machine &machine,
                                               const SearchOptions &options,

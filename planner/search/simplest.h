@@ -1,11 +1,4 @@
 //===- simplest.h - The simplest of almost equal plans ----------*- C++ -*-===//
-//
-// The fastest plan often differs from layer to layer only to fill the memory,
-// or splits tensors in unusual ways for a small gain. This file measures how
-// simple a plan is and derives simpler plans from it, so that the search can
-// prefer the simplest plan within a tolerance of the fastest.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SIMPLEST_H
 #define MTPLAN_PLANNER_SEARCH_SIMPLEST_H
@@ -18,23 +11,24 @@
 
 namespace mtplan::planner {
 
-/// Measures how simple a plan is. Members are in order of importance; a smaller
-/// value is simpler.
+/// Measures how simple a plan is, because the fastest plan often differs from
+/// layer to layer only to fill the memory, or splits tensors in unusual ways
+/// for a small gain. Members are in order of importance; a smaller value is
+/// simpler.
 struct Simplicity {
-  /// Counts the different layers: layers of one segment are equal if their
-  /// strategies, layouts and parameter states are.
+  /// Counts the kinds of layers. Layers of one segment are of one kind if they
+  /// have equal strategies, layouts and parameter states.
   int kinds = 0;
-  /// Counts the twentieths of the device's memory by which the free memory
-  /// falls short of a fifth: 0 to 4. More free memory than a fifth has no
-  /// further use.
+  /// Is 0 if at least 4/20 of the device's memory is free; each twentieth less
+  /// adds 1. More free memory has no further use.
   int fullness = 0;
-  /// Counts the choices in one layer of each kind, and in the segments that do
-  /// not repeat, that Megatron-LM does not have: operators whose samples tp
-  /// splits, products that tp does not split by a dimension of the weight, and
-  /// all_to_all over tp.
+  /// Counts choices that Megatron-LM does not have, in one layer of each kind
+  /// and in the segments that are not layers: tp splits the samples of an
+  /// operator; tp splits no dimension of a weight in its product; all_to_all
+  /// runs over tp.
   int unusual = 0;
-  /// Counts the mesh axes with several ranks and other techniques: virtual
-  /// stages, zero-bubble, ZeRO, recomputation, offload and tiles.
+  /// Counts the mesh axes with several ranks, and the use of virtual stages,
+  /// zero-bubble, ZeRO, recomputation, offload and tiles.
   int techniques = 0;
 
   bool operator<(const Simplicity &other) const {
@@ -48,22 +42,20 @@ struct Simplicity {
 /// of runs and linear in their operators.
 int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
 
-/// Returns how simple a plan is. It takes as long as `kindsOfLayers`.
+/// Returns how simple a plan is, in the time of kindsOfLayers().
 Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan);
 
-/// Describes the fastest plan that was found, in whose place a simpler one was
-/// chosen.
+/// Describes the fastest plan, if a simpler one was chosen in its place.
 struct FasterPlan {
   Seconds step;
   Simplicity simplicity; ///< of the fastest plan
   Simplicity chosen;     ///< of the simpler plan
 };
 
-/// Moves the simplest plan, whose step is at most `options.tolerance` longer
-/// than the fastest plan's, to the front of `plans`. Besides the plans, these
-/// variants of each plan are considered: all layers of a segment are equal to
-/// one of the plan's layers. A variant replaces the plan of its configuration.
-/// Among equally simple plans, the fastest is chosen.
+/// Moves the simplest plan within `options.tolerance` of the fastest to the
+/// front of `plans`; of equally simple plans, the fastest. Variants of each
+/// plan compete too: in a variant, all layers of a segment are equal to one of
+/// the plan's layers. A variant replaces the plan of its configuration.
 /// \param plans  fastest first
 /// \param model  for any number of samples
 /// \returns the fastest plan, if it is not the first of `plans` any more

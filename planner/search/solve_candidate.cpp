@@ -14,11 +14,10 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Holds the solution for one layout between stages and one state of the shared
-/// parameters.
+/// Holds the solution for one boundary layout and one shared state.
 struct Attempt {
   std::optional<int> boundary, shared;
-  double weight = 1.0; ///< see Setting::overlapWeight
+  double weight = 1.0; ///< Setting::overlapWeight
   std::vector<const StageSolution *> stages;
   bool fits = true, optimal = true;
   Seconds step;
@@ -28,7 +27,6 @@ struct Attempt {
   const MemoryUse &memory() const { return stages[at(fullestStage)]->memory; }
 };
 
-/// Solves one configuration, with each layout between stages in turn.
 class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
@@ -91,12 +89,11 @@ public:
   }
 
 private:
-  // Returns whether the values of some stage exceed the memory in every layout,
-  // and sets `rejection` if so. The first stage has most micro-batches in
-  // flight, another may have most layers, and the last has the logits. The test
-  // runs
-  // only if `lowerBound`, which counts sizes alone, is at least 3/4 of the
-  // memory, because this bound is rarely lower for a stage that does not fit.
+  // Returns whether some stage exceeds the memory in every layout, and sets
+  // `rejection` if so. Only likely stages are tested: the first has most
+  // micro-batches in flight, another may have most layers, and the last has the
+  // logits. The test is skipped if `lowerBound`, which counts sizes alone, is
+  // below 3/4 of the memory, because such configurations nearly always fit.
   bool isTooLarge(Bytes lowerBound, Rejection &rejection) {
     constexpr double kNear = 0.75;
     const Bytes room = setting.machine->device.memory;
@@ -127,10 +124,10 @@ private:
 
   // Solves one layout between stages; returns a lower bound of the step with
   // that layout. The strategies minimise a sum of times, which is the step only
-  // if nothing overlaps. Otherwise overlappable work has a weight: 0 (free)
-  // comes first and gives the bound; 1 comes next, because one of the two is
-  // usually best; a weight between them follows if the exposed time is large.
-  // The exposed time limits the gain, so a small one ends the attempts.
+  // if nothing overlaps. Otherwise overlappable work has a weight in the sum.
+  // Weight 0 (free) comes first and gives the bound. Weight 1 comes next,
+  // because one of the two is usually best. A weight between them follows if
+  // the exposed time, which limits the gain, is large.
   Seconds attemptAll(std::optional<int> boundary, Seconds least,
                      SolveLimits limits, Rejection &rejection) {
     Attempt one;
@@ -215,7 +212,6 @@ private:
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
       if (!adds && one.weight == 0.0) {
-        // The bound of the free choice holds for each shared state.
         if (!one.shared) {
           const Setting solved = settingOfAttempt(one);
           one.bound =
@@ -230,8 +226,7 @@ private:
     return tried.back().bound;
   }
 
-  // Returns the known least compute of each stage in a step.
-  std::vector<Seconds> leastCompute() const {
+  std::vector<Seconds> leastCompute() const { // by stage, in a step
     std::vector<Seconds> compute(at(config.pp));
     for (std::size_t part = 0; part < known->least.compute.size(); ++part)
       compute[part % compute.size()] +=
@@ -240,12 +235,12 @@ private:
   }
 
   // Returns the time of the configuration's best plan or, if lower, the
-  // caller's cutoff. Slower plans are useless.
+  // caller's cutoff.
   double currentCutoff() const {
     return best && best->fits ? std::min(cutoff, best->step.value) : cutoff;
   }
 
-  // Returns the problem without the work to which `weight` applies.
+  // Returns the problem without the work that Attempt::weight scales.
   static StepProblem alone(StepProblem problem) {
     for (StageTimes &stage : problem.stages) {
       stage.update = {};
@@ -258,8 +253,8 @@ private:
     return problem;
   }
 
-  // Returns the states that the last attempt chose for parameters of several
-  // stages, as indices, each once.
+  // Returns the indices of the states that the last attempt chose for shared
+  // parameters, each once.
   std::vector<int> chosenStates() const {
     std::vector<int> chosen;
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -292,8 +287,7 @@ private:
     return here;
   }
 
-  // Calls `visit(virtual stage, stage's solution, slice)` for every slice of
-  // every run.
+  // Calls `visit(virtual stage, stage's solution, slice)` for every slice.
   template <typename Visit>
   void forEachSlice(const Attempt &one, Visit visit) const {
     for (std::size_t stage = 0; stage < held.size(); ++stage) {
@@ -361,16 +355,15 @@ private:
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
-  /// The stages in the order in which they are solved, those with most layers
-  /// first: their times limit the step most, and the cuts of one configuration
-  /// share them.
+  /// Lists the stages by descending number of layers, the order of solving: the
+  /// largest stages limit the step most, and other cuts reuse their solutions.
   std::vector<int> order;
   std::vector<Attempt> tried; ///< attempts with the current layout
   std::optional<Attempt> best;
   Seconds bound{kInfinity};  ///< lower bound over all layouts
   double cutoff = kInfinity; ///< slower plans are useless to the caller
   std::vector<StageBound> stageBounds;  ///< by stage
-  const BoundaryBound *known = nullptr; ///< of the layout that is tried
+  const BoundaryBound *known = nullptr; ///< of the current layout
   /// Holds the share of the step that the overlappable work adds at weight 0.
   double exposed = 1.0;
 };

@@ -1,9 +1,4 @@
 //===- solve_candidate.h - One configuration, solved exactly ----*- C++ -*-===//
-//
-// Finds the best strategies of one configuration: solves every pipeline stage
-// for each layout between stages, and simulates the step.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SOLVE_CANDIDATE_H
 #define MTPLAN_PLANNER_SEARCH_SOLVE_CANDIDATE_H
@@ -18,15 +13,14 @@
 
 namespace mtplan::planner {
 
-/// Values of SolveLimits::points: kFewPoints applies where closing a gap gains
-/// little, and kManyPoints where it is worth the time.
+/// SolveLimits::points is kFewPoints where closing a gap gains little, and
+/// kManyPoints where closing the gap is worth the time.
 inline constexpr std::int64_t kFewPoints = 50'000, kManyPoints = 4'000'000;
 
-/// Solves one configuration. Returns nothing, with the reason in `rejection`,
-/// if the configuration is pruned or has no legal plan.
-/// \param graph   scaled to one micro-batch of all replicas
-/// \param limits  the cutoff, and the limit of points that may be created to
-/// close the gap between plan and bound
+/// Solves one configuration: solves every pipeline stage for each layout
+/// between stages, and simulates the step. Returns nothing, with the reason in
+/// `rejection`, if the configuration is pruned or has no legal plan.
+/// \param graph  scaled to one micro-batch of all replicas
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &config,

@@ -56,8 +56,8 @@ Seconds SolvedStages::byLastBackward(const std::vector<StageBound> &bounds,
              .looseBound;
 }
 
-// Returns the least times with the least compute of each chunk from the problem
-// that the stages solve.
+// Returns `least` with the compute of each chunk raised to the least compute in
+// the problem that the stage solves.
 LeastStep SolvedStages::leastByChunk(LeastStep least) const {
   Setting here = setting;
   std::map<std::pair<double, std::vector<int>>, std::vector<Seconds>> timesOf;

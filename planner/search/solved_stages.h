@@ -1,9 +1,4 @@
 //===- solved_stages.h - The step's bound by solved stages ------*- C++ -*-===//
-//
-// Raises the lower bound of a configuration's step after its stages are solved:
-// their least compute includes what memory and the layout between stages cost.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SOLVED_STAGES_H
 #define MTPLAN_PLANNER_SEARCH_SOLVED_STAGES_H
@@ -15,20 +10,21 @@
 
 namespace mtplan::planner {
 
-/// Holds the solved stages of one layout between stages, if the traffic of
-/// replicas is free (Setting::overlapWeight 0).
+/// Holds the stages that were solved with one layout between stages, and with
+/// free traffic of replicas (Setting::overlapWeight is 0). Their least compute
+/// includes the costs of the memory limit and of the layout between stages.
 struct SolvedStages {
   const ModelGraph &graph; ///< scaled to one micro-batch of all replicas
   const Setting &setting;  ///< with the layout between stages
   const Parallelism &config;
-  /// Lists, by stage, the virtual stages that it holds.
-  const std::vector<std::vector<PipelinePart>> &held;
+  const std::vector<std::vector<PipelinePart>> &held; ///< by stage
   StageCache &cache;
   const std::vector<Seconds> &compute; ///< by stage: the least of a step
 
-  /// Raises `bound`, a lower bound of the step, unless it is within 0.01 % of
-  /// `step`: by paths through the step (path_bound.h), by the last backward of
-  /// a zero-bubble schedule, and by the least compute of each chunk.
+  /// Returns `bound`, a lower bound of the step, raised by paths through the
+  /// step (path_bound.h), by the last backward of a zero-bubble schedule, and
+  /// by the least compute of each chunk. A bound within 0.01 % of `step` is not
+  /// raised.
   /// \param known  the layout's bounds before the stages were solved
   /// \param step   a plan's step or the cutoff; the result does not exceed the
   /// larger of `bound` and `step`

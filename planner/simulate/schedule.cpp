@@ -11,8 +11,7 @@ namespace {
 
 /// Returns a stage's n-th task of `kind`. A group of as many micro-batches as
 /// there are stages passes all chunks before the next group does. Backward
-/// visits the chunks in reverse. With one chunk, the n-th task belongs to the
-/// n-th micro-batch.
+/// visits the chunks in reverse.
 Task nthTask(const ScheduleShape &shape, TaskKind kind, int n) {
   if (shape.chunks == 1)
     return {kind, 0, n};

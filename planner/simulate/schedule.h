@@ -1,9 +1,9 @@
 //===- schedule.h - The order of a pipeline's tasks -------------*- C++ -*-===//
 //
-// Defines pipeline schedules. A pipeline has p stages (groups of ranks) of v
-// chunks (consecutive segments): chunk c of stage i is virtual stage c * p + i,
-// which the code calls a part. A schedule is, per stage, the order of its
-// tasks; the dependencies of a task follow from the model's order alone.
+// Defines pipeline schedules. A pipeline has p stages (groups of ranks), and
+// each stage has v chunks (consecutive segments). Chunk c of stage i is virtual
+// stage c * p + i, which the code calls a part. A schedule is the order of each
+// stage's tasks.
 //
 //   gpipe            all forwards, then all backwards in reverse order
 //                    (Huang et al. 2019)
@@ -59,11 +59,10 @@ struct ScheduleShape {
   int microBatches = 1; ///< m >= 1
 };
 
-/// Holds the order of the tasks, per stage.
-using Schedule = std::vector<std::vector<Task>>;
+using Schedule = std::vector<std::vector<Task>>; ///< each stage's tasks
 
-/// Returns a sentence for each reason why a shape has no schedule, with the
-/// nearest possible values; empty if the shape is valid.
+/// Returns a sentence for each error of a shape, with the nearest valid values;
+/// empty if the shape has a schedule.
 std::vector<std::string> check(const ScheduleShape &shape);
 
 /// Returns the number of forwards of a stage before its steady state of one
@@ -73,9 +72,9 @@ int warmUp(const ScheduleShape &shape, int stage);
 /// Returns the schedule of a shape that passes check().
 Schedule scheduleOf(const ScheduleShape &shape);
 
-/// Counts the saved activations of a stage, in (chunk, micro-batch) pairs. They
-/// are saved from a chunk's forward until its backward is done. In a
-/// zero-bubble schedule, backward frees some activations; the rest is saved
+/// Counts the saved activations of a stage, in (chunk, micro-batch) pairs.
+/// Activations are saved from a chunk's forward until its backward is done. In
+/// a zero-bubble schedule, backward frees some activations; the rest is saved
 /// until the gradients of weights are computed.
 struct InFlight {
   int full = 0;       ///< pairs whose forward is done and backward is not
@@ -85,16 +84,16 @@ struct InFlight {
   auto operator<=>(const InFlight &) const = default;
 };
 
-/// Returns a stage's peak: the activations at the moment with the most `full`
-/// pairs and, among such moments, the most in total. No other moment has more
-/// in total. O(1).
+/// Returns, in O(1), a stage's peak: the activations at the moment with the
+/// most `full` pairs and, among such moments, the most in total. No other
+/// moment has more in total.
 InFlight inFlight(const ScheduleShape &shape, int stage);
 
-/// Returns the same peak, counted from the stage's order of tasks.
+/// Returns the same peak by counting over the stage's tasks in order.
 InFlight inFlight(const std::vector<Task> &order);
 
 /// Numbers the tasks (kind, part, micro-batch) from 0 without gaps, and finds
-/// the producers and consumers of a task. A part is a virtual stage.
+/// the producers and consumers of a task.
 class TaskNumbers {
 public:
   explicit TaskNumbers(const ScheduleShape &theShape)

@@ -9,7 +9,6 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Collects the errors of a problem.
 class ProblemErrors {
 public:
   explicit ProblemErrors(const StepProblem &theProblem) : problem(theProblem) {}
@@ -90,7 +89,7 @@ Seconds &shareOf(StageUse &use, StepRole role) {
 /// Attributes the time of each stage's step to the roles of the tasks on its
 /// compute stream. While that stream is idle, the time belongs to the role of
 /// the task for which the stream waits, or to the bubble if that task waits
-/// too. Does not set StageUse::inFlight.
+/// too. The caller sets StageUse::inFlight.
 class Account {
 public:
   Account(const TaskGraph &theGraph, const std::vector<StepTask> &theTasks,
@@ -128,8 +127,8 @@ private:
       trailing[tasks[task].stage].push_back(task);
   }
 
-  /// Attributes the stage's idle time from free[stage] to `until`, in which the
-  /// stage waits for `needs`.
+  /// Attributes the time from free[stage] to `until`, in which the stage is
+  /// idle and waits for the tasks `needs`.
   void attributeIdle(int stage, std::vector<int> &needs, Seconds until) {
     Seconds now = free[stage];
     if (!(now < until))
@@ -280,7 +279,7 @@ Seconds stepLowerBound(const StepProblem &problem) {
   Seconds allForward;
   for (const PartTimes &part : parts)
     allForward += part.forward + part.sendForward;
-  std::vector<Seconds> backTo(parts.size()); // earliest start of backward
+  std::vector<Seconds> backTo(parts.size());
   Seconds back = allForward;
   for (std::size_t part = parts.size(); part-- > 0;) {
     backTo[part] = back;
@@ -293,9 +292,8 @@ Seconds stepLowerBound(const StepProblem &problem) {
                      parts[stage - 1].sendForward;
 
   // `lastBackward` is the earliest time at which a stage has the gradient from
-  // the last backward of the next stage's first chunk. Stages are visited from
-  // the last to the first, the order in which every micro-batch's backward
-  // passes the first chunks.
+  // the last backward of the next stage's first chunk. The loop visits the last
+  // stage first, because backward passes the first chunks in that order.
   Seconds step, lastBackward;
   for (int stage = stages; stage-- > 0;) {
     Seconds work, weights;
@@ -314,7 +312,8 @@ Seconds stepLowerBound(const StepProblem &problem) {
     if (!problem.overlap.pointToPoint)
       after += parts[stage].sendBackward;
     // All work follows the first forward's input. The work after warm-up also
-    // follows the input of the first backward, which is of the last chunk.
+    // follows the input of the first backward, which is a task of the last
+    // chunk.
     Seconds start = std::max(inputAt[stage],
                              backTo[parts.size() - stages + stage] -
                                  beforeFirstBackward(problem, parts, stage));

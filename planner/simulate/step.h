@@ -6,8 +6,7 @@
 // host (gradients down, update, parameters up). The first stage also has the
 // streams of the tied embedding and the gradient norm. Work that does not
 // overlap runs on the compute stream instead. A send occupies a stream of the
-// sender; the receiver only waits. The step starts with all streams idle and
-// ends with the last task.
+// sender; the receiver only waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +22,10 @@
 
 namespace mtplan::planner {
 
-/// Holds the times of one of `count` equal consecutive segments. Work that
-/// recurs in every micro-batch counts with the time of one micro-batch.
-/// Parameters are all-gathered, and gradients reduced, one segment at a time if
-/// the collective overlaps compute, else one chunk at a time.
+/// Holds the times of one of `count` equal consecutive segments. Times are for
+/// one micro-batch if the work recurs in every micro-batch. A collective that
+/// overlaps compute handles one segment at a time; other collectives handle one
+/// chunk at a time.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
@@ -38,12 +37,10 @@ struct SliceTimes {
 
 struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
-  /// Holds the time to send the output to the next virtual stage.
-  Seconds sendForward;
-  /// Holds the time to send the input's gradient to the previous virtual stage.
-  Seconds sendBackward;
-  /// Hold the times of offload, once a step: copying gradients to the host, the
-  /// optimizer's update on the host, and copying parameters back.
+  Seconds sendForward;            ///< of the output, to the next virtual stage
+  Seconds sendBackward; ///< of the input's gradient, to the previous one
+  /// These are the times of offload, once a step: the copy of gradients to the
+  /// host, the optimizer's update on the host, and the copy of parameters back.
   Seconds down, hostUpdate, up;
 };
 
@@ -81,8 +78,7 @@ struct StepProblem {
   /// Limits the segments that GatherRule::eachUse all-gathers ahead of compute.
   int prefetch = 1;
   /// Holds the time of the all-reduce of a tied embedding's gradient between
-  /// the first stage's first segment and the last stage's last segment; unused
-  /// with one stage.
+  /// the first and the last stage; unused with one stage.
   Seconds tied;
   /// Says whether every update waits for all gradients and their norm.
   bool clipsGradients = false;
@@ -106,21 +102,19 @@ enum class StepRole : std::uint8_t {
 };
 const char *nameOf(StepRole role);
 
-/// Describes a task of the timeline.
 struct StepTask {
   StepRole role = StepRole::forward;
-  bool onCompute = false; ///< whether the stage's compute stream runs the task
+  bool onCompute = false; ///< runs on the stage's compute stream
   int stage = 0;          ///< 0 for tied and norm, which use several stages
   int chunk = -1;         ///< index in the stage; -1: all chunks
   int microBatch = -1;    ///< index in the step; -1: the task runs once a step
   int segment = -1;       ///< index in the chunk; -1: all segments
 };
 
-/// Holds the tasks of a step, which timelineOf() simulates.
 struct StepGraph {
   TaskGraph graph;
   std::vector<StepTask> tasks; ///< empty unless stepGraphOf() describes them
-  std::int64_t messages = 0;   ///< number of sends from stage to stage
+  std::int64_t messages = 0;   ///< sends from stage to stage
 };
 
 /// Returns the tasks of a problem that passes check(). Every task comes after
@@ -146,15 +140,14 @@ struct StageUse {
 struct StepResult {
   Seconds step;
   std::vector<StageUse> stages;
-  std::int64_t messages = 0; ///< sends from stage to stage
+  std::int64_t messages = 0; ///< as in StepGraph
   TaskGraph graph;
-  Timeline timeline;           ///< when the tasks of `graph` run
-  std::vector<StepTask> tasks; ///< what each task of `graph` is
+  Timeline timeline;           ///< of `graph`
+  std::vector<StepTask> tasks; ///< per task of `graph`
 };
 
-/// Returns a sentence for each error of a problem: an invalid shape, a wrong
-/// list size, a negative count or prefetch, a time that is not finite and >= 0,
-/// or a weight gradient that is slower than its backward.
+/// Returns a sentence for each error of a problem; empty if it is valid. All
+/// times must be finite and >= 0.
 std::vector<std::string> check(const StepProblem &problem);
 
 /// Simulates a problem that passes check().
@@ -164,13 +157,14 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
-/// Returns a lower bound of the step's time (up to rounding): the largest sum,
-/// over stages, of the work before the stage's first task, all work of the
-/// stage, its waits for the inputs of the first backward and of the last one,
-/// and the work that must follow. The bound counts forward, backward, sends and
-/// updates, and ignores all-gathers, reductions and offload. It is exact for
-/// equal stages under 1f1b without communication. Since no schedule is built,
-/// it takes O(stages * chunks * slices).
+/// Returns a lower bound of the step's time, up to rounding, which is the
+/// largest of all stages' bounds. A stage's bound adds the work that precedes
+/// its first task, all its own work, its waits for the inputs of the first and
+/// of the last backward, and the work that must follow. The bound counts
+/// forward, backward, sends and updates, and ignores all-gathers, reductions
+/// and offload. The bound is exact for equal stages under 1f1b without
+/// communication. No schedule is built, so the time is O(stages * chunks *
+/// slices).
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

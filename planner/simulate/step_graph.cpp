@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoTask = -1;
 
-/// Holds the times of one segment, or their sums over one chunk.
+/// Holds the times of one segment, or the sums over one chunk.
 struct SegmentTimes {
   Seconds forward, backward, weightGradient, gather, reduce;
 };
@@ -22,7 +22,6 @@ public:
   StepStreams(const StepProblem &theProblem, StepGraph &theResult,
               bool theDescribe);
 
-  /// Adds a task and returns its number.
   int add(StepRole role, int stage, Seconds duration,
           std::span<const int> dependencies, int chunk = -1,
           int microBatch = -1, int segment = -1);
@@ -130,14 +129,13 @@ bool StepStreams::isOnCompute(StepRole role) const {
   return true;
 }
 
-/// Tracks a stage's progress through its order of tasks.
 struct StageProgress {
   std::size_t next = 0; ///< position of the first task not added yet
-  /// List the tasks that use all-gathered segments, and the all-gather for each
-  /// use. `gathers` can be longer than `uses`, because of prefetch.
+  /// `uses` lists the tasks that use all-gathered segments, and `gathers` the
+  /// all-gather for each use. Because of prefetch, `gathers` can be longer.
   std::vector<int> uses, gathers;
   std::size_t gatherPosition = 0; ///< position of the next task to prefetch for
-  int gatherSlice = 0; ///< that task's next segment, in execution order
+  int gatherSlice = 0; ///< next segment of that task, in execution order
 };
 
 StepRole roleOf(TaskKind kind) {
@@ -152,8 +150,7 @@ Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
                                       : times.weightGradient;
 }
 
-/// Adds the tasks of a step. Each stage adds tasks until a task lacks its
-/// input.
+/// Adds tasks of each stage until a task lacks its input.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
@@ -171,8 +168,8 @@ public:
       part.gradientsLeft = problem.shape.microBatches;
     if (problem.gather == GatherRule::beforeStep)
       gatherBeforeStep();
-    // `awake` holds the stages that may have a task to add; a message adds its
-    // receiver.
+    // `awake` holds the stages that may have a task to add. A stage that
+    // receives a message is added.
     std::vector<int> awake(schedule.size());
     for (std::size_t i = 0; i < awake.size(); ++i)
       awake[i] = int(awake.size() - 1 - i);
@@ -197,7 +194,6 @@ public:
   }
 
 private:
-  /// Holds the state of one virtual stage.
   struct Part {
     /// Under GatherRule::beforeStep, this task all-gathers segment 0.
     int gathersBefore = kNoTask;
@@ -338,9 +334,9 @@ private:
     }
   }
 
-  /// Adds the reduction, if one is due, of the gradients of a segment (-1: of
-  /// all segments), which task `after` computes. In the last micro-batch, also
-  /// records which task completes these gradients.
+  /// Adds a reduction, if one is due, of the gradients that task `after`
+  /// computes for `segment` (-1: for all segments). In the last micro-batch,
+  /// also records the task that completes these gradients.
   void reduce(int stage, const Task &task, int segment, int after) {
     Part &part = partOf(stage, task.chunk);
     Seconds total = streams.chunk(stage, task.chunk).reduce;
@@ -452,13 +448,13 @@ private:
   StepStreams streams;
   TaskNumbers numbers;
   TaskKind finalKind; ///< the kind that completes a micro-batch's gradients
-  /// Holds, by task number, the graph task after which the receiver has the
-  /// result.
+  /// Holds, by task number, the graph task after which the receiver of the
+  /// result can start.
   std::vector<int> arrived;
   std::vector<char> done; ///< by task number: whether the task has been added
   std::vector<StageProgress> progress;
   std::vector<Part> parts;
-  int tied = kNoTask, norm = kNoTask; ///< numbers of these tasks in the graph
+  int tied = kNoTask, norm = kNoTask; ///< graph tasks
 };
 
 } // namespace

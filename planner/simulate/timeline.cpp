@@ -68,7 +68,7 @@ void runInOrder(const TaskGraph &graph, Timeline &timeline) {
 }
 
 /// Computes longest paths of tasks in any order. Returns the number of tasks
-/// that ran.
+/// that are not stuck.
 int runLongestPaths(const TaskGraph &graph, Successors &successors,
                     Timeline &timeline) {
   std::vector<int> ready;
@@ -107,12 +107,11 @@ struct Event {
   auto operator<=>(const Event &) const = default;
 };
 
-/// Describes a shared link. Its tasks progress at the same speed, so the order
-/// of their ends is fixed when they start: by the value of `service` at their
-/// end.
+/// Describes a shared link. All its tasks progress at the same speed, so a task
+/// ends when `service` reaches a target that is known at the task's start.
 struct Link {
   struct User {
-    double target; ///< the value of `service` at which the task ends
+    double target; ///< value of `service` at the task's end
     int task;
     // NOLINTNEXTLINE(modernize-use-nullptr): as above.
     auto operator<=>(const User &) const = default;
@@ -120,7 +119,7 @@ struct Link {
   LeastFirst<User> users;
   /// Holds the accumulated progress per task, in seconds of an unshared link.
   double service = 0.0;
-  double time = 0.0; ///< the time of the last change
+  double time = 0.0; ///< of the last change
   int version = 0;
 
   void advance(double now) {
@@ -130,8 +129,6 @@ struct Link {
   }
 };
 
-/// Runs the tasks of a graph in order of time, and sets start and finish of
-/// every task that runs.
 class Events {
 public:
   Events(const TaskGraph &theGraph, Successors &theSuccessors,
@@ -141,7 +138,6 @@ public:
 
   /// Returns the number of tasks that ran.
   int run() {
-    // Tasks without predecessors start at time 0, in order of index.
     for (int task = 0; task < graph.size(); ++task)
       if (successors.waiting[task] == 0)
         start(task, 0.0);

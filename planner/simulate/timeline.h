@@ -1,15 +1,15 @@
 //===- timeline.h - When tasks on streams start and finish ------*- C++ -*-===//
 //
-// Computes start and finish of tasks. A task runs on one stream for its
-// duration, after its dependencies and after the tasks added to its stream
-// before it: a stream is a queue. Concurrent tasks on the same link share it:
-// each of k tasks proceeds at 1/k of its speed (processor sharing).
+// Computes start and finish of tasks. A stream is a queue: it runs its tasks
+// one at a time, in the order in which they were added. A task starts once its
+// stream is free and its dependencies are done. If k tasks use the same link at
+// once, each proceeds at 1/k of its speed (processor sharing).
 //
-// Without sharing the result is the longest path to each task, in O(tasks +
-// dependencies), and is monotonic in every duration. With sharing it takes
-// O(n log n + dependencies) to compute n tasks, and a longer task can shorten
-// the total: the longer task can delay a task that would otherwise slow down a
-// more urgent one on their link.
+// Without sharing, a task's finish is the length of the longest path to the
+// task and is monotonic in every duration; the computation takes O(tasks +
+// dependencies). With sharing, the computation takes O(n log n + dependencies)
+// for n tasks, and a longer task can shorten the total, because it can delay
+// another task that would slow down a more urgent task on the same link.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,13 +26,13 @@ namespace mtplan::planner {
 
 inline constexpr int kNoLink = -1;
 
-/// Describes a graph of tasks. Tasks, streams and links are numbered from 0;
-/// tasks are numbered in the order of add().
+/// Holds tasks, streams and links, which are numbered from 0. Tasks are
+/// numbered in the order of add().
 class TaskGraph {
 public:
   /// Adds a task and returns its number. Durations are finite and >= 0. A
   /// dependency may be a task that is added later. Dependencies below 0 are
-  /// ignored, so that a caller can pass -1 for none.
+  /// ignored.
   int add(int stream, Seconds duration, std::span<const int> dependencies,
           int link = kNoLink) {
     int task = int(durations.size());
@@ -68,7 +68,6 @@ public:
   int linksUsed() const { return linkCount; }
   /// Returns whether every dependency was added before its task.
   bool isInOrder() const { return inOrder; }
-  /// Returns whether several streams use the same link.
   bool sharesLinks() const;
   void reserve(int tasks);
 
@@ -86,8 +85,8 @@ struct Timeline {
   std::vector<int> stuck; ///< tasks that a deadlock keeps from starting
 };
 
-/// Returns the tasks' times. The result is deterministic: of simultaneous
-/// events the lower task number comes first.
+/// Returns the tasks' times. The result is deterministic: simultaneous events
+/// are processed in the order of task numbers.
 Timeline timelineOf(const TaskGraph &graph);
 
 /// Computes the same times into `timeline`, whose memory is reused.
@@ -95,7 +94,7 @@ void timelineOf(const TaskGraph &graph, Timeline &timeline);
 
 /// Returns a path whose durations add up to `timeline.end`, in order of time:
 /// each of its tasks starts when the task before it finishes. Links must not be
-/// shared, and no task may be stuck. O(tasks).
+/// shared, and no task may be stuck. The time is O(tasks).
 std::vector<int> criticalPath(const TaskGraph &graph, const Timeline &timeline);
 
 } // namespace mtplan::planner

@@ -2,8 +2,8 @@
 //
 // Comparisons with a gap have a tolerance, so that rounding may add a point but
 // never loses one. A label's excess is relative to the cheapest path to the
-// label's state. It may be as large as the gap minus the excess of the cheapest
-// complete path through that state.
+// label's state. The excess may be as large as the gap minus the excess of the
+// cheapest complete path through that state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,6 @@ namespace {
 constexpr double kGrowth = 4.0;
 constexpr int kTrials = 5;
 
-/// Returns the number of the boundary's state in an assignment.
 std::size_t stateOf(const Problem &problem, const std::vector<int> &boundary,
                     const Assignment &assignment) {
   std::size_t state = 0;
@@ -44,7 +43,6 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
   return number;
 }
 
-/// Holds the upper limits of a path.
 struct PathLimits {
   double gap = 0.0;    ///< limits the path's Lagrangian cost minus the least
   double time = 0.0;   ///< may be exceeded by rounding alone

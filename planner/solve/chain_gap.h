@@ -1,16 +1,17 @@
 //===- chain_gap.h - Closing the gap of the Lagrangian bound ----*- C++ -*-===//
 //
-// If V is the Lagrangian optimum at lambda, the time of every solution within
-// the memory limit is at least V - lambda * limit. A solution within the limit
-// that exceeds this bound by at most g has a Lagrangian cost of at most V + g.
-// The solver finds all Pareto-optimal points up to V + g, and increases g until
-// they include a solution; each g without a solution raises the bound.
+// Let V be the least Lagrangian cost, time + lambda * memory, of any solution.
+// Every solution within the memory limit takes at least V - lambda * limit. A
+// solution within the limit that exceeds this bound by at most g has a
+// Lagrangian cost of at most V + g. The solver finds all Pareto-optimal points
+// up to V + g, and increases g until the points include a solution within the
+// limit. Each g without such a solution raises the bound.
 //
 // A solution is a shortest path over the boundary states of chain_tables.h,
-// with sets of (time, memory) points on the edges. A label (a path from the
-// start to a state) is pruned if it is dominated, too far from the Lagrangian
-// optimum, or exceeds the memory limit even if the rest of the path needs the
-// least memory.
+// with sets of (time, memory) points on the edges. A label is a path from the
+// start to a state. A label is pruned if it is dominated, too far from the
+// Lagrangian optimum, or too large even if the rest of the path needs the least
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ struct ParetoChain {
   std::vector<const int *> entries;     ///< per stage: entry or -1, [in][out]
   std::vector<const ParetoSets *> sets; ///< per stage: points of each entry
   Distances fromStart, toEnd;           ///< sums of Lagrangian costs
-  /// Hold lower bounds of memory and of time from a state to the end.
+  /// These are lower bounds of memory and of time from a state to the end.
   Distances memoryToEnd, timeToEnd;
   double least = 0.0; ///< the least Lagrangian cost
 };
@@ -45,15 +46,13 @@ struct ParetoPath {
   Cost cost;
 };
 
-/// Holds the best solution within the limit so far, and a lower bound of the
-/// time.
+/// Holds the best solution within the limit so far, and a lower bound of time.
 struct Incumbent {
   std::vector<Run> runs;
   Cost cost;
   double lowerBound = 0.0;
 };
 
-/// Closes the gap of one chain.
 class ChainGap {
 public:
   /// The last run of `tables` must have had the objective (1, lambda) and the
@@ -71,10 +70,10 @@ public:
   void mix(const std::vector<std::vector<Run>> &solutions, PointBudget budget,
            Incumbent &incumbent);
 
-  /// Improves the incumbent until it is proved that no solution is faster than
-  /// the smaller of incumbent.cost.time and stopAbove, and raises
-  /// incumbent.lowerBound to that time. Returns false if the budget ran out
-  /// before; incumbent.lowerBound is valid in any case.
+  /// Improves the incumbent until no solution can be faster than the smaller of
+  /// incumbent.cost.time and stopAbove, and raises incumbent.lowerBound to that
+  /// time. Returns false if the budget ran out before; incumbent.lowerBound is
+  /// still valid then.
   bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
 
 private:
@@ -87,8 +86,7 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  /// Limits the time that one call of keepPareto() or FrontMerger::take() may
-  /// lose.
+  /// Limits the time lost per call of keepPareto() or FrontMerger::take().
   double indifference;
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };

@@ -19,14 +19,13 @@ namespace {
 constexpr double kClosed = 1e-9;
 
 /// A new vertex of the convex hull must be below the line through two known
-/// vertices by this relative distance.
+/// vertices by more than this relative distance.
 constexpr double kNewVertex = 1e-12;
 
 /// Each cut finds a new vertex of the hull, so this limit is reached only if
 /// rounding makes the cuts cycle.
 constexpr int kMostCuts = 64;
 
-/// Returns `shape` if it passes check(), and throws otherwise.
 const ChainProblem &checked(const ChainProblem &shape) {
   std::vector<std::string> errors = check(shape);
   if (!errors.empty())
@@ -125,9 +124,9 @@ ChainSolver::least(const ChainProblem &chain,
   return all;
 }
 
-/// Replaces `solution` with the best solution that is found within the memory
-/// limit or, if none fits, with the smallest. On entry, `solution` is the
-/// fastest without a limit, and exceeds the limit.
+/// Replaces `solution` with the best solution found within the memory limit or,
+/// if none fits, with the smallest solution. On entry, `solution` is the
+/// fastest of all, and exceeds the limit.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

@@ -13,9 +13,6 @@
 //   5. the gap that is left is closed with Pareto sets (chain_gap.h), within a
 //      budget counted in points.
 //
-// `optimal` means that no solution within the limit is faster by more than 1e-9
-// of its time, a tolerance for rounding.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SOLVE_CHAIN_SOLVER_H
@@ -32,12 +29,12 @@
 namespace mtplan::planner {
 
 struct SolveLimits {
-  /// Sets the cutoff in seconds: the solver gives up (ChainSolution::abandoned)
-  /// once it proves that every solution takes longer.
+  /// Holds the cutoff in seconds. The solver gives up
+  /// (ChainSolution::abandoned) once every solution is proved to take longer.
   double stopAbove = kInfinity;
   /// Limits the points that are created to close the gap, at about 50 ns per
-  /// point. With 0 the gap stays open: the result is the bound and the best
-  /// solution that was found while computing it.
+  /// point. With 0 the gap stays open, and the result is the best solution and
+  /// bound of steps 1 to 3.
   std::int64_t points = 4'000'000;
 };
 
@@ -49,8 +46,8 @@ struct LeastCost {
   std::vector<double> byLink;
 };
 
-/// Solves chains of one shape, which share elimination orders, layouts and
-/// buffers. Solutions do not depend on earlier calls.
+/// Solves chains of one shape, which share elimination orders and buffers.
+/// Solutions do not depend on earlier calls.
 class ChainSolver {
 public:
   /// \throws std::invalid_argument with the first error of check()
@@ -60,7 +57,7 @@ public:
   /// the memory limit may differ.
   bool hasShapeOf(const ChainProblem &chain) const;
 
-  /// Returns the optimum of `chain`, whose costs are not checked.
+  /// Returns the optimum of `chain`. The costs are not checked.
   /// \throws std::invalid_argument if `chain` has another shape
   ChainSolution solve(const ChainProblem &chain, SolveLimits limits = {});
 
@@ -78,8 +75,7 @@ private:
 
 /// Caches the most recently used solvers, because problems of one mesh seldom
 /// differ in shape, and ordering an elimination takes as long as a few runs.
-/// The cache must not be shared between threads. It never changes a plan,
-/// because a solver's solutions do not depend on earlier calls.
+/// Threads must not share a cache.
 class SolverCache {
 public:
   /// Returns a solver of the chain's shape, valid until the next call.

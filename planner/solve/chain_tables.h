@@ -1,8 +1,5 @@
 //===- chain_tables.h - All links' tables at one objective ------*- C++ -*-===//
 //
-// Runs every link's elimination at one objective and finds the best path over
-// the boundaries, for each combination of the shared values.
-//
 // For each combination of its shared values, a link has a matrix cost[in state]
 // [out state]. A state is a combination of the boundary variables' values,
 // numbered with the last variable fastest. The path has one stage per repeat of
@@ -32,9 +29,7 @@ struct Stage {
 /// [boundary][state]. There are stages + 1 boundaries.
 using Distances = std::vector<std::vector<double>>;
 
-/// Sets `result` to the distances from the first boundary to each state.
 void distancesFromStart(const std::vector<Stage> &stages, Distances &result);
-/// Sets `result` to the distances from each state to the last boundary.
 void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 
 /// Returns the states of a shortest path, one per boundary; empty if all paths
@@ -43,31 +38,29 @@ void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 
-/// Returns the variables that an elimination of the link keeps, each once: the
-/// shared ones and the boundary.
+/// Returns the variables that an elimination of the link keeps: the shared and
+/// the boundary variables, each once.
 std::vector<int> keptVariables(const Link &link);
 
-/// Holds the costs of a link for each combination of its shared values, in
-/// state and out state.
+/// Holds a link's cost for each shared combination, in state and out state.
 class LinkTable {
 public:
   explicit LinkTable(const Link &link);
 
-  /// Prepares the link's elimination for the costs of `problem`. Returns false
-  /// if no assignment is legal; run() must not be called then.
+  /// Returns false if no assignment is legal; run() must not be called then.
   bool prepare(const Problem &problem);
   void run(const Problem &problem, Objective objective);
   /// Returns a cheapest assignment of the last run; empty if none is legal.
   Assignment decode(std::size_t shared, std::size_t in, std::size_t out) const;
 
-  /// Returns the result of the last run, [shared][in][out].
+  /// Returns the last run's costs, [shared][in][out].
   const std::vector<double> &costs() const { return dense; }
   std::size_t position(std::size_t shared, std::size_t in,
                        std::size_t out) const {
     return (shared * inCount + in) * outCount + out;
   }
-  /// Returns per position the entry of elimination().table(), or -1 if a value
-  /// is not live or the states give one variable two values.
+  /// Returns, per position, the entry of elimination().table(), or -1 if a
+  /// value is not live or the states give one variable two values.
   const std::vector<int> &entries() const { return entryAt; }
   /// Returns the values of the variables in elimination().program().keep; empty
   /// if the states give one variable two values.
@@ -104,13 +97,12 @@ std::vector<Run> runsOf(const std::vector<Link> &links,
                         const std::vector<int> &linkOf,
                         std::vector<Assignment> repeats);
 
-/// Holds the tables of all links of a chain.
 class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);
 
-  /// Prepares all tables for the costs of `chain`. Returns false if some link
-  /// has no legal assignment. Repeats may differ from the shape's.
+  /// Returns false if some link has no legal assignment. Repeats may differ
+  /// from the shape's.
   bool prepare(const ChainProblem &chain);
 
   /// Returns the least objective of any solution; +infinity if none is legal.
@@ -119,13 +111,12 @@ public:
   /// Returns a solution with the last run's least objective.
   std::vector<Run> decode(const ChainProblem &chain) const;
 
-  /// Returns the index of the link of each repeat.
+  /// Returns, per repeat, the index of its link.
   const std::vector<int> &linkOf() const { return links; }
   const LinkTable &table(int link) const { return tables[link]; }
-  /// Returns the number of combinations of the shared values.
   std::size_t sharedCount() const { return combinations; }
-  /// Returns the index, in the tables of `link`, of the values that the
-  /// combination gives to the shared variables of the link.
+  /// Returns the index of the chain's combination in the tables of `link`,
+  /// which depend only on the shared variables of the link.
   std::size_t localShared(int link, std::size_t combination) const {
     return local[link][combination];
   }

@@ -1,11 +1,11 @@
 //===- elimination.cpp - Exact minimum over inner variables ---------------===//
 //
-// No argmin is stored: assignments are needed for few entries, and decode()
-// finds one in one pass over each bucket's inputs, which are still in the
-// arena.
+// No argmin is stored, because assignments are needed for few entries. decode()
+// finds an assignment in one pass over each bucket's inputs, which are still in
+// the arena.
 //
 // The inner loop is auto-vectorised for several instruction sets, of which one
-// is chosen at load time. All versions have the same results, because the loop
+// is chosen at load time. All versions return the same bits, because the loop
 // has only additions and minima, which no compiler fuses.
 //
 //===----------------------------------------------------------------------===//
@@ -32,13 +32,13 @@ namespace {
 constexpr std::size_t kChunk = 16;
 
 /// Sets result[b] to the minimum over v of scalars[v] + the sum over i of
-/// rows[i][v][b]. Rows of consecutive v are `length` apart. All kernels return
-/// the same bits, because they add the scalar first and then the rows in order.
+/// rows[i][v][b]. Rows of consecutive v are `length` apart. All kernels add the
+/// scalar first and then the rows in order, so they return the same bits.
 using RowKernel = void (*)(double *result, const double *const *rows,
                            std::size_t rowCount, const double *scalars,
                            std::size_t values, std::size_t length);
 
-/// Computes `Length` entries, which stay in registers, from `Count` row inputs.
+/// Computes `Length` entries, which stay in registers, from `Count` rows.
 template <std::size_t Count, std::size_t Length>
 [[gnu::always_inline]] inline void
 minimum(double *result, const double *const *rows, const double *scalars,
@@ -118,7 +118,6 @@ void manyRows(double *result, const double *const *rows, std::size_t rowCount,
   }
 }
 
-/// Returns the kernel for `rowCount` row inputs.
 RowKernel rowKernel(std::size_t rowCount) {
   constexpr RowKernel kKernels[] = {noRows, oneRow, twoRows, threeRows};
   return rowCount < 4 ? kKernels[rowCount] : manyRows;

@@ -1,8 +1,5 @@
 //===- elimination_plan.h - Live values, order of elimination ---*- C++ -*-===//
 //
-// Finds the live values of a problem and the order in which its variables are
-// eliminated, before an elimination is compiled.
-//
 // Live values are found by generalised arc consistency: a value is live if
 // every table over its variable has a finite entry of that value and other live
 // values. Removing the other values loses no legal assignment and shrinks
@@ -25,8 +22,8 @@ namespace mtplan::planner {
 /// Lists the live values of each variable, ascending.
 using LiveValues = std::vector<std::vector<int>>;
 
-/// Returns the live values. If a variable has none, no assignment is legal; the
-/// converse does not hold.
+/// If a variable has no live value, no assignment is legal; the converse does
+/// not hold.
 LiveValues liveValues(const Problem &problem);
 
 struct EliminationOrder {

@@ -80,7 +80,7 @@ private:
   }
 
   /// Assigns each table to the bucket that first eliminates one of its
-  /// variables, and computes the buckets' scopes.
+  /// variables.
   void findScopes() {
     EliminationOrder plan = planElimination(sizes, scopes, program.keep);
     double kept = 1.0;
@@ -196,8 +196,7 @@ private:
     }
   }
 
-  /// Groups tables into leaves. Small tables are added in one leaf, so that the
-  /// join reads fewer inputs.
+  /// Adds small tables in one leaf, so that the join reads fewer inputs.
   std::vector<std::pair<Scope, std::vector<int>>>
   groupTables(std::size_t index) const {
     const Bucket &bucket = program.buckets[index];
@@ -261,8 +260,7 @@ private:
     bucket.offset = allocate(bucket.size);
   }
 
-  /// Returns the stride of `variable` in a row-major table over `ordered`; 0 if
-  /// the table lacks the variable.
+  /// Returns the variable's stride in a row-major table over `ordered`, or 0.
   std::size_t strideOf(const Scope &ordered, int variable) const {
     std::size_t stride = 1;
     for (std::size_t p = ordered.size(); p-- > 0;) {

@@ -32,8 +32,7 @@ struct Leaf {
   std::vector<Part> parts;
 };
 
-/// Describes a table that a bucket joins, with a stride for each variable of
-/// the bucket.
+/// Describes a table that a bucket joins.
 struct BucketInput {
   int leaf = -1;    ///< index of the leaf, or -1 if `message` is set
   int message = -1; ///< index of the bucket whose result is the input, or -1

@@ -63,7 +63,6 @@ void checkLink(const Link &link, const std::string &where,
     checkVariable(variable, "shared");
 }
 
-/// Returns whether the out variables of `from` match the in variables of `to`.
 bool fits(const Link &from, const Link &to) {
   bool match = from.out.size() == to.in.size();
   for (std::size_t i = 0; match && i < from.out.size(); ++i)

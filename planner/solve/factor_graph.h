@@ -5,14 +5,13 @@
 // minimised, and memory can be limited.
 //
 // A chain is a sequence of links. Each link is a problem that occurs `repeat`
-// times in sequence. Some variables of a link are its boundary: the out
-// variables of one repeat are the in variables of the next, in order (of the
-// next repeat of the same link, then of the next link). Repeats can have
-// different assignments; solutions list them as runs of equal repeats. A
-// variable in `shared` has one value over the entire chain (the layout of a
-// tied parameter).
+// times in sequence. The out variables of a repeat equal, in order, the in
+// variables of the next repeat, which is of the same or of the next link.
+// Repeats can have different assignments; solutions list runs of equal repeats.
+// A variable in `shared` has one value over the entire chain, such as the
+// layout of a tied parameter.
 //
-// costOf and check specify the solver (chain_solver.h).
+// costOf() and check() are the specification of the solver (chain_solver.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,12 +26,11 @@
 
 namespace mtplan::planner {
 
-/// Reports that a problem is too large to be solved.
 struct TooLarge : std::length_error {
   using std::length_error::length_error;
 };
 
-/// A time of kInfinity forbids a choice; a limit or cutoff of kInfinity
+/// A time of kInfinity forbids a choice. A limit or cutoff of kInfinity
 /// excludes nothing.
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -57,19 +55,17 @@ struct Cost {
   double memory = 0.0;
 };
 
-/// Returns the cost of one assignment.
 Cost costOf(const Problem &problem, const Assignment &assignment);
 
 /// Returns a sentence for every requirement in the comments above that the
 /// problem violates; empty if the problem is valid.
 std::vector<std::string> check(const Problem &problem);
 
-/// Describes a problem that occurs `repeat` times in sequence.
 struct Link {
   Problem problem;
   int repeat = 1;
-  /// These are the boundary variables. The out variables of a repeat must have
-  /// the same domains as the in variables of the next.
+  /// The out variables of a repeat must have the same domains as the in
+  /// variables of the next repeat.
   std::vector<int> in, out;
   /// Pairs each shared variable of this link with its shared id.
   std::vector<std::pair<int, int>> shared;
@@ -77,8 +73,7 @@ struct Link {
 
 struct ChainProblem {
   std::vector<Link> links;
-  /// Limits the memory of all repeats together, in bytes.
-  double memoryLimit = kInfinity;
+  double memoryLimit = kInfinity; ///< bytes of all repeats together
 };
 
 /// Describes `count` consecutive repeats of one link with the same assignment.
@@ -89,29 +84,29 @@ struct Run {
 };
 
 struct ChainSolution {
-  /// If false, and the solver did not give up, no legal solution fits; `runs`
-  /// and `cost` are then those of the legal solution with the least memory.
+  /// Says whether `runs` fits. If `feasible` is false and the solver did not
+  /// give up, no legal solution fits, and `runs` is the legal solution with the
+  /// least memory.
   bool feasible = false;
   std::vector<Run> runs; ///< in chain order
-  Cost cost;             ///< cost of all repeats together
+  Cost cost;             ///< of all repeats together
   /// Holds a lower bound of the time within the limit; +infinity if no solution
-  /// fits. If `optimal`, the bound equals cost.time (to 1e-9 relative).
+  /// fits. If `optimal`, the bound equals cost.time up to a relative rounding
+  /// error of 1e-9.
   double lowerBound = 0.0;
   bool optimal = false;
-  /// Says whether the limit changed the result; if a solution is feasible and
-  /// `limited` is false, the fastest solution without a limit fits.
+  /// Says whether the memory limit excluded the fastest solution.
   bool limited = false;
-  /// Says whether the solver gave up because no solution is faster than the
+  /// Says whether the solver gave up, because no solution is faster than the
   /// cutoff; `runs` is empty then.
   bool abandoned = false;
 };
 
-/// Returns a sentence for every requirement in the comments above that the
-/// chain or one of its problems violates; empty if the chain is valid.
+/// Returns a sentence for every error of the chain and of its problems.
 std::vector<std::string> check(const ChainProblem &chain);
 
-/// Returns the cost of given runs; infinite if a boundary or shared value does
-/// not match or the runs do not cover the chain.
+/// Returns the cost of `runs`; infinite if a boundary or shared value does not
+/// match, or the runs do not cover the chain.
 Cost costOf(const ChainProblem &chain, const std::vector<Run> &runs);
 
 } // namespace mtplan::planner

@@ -5,9 +5,9 @@
 //
 // A bucket's joined table has entries (c, v), where c is an entry of the result
 // and v a value of the variable. In descend(), the excess of (c, v) is the
-// excess of c plus the cost of v minus that of the cheapest value. An input's
-// entry has the least excess of all (c, v) that read the entry. ascend() adds
-// the inputs' points.
+// excess of c plus the cost of v minus the cost of the cheapest value. An
+// input's entry has the least excess of all (c, v) that read the entry.
+// ascend() adds the inputs' points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace mtplan::planner {
 namespace {
 
 /// Removes points that are no faster than a point in a strictly lower band of
-/// memory, so that keepPareto sorts fewer points. keepPareto would also remove
-/// them. O(n).
+/// memory, in O(n). keepPareto() would remove these points, too, but sorts them
+/// first.
 void dropDominated(std::vector<ParetoPoint> &points) {
   constexpr std::size_t kFew = 256, kMostBands = 1 << 14;
   if (points.size() < kFew)

@@ -2,14 +2,13 @@
 //
 // A point is the time, the memory and the excess of a partial solution. The
 // excess is the Lagrangian cost (time + lambda * memory) of the point minus the
-// least Lagrangian cost of any point of the same table entry. Excesses add up,
-// so a point is pruned if its excess, plus the least excess of the rest of the
-// solution, exceeds the gap to the incumbent.
+// least Lagrangian cost of any point of the same table entry. Excesses add up.
+// A point is pruned if its excess plus the least excess of the rest of the
+// solution exceeds the gap to the incumbent.
 //
 // A Pareto elimination is a bucket elimination whose entries are Pareto fronts.
 // A plain elimination at the same lambda runs first and bounds the rest of the
-// solution per entry, so that only points within `gap` of the optimum are
-// created.
+// solution, so that only points within `gap` of the optimum are created.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +26,8 @@ namespace mtplan::planner {
 struct ParetoPoint {
   double time = 0.0, memory = 0.0;
   double excess = 0.0;
-  /// Index the points or choices that were combined into this point, where -1
-  /// means none. The code that creates the point defines what they index.
+  /// These index the two points or choices that this point combines; -1 means
+  /// none. The code that creates the point defines the lists that are indexed.
   int left = -1, right = -1;
 };
 
@@ -71,7 +70,6 @@ struct ParetoSets {
     return points.data() + begin[entry + 1];
   }
   void clear();
-  /// Appends the next entry's points unchanged.
   void append(const std::vector<ParetoPoint> &entry);
   /// Appends the next entry's points and sorts them by excess.
   void appendByExcess(const std::vector<ParetoPoint> &entry);
@@ -99,12 +97,12 @@ public:
   /// used.
   void descend(const std::vector<double> &excess, double gap);
 
-  /// Finds all nondominated points of each entry that are within `gap` (at most
-  /// that of descend) of the optimum. Returns false if the budget ran out.
+  /// Finds all nondominated points of each entry that are within `gap` of the
+  /// optimum. `gap` must not exceed that of descend(). Returns false if the
+  /// budget ran out.
   bool ascend(double gap, double indifference, PointBudget &budget);
 
-  /// Returns the points per entry of the elimination's table. Call it after
-  /// ascend.
+  /// Returns the points per entry of the elimination's table (after ascend).
   const ParetoSets &sets() const { return results.back(); }
 
   /// Returns the assignment of a point of `sets`.
@@ -112,8 +110,8 @@ public:
                     const ParetoPoint &point) const;
 
 private:
-  /// Adds the choice of a value for a bucket's variable to the choices of the
-  /// nodes `left` and `right`.
+  /// Represents the choices of the nodes `left` and `right` plus the choice of
+  /// a value for a bucket's variable.
   struct Node {
     int bucket = -1, value = 0; ///< indices; bucket -1: no choice of its own
     int left = -1, right = -1;  ///< indices into `nodes`; -1: no node

@@ -1,4 +1,4 @@
-"""The commands of the package: mtplan and mtrun."""
+"""Defines the commands of the package: mtplan and mtrun."""
 
 from __future__ import annotations
 

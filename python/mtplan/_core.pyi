@@ -1,4 +1,4 @@
-"""Types of the extension module, which python/core.cpp defines."""
+"""Declares the types of the extension module that core.cpp defines."""
 
 version: str
 

@@ -1,4 +1,4 @@
-"""The exceptions of the package."""
+"""Defines the exceptions of the package."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Config(Protocol):
     """Is a configuration with ``to_dict()``, such as those of transformers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what a config.json would hold."""
+        """Returns the content of a config.json."""
         ...
 
 
@@ -120,7 +120,7 @@ def request_of(caller: str, model: Model, space: Mapping[str, Any],
 
 
 def words_of(choices: Mapping[str, Any]) -> str:
-    """Returns choices as --why writes them.
+    """Returns choices in the form of --why.
 
     >>> words_of({"tp": 8, "micro_batch": [1, 2], "overlap": "off"})
     'tp=8 micro-batch=1,2 overlap=off'

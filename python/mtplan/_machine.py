@@ -1,4 +1,4 @@
-"""Machines: the presets, and files that describe others."""
+"""Defines Machine, which describes a preset or a machine file."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Machine:
     def edited(self, pointer: str, value: Any, source: str) -> Machine:
         """Returns a copy in which the figure at a JSON pointer is ``value``.
 
-        ``source`` says where the figure is from, and becomes part of the file.
+        ``source`` says where the figure is from; the file keeps this text.
         A figure that the machine lacks is added to its object. Raises ``Error``
         if the result is no machine.
 

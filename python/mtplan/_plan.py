@@ -1,4 +1,4 @@
-"""Plans: what a search found, and what can be asked of it."""
+"""Defines Plan, the result of a search."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """Returns what was ignored or assumed, one sentence each.
+        """Returns a sentence for each ignored option and each assumption.
 
         >>> import mtplan
         >>> isinstance(mtplan.plan("examples/llama-3-8b.json").notes, list)
@@ -267,7 +267,7 @@ class Plan:
         "deepspeed", "torchtitan", "accelerate", "hf-tp-plan", "jax", "shardy",
         "dtensor", "mesh-tensorflow" or "constraints".
 
-        What the notation cannot express is a warning. Raises ``Error`` for an
+        Choices that the notation cannot express become warnings. Raises ``Error`` for an
         unknown notation.
 
         >>> import mtplan
@@ -302,7 +302,7 @@ class Plan:
 
         ``cuda`` also writes a stand-alone CUDA and NCCL program. A zero-bubble
         schedule postpones no gradients when it runs; ``plan(..., output=...)``
-        searches only what runs as planned. Raises ``Error`` if the plan cannot
+        searches only plans that run as planned. Raises ``Error`` if the plan cannot
         be compiled or the folder cannot be written.
 
         >>> import mtplan, os, tempfile

@@ -1,4 +1,4 @@
-"""The functions that search: plan, price, sweep and load."""
+"""Defines the functions plan, price, sweep, load and keywords."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def plan(model: Model, *, gpus: int | None = None,
     machine file or a ``Machine`` (default: "dgx-h100"), ``global_batch`` the
     samples per step (default: the model's, or 512), ``seq`` the tokens per
     sample (default: the model's). With ``output``, the plan is compiled into
-    that folder, and the search leaves out what cannot be compiled.
+    that folder, and the search leaves out plans that cannot be compiled.
 
     Every other keyword is a flag of the command that may stand in a constraints
     file, with "_" for "-"; ``help(mtplan.keywords)`` and docs/plan-files.md
     list them. Numbers and words are given as such, several values as a list.
-    What no keyword decides is searched.
+    The search decides everything else.
 
     Raises ``Error`` for bad input, with every fault that was found, and
     ``NothingFits`` if no plan fits into the memory. Ctrl-C ends the search.
@@ -63,7 +63,7 @@ def price(model: Model, *,
     Megatron-LM as a text or a list of words; ``deepspeed``, a configuration as
     a dict or the path of its JSON; ``torchtitan``, the text of a job
     configuration, or the path of its TOML. The other keywords are those of
-    ``plan``, except for what the configuration decides.
+    ``plan``, except for those that the configuration decides.
 
     Returns the plan of that configuration. Raises ``Error`` and ``NothingFits``
     as ``plan`` does.
@@ -102,8 +102,8 @@ def sweep(model: Model, over: str | Sequence[str], **space: Any
     ``over`` names the keywords: "tp", "pp" and others that ``mtplan --sweep``
     lists. The other keywords are those of ``plan``. Returns a row per
     combination: the swept values, ``step_time_s`` in seconds, ``memory_bytes``
-    of one GPU, ``plan``, and ``reason`` if there is no plan, when the first
-    three are None. ``pandas.DataFrame(rows)`` makes a table of them.
+    of one GPU, and ``plan``. Without a plan, the last three are None and
+    ``reason`` says why. ``pandas.DataFrame(rows)`` makes a table of the rows.
 
     Raises ``Error`` for bad input.
 

@@ -1,4 +1,4 @@
-"""Training: runs mtrun, and yields what it logs."""
+"""Runs mtrun, and yields the records that mtrun logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def train(folder: str | os.PathLike[str], *,
           **flags: Any) -> Iterator[Record]:
     """Trains a compiled plan on CPU ranks of this machine.
 
-    ``folder`` is what ``Plan.compile`` wrote, ``data`` a text or token file, or
+    ``folder`` is one that ``Plan.compile`` wrote, ``data`` a text or token file, or
     "synthetic", and ``steps`` the number of steps. The other keywords are flags
     of ``mtrun``, with "_" for "-"; True stands for a flag without a value.
 

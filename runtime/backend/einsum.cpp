@@ -129,8 +129,7 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
 
 ProductShape ProductShape::joined() const {
   ProductShape whole = *this;
-  // Returns whether the two loops together are one contiguous loop in all
-  // tensors.
+  // Returns whether both loops are one contiguous loop in all tensors.
   auto continues = [](const LetterStep &part, const LetterStep &loop) {
     auto same = [&](std::int64_t own, std::int64_t next) {
       return next == own * part.size;
@@ -181,8 +180,7 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
 
 namespace {
 
-/// Returns the largest alignment in bytes that the tensor has in all
-/// iterations.
+/// Returns the largest alignment in bytes that holds in all iterations.
 std::uint32_t alignmentOf(const MatrixCalls &calls,
                           std::int64_t LetterStep::*side, ElementType type) {
   std::int64_t all = kAlignment;

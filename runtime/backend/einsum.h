@@ -16,7 +16,6 @@ namespace mtplan::runtime {
 // Loops over letters
 //===----------------------------------------------------------------------===//
 
-/// Holds the letters of an einsum's operands and result.
 struct Equation {
   std::string lhs, rhs, result;
 
@@ -24,14 +23,12 @@ struct Equation {
   explicit Equation(const KernelSpec &spec);
 };
 
-/// Describes nested loops, with the operands' strides in elements for each
-/// loop. The last loop is the innermost.
+/// Describes nested loops, the last innermost; strides are in elements.
 struct LetterLoops {
   std::vector<std::int64_t> sizes, left, right;
 };
 
-/// Holds the loops over the result's letters, and the loops over the summed
-/// letters inside them.
+/// Sums over the letters `summed` for each index of the letters `kept`.
 struct LetterSums {
   LetterLoops kept, summed;
 
@@ -97,7 +94,6 @@ struct MatrixCalls {
 
   /// \throws std::runtime_error like Backend::prepare
   static MatrixCalls of(const KernelSpec &spec);
-  /// Returns the floating-point operations of all products.
   double flops() const;
 };
 

@@ -1,9 +1,8 @@
 //===- element.h - Floating-point numbers in memory -------------*- C++ -*-===//
 //
-// Defines the two 16-bit formats and conversions to them, which round once, to
-// nearest, ties to even. A double is first rounded to odd in float (the float's
-// last bit is set if bits were lost), so that the second rounding sees a tie
-// only if the double is a tie.
+// Conversions to the two 16-bit formats round once, to nearest even. A double
+// is first rounded to odd in float (the float's last bit is set if bits were
+// lost), so that the second rounding sees a tie only if the double is a tie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +22,7 @@ struct Bf16 {
   std::uint16_t bits = 0;
 };
 
-/// IEEE 754 binary16.
+/// Holds an IEEE 754 binary16 number.
 struct F16 {
   std::uint16_t bits = 0;
 };
@@ -81,7 +80,6 @@ inline float toFloatSticky(double value) {
   return std::bit_cast<float>(bits | 1);
 }
 
-/// Returns element `index` of a tensor of `type`, exactly.
 inline double readElement(ElementType type, const void *data,
                           std::int64_t index) {
   switch (type) {

@@ -45,7 +45,6 @@ private:
   const MadeKernel first, second;
 };
 
-/// Describes a kernel that may have a fused consumer.
 struct Followable {
   std::string_view kernel;
   /// These numbers leave out the operands and results of the consumer.
@@ -223,7 +222,6 @@ std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   return all;
 }
 
-/// Returns the product of an einsum without a consumer.
 std::optional<FollowedProduct> alone(const KernelSpec &spec) {
   if (spec.kernel != "einsum" || !ProductShape::of(spec))
     return std::nullopt;
@@ -246,8 +244,8 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   auto [first, second] = halvesOf(spec);
   if (first.kernel != "einsum")
     return std::nullopt;
-  // The value between the two kernels is not rounded to its type. The tensors
-  // of a fused consumer must have that type; only an accumulator may differ.
+  // Fusion does not round the value between the two kernels. Therefore the
+  // consumer's tensors must have its type; only an accumulator may differ.
   const TensorView between = first.outputs[0];
   const bool accumulates = second.kernel == "accumulate";
   if (!accumulates)
@@ -276,8 +274,7 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   return all.takesKept && calls.biased ? std::nullopt : std::optional(all);
 }
 
-// A product with a gelu epilogue is rejected, because no model has a batch of
-// such products yet.
+// Rejects gelu epilogues, because no model has a batch of such products.
 std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
                                                    const EvenRuns &runs) {
   std::optional<FollowedProduct> all = of(spec);

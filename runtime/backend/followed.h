@@ -30,13 +30,12 @@ bool isOfTwo(const KernelSpec &spec);
 
 /// Assigns the operands and results of a pair to its two kernels.
 struct Pairing {
-  /// These numbers count the leading operands and results that belong to the
-  /// first kernel.
+  /// Count the leading operands and results of the first kernel.
   std::size_t firstInputs = 0, firstOutputs = 1;
-  /// Lists the indices of the second kernel's operands among all operands.
+  /// Lists the indices, among all operands, of the second kernel's operands
+  /// without the first kernel's result.
   std::vector<std::size_t> secondInputs;
-  /// Says whether the last operand of the second kernel is the first result of
-  /// the first.
+  /// Says whether the first kernel's result is the second's last operand.
   bool takesResult = true;
 };
 
@@ -44,7 +43,6 @@ struct Pairing {
 /// \throws std::runtime_error like Backend::prepare
 Pairing pairingOf(const KernelSpec &spec);
 
-/// Holds the operands and results of both kernels.
 template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
@@ -70,17 +68,16 @@ Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
 /// \throws std::runtime_error like Backend::prepare
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 
-/// Returns whether both kernels compute in the same precision, single or
-/// double.
+/// Returns whether both kernels compute in the same precision.
 bool isOfOnePrecision(const KernelSpec &spec);
 
 /// Prepares a pair as two kernels that run one after the other.
 MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 
-/// Describes an einsum, with its fused consumer and bias gradient if it has
-/// them, as one matrix product without loops or conversions. If there is a
-/// consumer, the product writes the consumer's results, and the einsum's own
-/// result only for a gelu, which saves it for backward.
+/// Describes an einsum, with its fused consumer and bias gradient if any, as
+/// one matrix product without loops or conversions. If there is a consumer, the
+/// product writes the consumer's results, and the einsum's own result only for
+/// a gelu, which saves it for backward.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b

@@ -9,8 +9,8 @@
 //
 // The order of summation depends on shapes, not on the number of threads. Sums
 // over samples (gradients of weights, the loss) add one sample after another,
-// except where a library's matrix product sums over samples. Samples are the
-// first dimension, in an einsum the letter b.
+// except where a library's matrix product sums over samples. Samples are
+// dimension 0 of a tensor, and the letter b of an einsum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,18 +32,17 @@
 
 namespace mtplan::runtime {
 
-/// Describes a kernel before it runs: its name, settings and tensor shapes.
 struct KernelSpec {
-  std::string kernel; ///< for example "einsum"
-  std::string label;  ///< label of the operator, for messages
-  /// Holds the attributes by name; a missing one has the default of the IR.
+  std::string kernel;
+  std::string label; ///< label of the operator, for messages
+  /// Holds the attributes by name; a missing one has the IR's default.
   std::vector<Setting> settings;
   std::vector<TensorView> inputs, outputs;
 
   /// Returns null if there is no such setting.
   const Setting *find(const std::string &name) const;
-  /// Return the value of a setting, or `otherwise` if there is no such setting.
-  /// \throws std::runtime_error if the setting has another type
+  /// Return the value of a setting, or `otherwise` if there is none. Throw
+  /// std::runtime_error if the setting has another type.
   std::int64_t integer(const std::string &name, std::int64_t otherwise) const;
   double number(const std::string &name, double otherwise) const;
   std::string text(const std::string &name, const std::string &otherwise) const;
@@ -61,7 +60,7 @@ struct Invocation {
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
 
   /// Returns the numbers that determine a dropout mask. Only kernels on the
-  /// host may call this, because it reads `step`.
+  /// host may call this, because `step` may point into a device's memory.
   Moment moment() const {
     return {step->seed, step->step, microBatch, copy, step->drops};
   }
@@ -72,8 +71,7 @@ public:
   virtual ~Kernel() = default;
   /// Runs the kernel, or queues it on a backend with a queue (queue.h).
   virtual void run(const Invocation &call) = 0;
-  /// Returns the floating-point operations of one run, or 0 if they are not
-  /// counted.
+  /// Returns the floating-point operations of one run; 0 means not counted.
   virtual double flops() const { return 0.0; }
   /// Returns whether run() runs two kernels in sequence (followed.h).
   virtual bool isSequential() const { return false; }
@@ -90,14 +88,12 @@ struct FixedRun {
   }
 };
 
-/// Describes runs of one kernel whose tensors are at constant strides, like the
-/// matrices of a strided batch.
+/// Describes runs of one kernel whose tensors are at constant strides.
 struct EvenRuns {
   std::int64_t count = 1;
   std::vector<std::int64_t> inputs, outputs; ///< strides in bytes
 };
 
-/// Describes the device of a backend.
 struct DeviceFacts {
   std::string name;        ///< such as "AMD EPYC"; empty if unknown
   std::string libraries;   ///< such as "oneDNN 2.6.3"
@@ -122,21 +118,19 @@ public:
     return nullptr;
   }
   /// Prepares runs at constant strides as one kernel, whose invocation has the
-  /// tensors of the first run. No run may read or write the outputs of another.
-  /// A value between two fused kernels (followed.h) is not written. Returns
-  /// null if the backend cannot run them as one kernel, or gains nothing by it.
+  /// first run's tensors. No run may read or write the outputs of another. A
+  /// value between two fused kernels (followed.h) is not written. Returns null
+  /// like prepareTogether.
   virtual std::unique_ptr<Kernel> prepareEven(const KernelSpec & /*spec*/,
                                               const EvenRuns & /*runs*/) {
     return nullptr;
   }
-  /// Returns the memory that this backend's kernels read and write.
   virtual Memory &memory() { return hostMemory(); }
   /// Returns the backend of the host, whose kernels use memory().staging() and
   /// are complete when run() returns, or null if there is none. A backend in
   /// host memory returns itself.
   virtual Backend *host() { return this; }
-  /// Returns the queue that orders this backend's kernels. The default queue
-  /// does nothing.
+  /// Returns the queue of this backend's kernels. The default does nothing.
   virtual Queue &queue() {
     static Queue inOrder;
     return inOrder;
@@ -160,11 +154,9 @@ std::unique_ptr<Backend> makeCpuBackend(int threads);
 
 using MadeKernel = std::unique_ptr<Kernel>;
 
-/// Returns whether an operand or a result is f64, in which case the kernel
-/// computes in double precision.
+/// Returns whether an operand or a result is f64; the kernel then uses doubles.
 bool usesDouble(const KernelSpec &spec);
 
-/// Makes `Class<float>` or `Class<double>`, depending on the tensors.
 template <template <typename> class Class, typename Context>
 MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
   if (usesDouble(spec))
@@ -172,8 +164,7 @@ MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
   return std::make_unique<Class<float>>(spec, context);
 }
 
-/// Prepares runs with Backend::prepareTogether, or one by one if that returns
-/// null.
+/// Prepares runs with prepareTogether, or one by one if that returns null.
 /// \throws std::runtime_error like Backend::prepare
 MadeKernel prepareAll(Backend &backend, const std::vector<FixedRun> &runs);
 

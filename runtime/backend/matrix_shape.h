@@ -1,7 +1,7 @@
 //===- matrix_shape.h - The shape of a matrix product -----------*- C++ -*-===//
 //
-// Describes the product c[m, n] = epilogue(a[m, k] b[k, n] + bias + addend) for
-// a batch of `batches` matrices. The addend is the previous c or an operand.
+// The product is c[m, n] = epilogue(a[m, k] b[k, n] + bias + addend), for a
+// batch of `batches` matrices. The addend is the previous c or an operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// Holds strides in elements. If there are several columns, `row` or `column`
-/// is 1.
+/// Holds strides in elements. With several columns, `row` or `column` is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
   std::int64_t batch = 0;             ///< from one matrix to the next
@@ -24,7 +23,7 @@ struct MatrixSteps {
   bool operator==(const MatrixSteps &) const = default;
 };
 
-/// Names the function that is applied to a product before its result is stored.
+/// Names the function that is applied to the product before it is stored.
 enum class Epilogue {
   none,
   gelu,     ///< gelu by tanh; also stores the argument of gelu

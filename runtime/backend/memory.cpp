@@ -22,12 +22,11 @@ std::size_t mappedBytes(std::size_t bytes) {
   return std::max<std::size_t>(bytes, 1);
 }
 
-constexpr std::int64_t kPiece = 8 << 20; // most bytes of an upload
+constexpr std::int64_t kPiece = 8 << 20; // bytes of the longest upload
 // The pattern's period in elements is odd, so that rows of a matrix differ.
 constexpr std::int64_t kPeriod = 8191;
 
-// Returns the bytes of one upload: a multiple of the period, so that the
-// pattern continues from one upload to the next.
+// Uploads have whole periods, so that the pattern continues in the next one.
 std::int64_t lengthOf(ElementType type, std::int64_t bytes) {
   const std::int64_t period = kPeriod * bytesOf(type);
   return std::clamp<std::int64_t>((bytes + period - 1) / period, 1,

@@ -12,8 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// Counts the bytes that a plan asked for, and the bytes that allocations took
-/// after rounding up.
+/// Counts the bytes that a plan requests and that allocations take.
 struct Rounded {
   std::int64_t asked = 0, taken = 0;
 };
@@ -34,8 +33,8 @@ public:
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
   /// Copies to the host, and blocks until the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
-  /// Copies to the host without the queue, and may miss the results of work
-  /// queued after the last Queue::finish. Any thread may call this.
+  /// Copies to the host without the queue. May miss the results of work queued
+  /// after the last Queue::finish. Any thread may call this.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
   /// Returns the memory in which buffers of collectives are allocated: this
@@ -48,8 +47,7 @@ public:
 
   /// Returns whether the host may read and write this memory.
   virtual bool isHosts() const { return false; }
-  /// Returns the host memory for the host's side of queueUpload and
-  /// queueDownload.
+  /// Returns the memory for the host's side of queued copies.
   virtual Memory &staging() = 0;
   /// Queue a copy and return at once. The host's side must be in staging().
   /// Until the copy is complete, the host must not write `from` of an upload,
@@ -83,10 +81,9 @@ public:
   }
 };
 
-/// Returns the memory of kernels that run on the host.
 Memory &hostMemory();
 
-/// Owns memory, which is freed at the end of the owner's scope.
+/// Owns memory, which the destructor frees.
 class Allocation {
 public:
   Allocation(Memory &theMemory, std::size_t theBytes)
@@ -110,12 +107,11 @@ private:
 };
 
 /// Fills tensors for measurements with small numbers of both signs, which are
-/// rarely zero; integers are 0 to 511. A device draws less power on zeros, and
-/// runs faster than in a real step. Uploads of long tensors are long enough to
-/// hide their latency.
+/// rarely zero; integers are 0 to 511. On zeros, a device draws less power and
+/// runs faster than in a real step. Long tensors are uploaded in pieces that
+/// are long enough to hide the latency.
 class Pattern {
 public:
-  /// \param theMemory  the memory to fill
   /// \param bytes  the size of the longest tensor; an upload is never longer,
   /// and has at most 8 MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);

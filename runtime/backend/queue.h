@@ -22,18 +22,15 @@ namespace mtplan::runtime {
 class StreamClock {
 public:
   virtual ~StreamClock() = default;
-  /// Marks the moment at which the selected stream completes all its work so
-  /// far. Returns the number of the mark, from 0. Must not be called while
-  /// recording.
+  /// Marks the time at which the selected stream completes its work so far.
+  /// Returns the mark's number, from 0. Must not be called while recording.
   virtual int mark() = 0;
   /// Returns the seconds between two marks of any streams. Both must have been
   /// reached, for example because Queue::finish has returned.
   virtual double between(int from, int to) const = 0;
-  /// Removes all marks, so that the next mark is 0.
   virtual void clear() = 0;
 };
 
-/// Reads the host's clock, for kernels that run when they are called.
 class HostClock final : public StreamClock {
 public:
   int mark() override {
@@ -53,13 +50,11 @@ private:
   std::vector<Clock::time_point> marks;
 };
 
-/// Holds a recorded sequence of work, like a CUDA graph, that can be queued
-/// repeatedly.
+/// Holds recorded work, like a CUDA graph, that can be replayed.
 class Recording {
 public:
   virtual ~Recording() = default;
-  /// Queues the work on stream 0, after all earlier and before all later work
-  /// of that stream.
+  /// Queues the work on stream 0, in order with other work of that stream.
   virtual void replay() = 0;
 };
 
@@ -68,33 +63,31 @@ class Queue {
 public:
   virtual ~Queue() = default;
 
-  /// Creates streams 0 to streams - 1 and events 0 to events - 1. A new queue
-  /// has one stream.
+  /// Creates `streams` streams and `events` events, numbered from 0. A new
+  /// queue has one stream.
   virtual void open(int /*streams*/, int /*events*/) {}
   /// Selects the stream for all work queued or kernels prepared from now on. A
-  /// new queue has stream 0 selected.
+  /// new queue selects stream 0.
   virtual void select(int /*stream*/) {}
   /// Records the event at the current end of the selected stream.
   virtual void record(int /*event*/) {}
   /// Makes later work on the selected stream wait for the event.
   virtual void wait(int /*event*/) {}
-  /// Blocks the host until the event has happened. Must not be called while
-  /// recording.
+  /// Blocks the host until the event has happened; not allowed while recording.
   virtual void await(int /*event*/) {}
   /// Blocks the host until all queued work is complete.
   /// \throws the first failure of the work since the last call
   virtual void finish() {}
 
-  /// Returns a clock for the streams of this queue.
   virtual std::unique_ptr<StreamClock> clock() {
     return std::make_unique<HostClock>();
   }
 
   /// Returns whether recorded() returns a recording instead of null.
   virtual bool records() const { return false; }
-  /// Records what `work` queues, without running it. All other streams must
-  /// begin by waiting for an event of stream 0, and stream 0 must wait for them
-  /// at the end.
+  /// Records what `work` queues, without running it. Every other stream must
+  /// begin by waiting for an event of stream 0 and end by recording an event
+  /// for which stream 0 waits.
   virtual std::unique_ptr<Recording>
   recorded(const std::function<void()> & /*work*/) {
     return nullptr;

@@ -1,6 +1,6 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// This is the backends' own version of the buckets, which
+// The backends have their own version of the buckets that
 // runtime/reference/kernels.h defines. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@ namespace mtplan::runtime {
 namespace {
 
 /// Returns the signatures by kernel. A letter is one dimension, of the same
-/// size wherever it occurs; a leading `*` is any number of dimensions. A tensor
+/// size wherever it occurs. A leading `*` is any number of dimensions. A tensor
 /// after `#` holds integers. A tensor after `?`, and every later tensor on its
 /// side of the arrow, may be absent.
 const std::map<std::string, std::string> &signatures() {
@@ -85,7 +85,6 @@ class Binding {
 public:
   explicit Binding(const KernelSpec &theSpec) : spec(theSpec) {}
 
-  /// Checks the tensors on one side of the arrow.
   /// \param what  "input" or "output"
   void match(const std::string &side, const std::vector<TensorView> &views,
              const char *what) {
@@ -163,7 +162,6 @@ private:
                        shapeWords(*leading) + " elsewhere");
   }
 
-  /// Returns whether the kernel's tensors may have any type.
   bool takesAll() const {
     return spec.kernel == "copy" || spec.kernel == "cast" ||
            spec.kernel == "slice" || spec.kernel == "zeros" ||

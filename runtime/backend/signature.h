@@ -1,10 +1,9 @@
 //===- signature.h - The shapes of kernels ----------------------*- C++ -*-===//
 //
-// A signature states the shapes of a kernel in letters: "*h,h->*h" means that
-// the operands are rows of length h in any number of dimensions and a vector of
-// length h, and that the result has the shape of the rows. All backends check
-// specs when a kernel is prepared, so that no kernel has to check while it
-// runs.
+// A signature states the shapes of a kernel in letters. "*h,h->*h" means: the
+// operands are rows of length h, in any number of dimensions, and a vector of
+// length h; the result has the shape of the rows. All backends check specs when
+// a kernel is prepared, so that no kernel has to check while it runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,19 +18,16 @@
 
 namespace mtplan::runtime {
 
-/// Checks that the kernel exists and that its operands, results and settings
-/// match its signature.
+/// Checks that the kernel exists and that the spec matches its signature.
 /// \throws std::runtime_error like Backend::prepare
 void checkSpec(const KernelSpec &spec);
 
 /// Throws std::runtime_error with the label and the kernel before `what`.
 [[noreturn]] void refuse(const KernelSpec &spec, const std::string &what);
 
-/// Returns the local range of a dimension; a tensor that is not sharded has the
-/// full range.
+/// Returns the local range of a dimension: the full range unless sharded.
 Span pieceOf(const TensorView &view, std::size_t dim);
 
-/// Returns the names of all kernels, sorted.
 std::vector<std::string> kernelNames();
 
 /// Lists the values of the setting `kind`, in the order of Activation.

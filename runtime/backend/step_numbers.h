@@ -13,11 +13,11 @@ struct UpdateNumbers {
   double learningRate = 0.0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weightDecay = 0.0; ///< applies to operators with `decay`
-  std::int64_t step = 1;    ///< number of the update, for AdamW; from 1
+  std::int64_t step = 1;    ///< counts updates from 1, for AdamW
   /// Multiplies the gradients: 1 / loss scale, times the clipping factor.
   double gradientFactor = 1.0;
-  /// Is 0 if the gradients overflowed, so that the step is skipped, and else 1.
-  /// On a device the kernel `gradient_factor` writes this and `gradientFactor`.
+  /// Is 0 if the gradients overflowed and the step is skipped, otherwise 1. On
+  /// a device the kernel `gradient_factor` writes this and `gradientFactor`.
   double updates = 1.0;
 };
 static_assert(offsetof(UpdateNumbers, updates) ==
@@ -30,7 +30,7 @@ struct NormRule {
   double clip = 0.0; ///< largest norm; 0: no clipping
 };
 
-/// Holds all numbers that may differ from step to step. Kernels read them from
+/// Holds all numbers that may differ between steps. Kernels read them from
 /// memory, so that work recorded for one step can be replayed for the next.
 struct StepNumbers {
   std::uint64_t seed = 1;

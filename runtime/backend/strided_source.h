@@ -7,11 +7,10 @@
 
 namespace mtplan::runtime {
 
-/// Maps the elements of a result to those of the operand, for the kernels
-/// slice, piece and transpose. The result is a sequence of contiguous runs of
-/// `length` elements, one for each index of `sizes` in row-major order. A run
-/// starts at operand element `start` + the sum of index * `steps`. Runs are as
-/// long as possible.
+/// Maps the elements of a result to the operand's, for the kernels slice, piece
+/// and transpose. The result is a sequence of contiguous runs of `length`
+/// elements, one for each index of `sizes` in row-major order. A run starts at
+/// operand element `start` + the sum of index * `steps`. Runs are maximal.
 struct StridedSource {
   std::int64_t start = 0;
   std::vector<std::int64_t> sizes, steps;
@@ -20,7 +19,6 @@ struct StridedSource {
   /// \param spec  must have passed checkSpec
   explicit StridedSource(const KernelSpec &spec);
 
-  /// Returns the number of runs.
   std::int64_t runs() const;
   /// Returns the operand element at which a run starts.
   std::int64_t at(std::int64_t run) const;

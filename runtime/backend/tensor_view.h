@@ -16,7 +16,7 @@ struct Span {
   std::int64_t global = 1; ///< extent before sharding
 };
 
-/// Describes a dense row-major tensor of one rank, without its data.
+/// Describes a dense row-major tensor of one rank.
 struct TensorView {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local sizes

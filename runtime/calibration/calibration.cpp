@@ -19,14 +19,12 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Sets the duration of a sample, which is long compared with the time to start
-// and end the sample.
+// A sample is long compared with the time to start and end it.
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
 constexpr int kMostSamples = 1000;
 
-// Returns a quantile of sorted numbers, interpolated linearly.
 double quantile(const std::vector<double> &sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -82,8 +80,8 @@ Timing Stopwatch::time(double seconds,
   const auto runs = static_cast<std::int64_t>(
       std::clamp(std::ceil(std::min(kSample, seconds / kFewestSamples) / one),
                  1.0, double(kMostRuns)));
-  // The number of samples follows from the duration of the second run, on which
-  // ranks agree, so that all ranks take the same number.
+  // Ranks agree on the duration of the second run, and therefore take the same
+  // number of samples.
   const int wanted = std::clamp(
       static_cast<int>(std::min(seconds / (one * static_cast<double>(runs)),
                                 static_cast<double>(kMostSamples))),
@@ -127,8 +125,6 @@ void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   }
 }
 
-// Returns the name of the calibration part to which a run belongs, for progress
-// reports.
 std::string partOf(const MeasuredRun &run) {
   const std::string type = std::string(", ") + nameOf(run.type);
   switch (run.as) {
@@ -177,8 +173,8 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // `carries` transports data between the kernels' memories; if it is null,
-  // `world` does. The stopwatch always uses `world`, with memory of the host.
+  // If `carries` is null, `world` transports the kernels' memory. The stopwatch
+  // always uses `world`, with memory of the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,
@@ -195,7 +191,6 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
       Stopwatch::kEnough, options.seconds / static_cast<double>(runs.size()));
   std::size_t at = 0;
   std::string part;
-  // Times the next run, and reports progress if it is the first of its part.
   const auto time = [&](const std::function<void(std::int64_t)> &once,
                         bool recorded) {
     if (partOf(runs[at]) != part) {

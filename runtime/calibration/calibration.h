@@ -3,8 +3,8 @@
 // Calibration uses the interfaces that a step uses, so that it measures the
 // code that will run. It times kernels of a Backend while all ranks run them,
 // and collectives and messages of a World. Shapes are fixed, not searched.
-// Operands alternate among several copies, so that caches contain no more of
-// them than in a step.
+// Operands alternate among several copies, so that caches hold no more of them
+// than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +23,18 @@
 
 namespace mtplan::runtime {
 
-/// Describes a clock, which returns the seconds since an arbitrary moment.
+/// Returns the seconds since an arbitrary moment.
 using SecondsClock = std::function<double()>;
-/// Returns a monotonic clock.
 SecondsClock steadySeconds();
 
-/// Holds the time of one run, in seconds: the median and the quartiles of
-/// samples.
+/// Holds the median and the quartiles of the time of one run, in seconds.
 struct Timing {
   double seconds = 0.0;
   double low = 0.0, high = 0.0;
   int samples = 0;
 };
 
-/// Returns the summary of at least one sample, in any order.
+/// Summarizes at least one sample, in any order.
 Timing timingOf(std::vector<double> samples);
 
 /// Times operations that all ranks run at the same time, as in a step, because
@@ -48,15 +46,16 @@ public:
   /// This many seconds suffice to measure one operation.
   static constexpr double kEnough = 0.01;
 
-  /// Collective. `world` and `queue` must outlive the stopwatch.
+  /// All ranks construct their stopwatches together. `world` and `queue` must
+  /// outlive the stopwatch.
   Stopwatch(World &world, Queue &queue, SecondsClock clock);
 
   /// Returns the time of an operation, in at least kFewestSamples samples.
   /// \param seconds  time limit, without warm-up; the same on all ranks
   /// \param run      queues or runs the operation; `number` counts the runs
   /// \param recorded whether the runs of a sample may be recorded and replayed,
-  ///                 as those of a step are. Where the queue records, the time
-  ///                 does not include the launches by the host.
+  /// as in a step. If the queue records, the time does not include the host's
+  /// launches.
   Timing time(double seconds,
               const std::function<void(std::int64_t number)> &run,
               bool recorded = false);
@@ -74,8 +73,7 @@ private:
   std::int64_t next = 0; ///< number of the next run
 };
 
-/// Lists the kinds of measurements, and the members of MeasuredRun that
-/// describe each.
+/// Lists the kinds of measurements and the MeasuredRun members of each.
 enum class MeasuredAs : std::uint8_t {
   launches,   ///< `count` consecutive kernels that do almost nothing
   pass,       ///< a memory-bound kernel that moves `bytes`
@@ -86,7 +84,7 @@ enum class MeasuredAs : std::uint8_t {
   message,    ///< every rank r sends `bytes` to rank r + `stride`
 };
 
-/// Holds one measurement: the operation, and its time. Sizes that do not
+/// Holds the operation and the time of one measurement. Sizes that do not
 /// describe the kind `as` are unused.
 struct MeasuredRun {
   MeasuredAs as{};
@@ -102,19 +100,17 @@ struct MeasuredRun {
   std::string what; ///< description for reports, e.g. "a layer up"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
-  /// For `pass`, counts the bytes of operands and results, except that a table
-  /// counts as the rows that are looked up, and a tensor updated in place
-  /// counts twice. For `collective`, counts those of the whole tensor, which in
-  /// an all-gather is the gathered one. For `followed`, counts those of the
-  /// producer's result.
+  /// For `pass`, counts the bytes of operands and results. A table counts as
+  /// the rows that are looked up, and a tensor updated in place counts twice.
+  /// For `collective`, counts the bytes of the whole (gathered) tensor; for
+  /// `followed`, those of the producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  bool causal = false; ///< whether attention has a causal mask
+  bool causal = false;
   int ranks = 0, stride = 1;
   Timing timing;
 };
 
-/// Holds the sizes at which kernels and messages are measured.
 struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
@@ -124,37 +120,30 @@ struct CalibrationShapes {
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
-/// Returns the sizes for CPUs.
 CalibrationShapes shapesOfCpu();
-/// Returns the sizes for GPUs.
 CalibrationShapes shapesOfGpu();
 
-/// Holds the options of a calibration.
 struct CalibrationOptions {
   CalibrationShapes shapes;
   std::vector<ElementType> types; ///< types that the backend lacks are skipped
   /// Limits the time of the whole calibration, in seconds. Before each run, the
-  /// remaining time is divided equally among the remaining runs, so that slow
-  /// runs use the time that fast ones leave. A run has at least ten
-  /// milliseconds (or its equal share if that is less), and at least five
-  /// samples.
+  /// remaining time is divided equally among the remaining runs. A run has at
+  /// least ten milliseconds (or an equal share of `seconds` if that is less),
+  /// and takes at least five samples.
   double seconds = 60.0;
   /// Counts the consecutive ranks of each host. Groups are measured within a
   /// host and, if there are several, across hosts.
   int ranksOfHost = 1;
 };
 
-/// Describes consecutive runs whose progress is reported once, before the first
-/// of them.
+/// Describes consecutive runs that are reported once, before the first.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
-  /// Hold the first and the last run, counted from 1, and the number of all
-  /// runs.
+  /// Hold the first and the last run, counted from 1, and the total.
   std::size_t first = 1, last = 1, runs = 1;
 };
 
-/// Measures all kernels, collectives and messages. Every rank calls it with the
-/// same options and gets the same result.
+/// All ranks must call this with the same options, and get the same result.
 /// \param said  called on every rank before a part is measured
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,

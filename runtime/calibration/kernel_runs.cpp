@@ -234,8 +234,7 @@ private:
   static constexpr int kNothing = -1;
   static constexpr double kRate = 0.1; ///< dropout rate
 
-  /// Adds a memory-bound kernel.
-  /// \param lookedUp  index into `inputs` of the table; kNothing: there is none
+  /// \param lookedUp  index of the lookup table in `inputs`, or kNothing
   void pass(const std::string &kernel, std::vector<Setting> settings,
             std::vector<TensorView> inputs, std::vector<TensorView> outputs,
             int lookedUp = kNothing) {
@@ -258,10 +257,10 @@ private:
               std::vector<TensorView> inputs, std::vector<TensorView> outputs) {
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
-    // pass() has counted each output once, and an output that is also read
-    // counts again. AdamW's first output, a 16-bit weight, is only written. In
-    // single precision that output is the master, which the second output
-    // already counts, so its bytes are subtracted.
+    // pass() has counted each output once; an output that is also read counts
+    // again. AdamW's first output, a 16-bit weight, is only written. In single
+    // precision that output is the master, which the second output already
+    // counts, so its bytes are subtracted.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)
@@ -362,8 +361,7 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Without a separate master weight, AdamW's first two outputs share their
-    // memory.
+    // Without a separate master, AdamW's first two outputs share memory.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];
   }

@@ -10,26 +10,24 @@
 
 namespace mtplan::runtime {
 
-/// Holds a kernel to measure, and the description of the measurement.
 struct KernelRun {
   KernelSpec spec;
   MeasuredRun run;
 };
 
 /// Returns the runs for one element type, at least one for each class of shapes
-/// that the cost model distinguishes: products of a layer (forward, input
-/// gradient and weight gradient) that are wide, square, narrow, of few rows, of
-/// unaligned sizes, and batched; fused consumers of a product or of a
-/// memory-bound kernel; attention with and without causal mask and dropout; and
-/// the memory-bound kernels of a step, each activation function separately.
+/// that the cost model distinguishes. Products of a layer (forward, input
+/// gradient, weight gradient) are wide, square, narrow, of few rows, unaligned
+/// or batched. Attention runs with and without causal mask and dropout.
+/// Memory-bound kernels and fused consumers include each activation function.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 
 /// Returns a kernel that does almost nothing, to measure launches.
 KernelRun smallestRun();
 
-/// Holds several copies of a kernel's operands and results. Operands are filled
-/// with a Pattern, whose integers, 0 to 511, serve as token ids.
+/// Holds several copies of a kernel's operands and results. A Pattern fills the
+/// operands; its integers, 0 to 511, serve as token ids.
 class Operands {
 public:
   /// \param spread  approximate bytes of all copies together; there are 1 to 64

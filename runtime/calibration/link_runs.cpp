@@ -15,7 +15,7 @@ void addOnce(std::vector<GroupShape> &all, GroupShape one) {
 }
 
 // Holds the buffers of collectives and messages. Short messages alternate among
-// offsets, so that caches contain no more of their data than in a step.
+// offsets, so that caches hold no more of their data than in a step.
 struct Buffers {
   Allocation in, out;
   std::int64_t bytes;
@@ -29,8 +29,7 @@ struct Buffers {
                       static_cast<std::size_t>(std::min(kPiece, bytes - done)));
   }
 
-  /// Returns the offset, in bytes, that run `number` uses for a message of this
-  /// size.
+  /// Returns the offset of run `number` for a message of `size` bytes.
   std::int64_t turn(std::int64_t number, std::int64_t size) const {
     const std::int64_t apart =
         (size + kAlignment - 1) / kAlignment * kAlignment;

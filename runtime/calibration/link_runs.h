@@ -12,17 +12,16 @@
 
 namespace mtplan::runtime {
 
-/// Describes groups of `ranks` ranks that are `stride` apart, like the groups
-/// of a mesh axis.
+/// Describes groups of `ranks` ranks that are `stride` apart.
 struct GroupShape {
   int ranks = 2, stride = 1;
   bool operator==(const GroupShape &) const = default;
 };
 
-/// Returns the shapes of groups to measure: within a host, each power of two
-/// that divides its number of ranks, and all its ranks; across hosts, one rank
-/// per host, and all ranks. `ranksOfHost` must divide `ranks`. No group has a
-/// single rank.
+/// Returns the shapes of groups to measure, each of several ranks. A group
+/// within a host has all ranks of the host, or a power of two that divides
+/// their number. A group across hosts has one rank per host, or all ranks.
+/// `ranksOfHost` must divide `ranks`.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
 /// Returns the ranks of the group with `rank`.
@@ -31,16 +30,15 @@ std::vector<int> groupOf(GroupShape shape, int rank);
 /// Returns message sizes in bytes: 4 KiB times powers of eight, and `largest`.
 std::vector<std::int64_t> messageSizes(std::int64_t largest);
 
-/// Holds a collective or message to measure.
 struct LinkRun {
   MeasuredRun run;
   std::function<void(std::int64_t)> once; ///< runs it; argument: run number
 };
 
 /// Returns messages, and all-reduce, all-gather, reduce-scatter and all-to-all
-/// of all sizes over groups of each shape; none for a single rank. All groups
-/// of a shape communicate at once. Collective: every rank must run the results
-/// in this order. `world` must outlive the results.
+/// for each group shape and size; none for a single rank. All groups of a shape
+/// communicate at once. All ranks must call this, and run the results in this
+/// order. `world` must outlive the results.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

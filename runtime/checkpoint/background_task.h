@@ -19,8 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// Runs a background task of all ranks. All methods but the destructor are
-/// collective.
+/// Runs a background task of all ranks. All ranks must make the same calls.
 class BackgroundTask {
 public:
   /// `theWorld` must outlive the task.
@@ -30,24 +29,22 @@ public:
   BackgroundTask(const BackgroundTask &) = delete;
   BackgroundTask &operator=(const BackgroundTask &) = delete;
 
-  /// Holds the state of the task, which is the same on all ranks.
   struct State {
     bool running = false; ///< some rank's part still runs
     bool wished = false;  ///< some rank passed `wish`
-    /// Once no part runs, holds "rank 1: ..." with the error of the lowest rank
-    /// whose part threw; "" if none threw.
+    /// Holds "rank 1: ..." with the error of the lowest rank whose part threw,
+    /// once no part runs; empty if none threw.
     std::string fault;
   };
 
   /// Starts this rank's part of a task; no task may be running.
   void start(std::function<void()> work);
-  /// Returns the state of the task, and ends the task if no part runs any more.
-  /// \param wish  a request of this rank, for State::wished
+  /// Returns the task's state, and ends the task if no part runs any more.
+  /// `wish` is a request of this rank, for State::wished.
   State ask(bool wish = false);
   /// Waits until no part runs. Returns State::fault.
   std::string finish();
 
-  /// Returns the communicator of all ranks.
   Communicator &all() { return *allRanks; }
 
 private:

@@ -66,7 +66,6 @@ bool isLatest(const std::string &folder, const std::string &name) {
   return said == wanted;
 }
 
-// Repairs a folder after a crash, before a run writes to it.
 void repairFolder(const std::string &folder) {
   std::string newest;
   for (const std::int64_t step : stepsIn(folder)) {
@@ -86,8 +85,7 @@ void repairFolder(const std::string &folder) {
          (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
         name == std::string(kLatest) + kNext)
       removeFolder(fs::path(folder) / name);
-  // The run may have crashed after it completed its newest checkpoint, but
-  // before it set `latest`.
+  // A run may crash after completing a checkpoint but before setting `latest`.
   if (!newest.empty() && !isLatest(folder, newest))
     setLatest(folder, newest);
 }

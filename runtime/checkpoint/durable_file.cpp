@@ -26,7 +26,7 @@ constexpr std::int64_t kBatch = std::int64_t{16} << 20;
                         std::generic_category().message(error));
 }
 
-// Returns the result of a system call, repeated while signals interrupt it.
+// Repeats a system call while signals interrupt it.
 template <typename Call> int whole(Call call) {
   for (;;)
     if (const int result = call(); result >= 0 || errno != EINTR)
@@ -37,7 +37,6 @@ int openWhole(const std::string &path, int flags) {
   return whole([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); });
 }
 
-// Owns a file descriptor, which the destructor closes.
 class Handle {
 public:
   Handle(const char *call, const std::string &path, int flags)
@@ -102,7 +101,7 @@ void DurableFile::writeAt(std::int64_t offset, const void *data,
     bytes -= static_cast<std::size_t>(wrote);
     waiting += wrote;
     // Starts write-back in the background, so that fsync has little left to do.
-    // Errors are ignored, because fsync reports them as well.
+    // Ignores errors, because fsync reports them as well.
     if (waiting >= kBatch) {
       sync_file_range(handle, 0, 0, SYNC_FILE_RANGE_WRITE);
       waiting = 0;

@@ -2,8 +2,7 @@
 //
 // Finished files and renames are synced to the disk, not only to the page
 // cache: a rename without fsync may leave an empty file (Pillai et al., OSDI
-// 2014). System calls that a signal interrupts, or that write less than
-// requested, are continued.
+// 2014). Interrupted and partial system calls are continued.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +18,8 @@
 
 namespace mtplan::runtime {
 
-/// Reports a checkpoint that cannot be written or read. what() names the file,
-/// the failed call or the tensor, and the system's reason.
+/// Reports a checkpoint that cannot be written or read. The message names the
+/// file, the failed call or the tensor, and the system's reason.
 struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -51,19 +50,15 @@ private:
   std::int64_t waiting = 0; ///< bytes not yet in write-back
 };
 
-/// Creates a folder and its parents, if they do not exist.
 void makeFolder(const std::string &path);
-/// Syncs the entries of a folder to the disk.
 void syncFolder(const std::string &path);
-/// Is the suffix of replaceFile's temporary file, which a crash may leave
-/// behind.
+/// A crash may leave replaceFile's temporary file, which has this suffix.
 inline constexpr const char *kNext = ".new";
 /// Replaces a file atomically and durably: a reader finds the old text or the
 /// new one.
 void replaceFile(const std::string &path, const std::string &text);
 /// Renames a folder and syncs its parent, so that the rename survives a crash.
 void renameFolder(const std::string &from, const std::string &to);
-/// Removes a folder or a file, if it exists.
 void removeFolder(const std::string &path);
 
 /// Reads `bytes` bytes of a file from `offset` on.
@@ -71,8 +66,8 @@ void removeFolder(const std::string &path);
 void readAt(const std::string &path, std::int64_t offset, void *data,
             std::size_t bytes);
 
-/// Returns the digest of `bytes` bytes of a file from `offset` on.
-/// \throws CheckpointError if the file cannot be read or is too short
+/// Computes the digest of `bytes` bytes of a file from `offset` on.
+/// \throws CheckpointError like readAt
 Digest digestOfFile(const std::string &path, std::int64_t offset,
                     std::int64_t bytes);
 

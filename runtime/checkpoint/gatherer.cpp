@@ -32,8 +32,7 @@ public:
     share = std::max(longRun, (all + ranks - 1) / ranks);
   }
 
-  /// Returns whether each box of a tensor is empty, a single long run or the
-  /// whole tensor. If so, each rank writes its own box.
+  /// Returns whether each box is empty, a single long run or the whole tensor.
   bool areLong(int tensor, const std::vector<OwnedBox> &boxes) const {
     const StateTensor &whole = at(tensor);
     return std::ranges::all_of(boxes, [&](const OwnedBox &box) {
@@ -130,7 +129,6 @@ int channelBesides(const Plan &plan) {
   return channel;
 }
 
-// Returns, by tensor, the boxes of all ranks; the same on every rank.
 std::vector<std::vector<OwnedBox>> boxesOf(const Plan &plan,
                                            const ModelState &state) {
   std::vector<std::vector<OwnedBox>> boxes(state.tensors.size());
@@ -222,8 +220,8 @@ void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
     const bool isMine = piece.writer == world.rank();
     if (!isMine && box.rank != world.rank())
       continue;
-    // The runs have the same order in the box as in the tensor, so that one
-    // range of the box has exactly the runs of the piece.
+    // The runs have the same order in box and tensor, so that one range of the
+    // box holds exactly the runs of the piece.
     std::int64_t begin = -1, end = -1;
     forEachRunWithin(box.view, tensor.shape, piece.first, piece.count,
                      [&](std::int64_t, std::int64_t inBox, std::int64_t count) {
@@ -264,8 +262,7 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
                     receive->peer, channel);
       place(*receive, message.data());
     }
-    // This all-reduce is a barrier, so that no rank is a round ahead of the
-    // others.
+    // This barrier keeps every rank in the same round.
     double in = 0.0, out = 0.0;
     allRanks->allReduce("checkpoint: pieces have come", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);

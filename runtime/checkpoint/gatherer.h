@@ -1,11 +1,11 @@
 //===- gatherer.h - Gathers the bytes that a rank writes --------*- C++ -*-===//
 //
 // Writing long runs of bytes is several times as fast as writing pieces of
-// rows. If every shard of a tensor is one long run or the whole tensor, each
-// rank therefore writes its own shard. Other tensors are divided into parts of
-// at most an equal share of the state, or of kLongRun if that is more. For each
-// part, one of the tensor's ranks gathers the pieces of all others and writes
-// the part.
+// rows. Therefore each rank writes its own shard of a tensor if every shard is
+// one long run or the whole tensor. Other tensors are divided into parts of at
+// most an equal share of the state, or of kLongRun if that is more. One of the
+// tensor's ranks gathers the pieces of a part from the others and writes the
+// part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime {
 
-/// Above this length, in bytes, longer runs are hardly faster to write.
+/// Runs of more bytes are hardly faster to write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
 /// Describes a box (hyperrectangle) of a tensor that a rank has to contribute.
@@ -43,40 +43,40 @@ struct Part {
   bool operator==(const Part &) const = default;
 };
 
-/// Returns a division of the state into parts, each with the rank that writes
-/// it. The parts cover every element once, are sorted by tensor and first
-/// element, and are the same on all ranks.
-/// \param boxes  all ranks' boxes, by tensor; they must cover each element once
+/// Divides the state into parts and assigns their writers. The parts cover
+/// every element once, are sorted by tensor and first element, and are equal on
+/// all ranks.
+/// \param boxes  all ranks' boxes, by tensor; they cover each element once
 std::vector<Part> assignParts(const ModelState &state,
                               const std::vector<std::vector<OwnedBox>> &boxes,
                               int ranks, std::int64_t longRun = kLongRun);
 
-/// Sends the parts of each rank's snapshot to the ranks that write them, in
-/// rounds of at most kRound bytes per writer, which bounds the memory of
+/// Sends parts of the ranks' snapshots to the ranks that write them. A round
+/// sends at most kRound bytes to each writer, which bounds the memory of
 /// messages in flight. Ranks wait for each other here, but never for a disk.
 class Gatherer {
 public:
   /// Limits the bytes that a writer gathers in a round.
   static constexpr std::int64_t kRound = std::int64_t{8} << 20;
-  /// Limits the bytes of a message, so that a message fits a CPU cache.
+  /// Limits the bytes of a message, so that it fits a CPU cache.
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
 
-  /// Collective. `plan` and `state` must outlive the gatherer.
+  /// All ranks construct their gatherers together. `plan` and `state` must
+  /// outlive the gatherer.
   Gatherer(const Plan &plan, const ModelState &state, World &world,
            std::int64_t longRun = kLongRun, std::int64_t roundBytes = kRound);
 
-  /// Returns the parts of all ranks.
   const std::vector<Part> &parts() const { return assigned; }
-  /// Returns the parts that this rank writes, in the same order.
+  /// Returns the parts that this rank writes, in the order of parts().
   const std::vector<Part> &mine() const { return own; }
   /// Allocates the memory of gather() in advance.
   void allocate() { gathered.resize(gatheredBytes); }
-  /// Sends and receives all parts. Collective; every rank calls it from a
-  /// background thread.
+  /// Sends and receives all parts. Every rank must call this, from a background
+  /// thread.
   /// \param snapshot  this rank's owned slices, concatenated
   void gather(std::span<const std::byte> snapshot);
-  /// Returns the bytes of mine()[i]. The bytes are in `snapshot`, or in memory
-  /// that is valid until the next gather().
+  /// Returns the bytes of mine()[i], in `snapshot` or in memory that is valid
+  /// until the next gather().
   const std::byte *data(std::size_t i,
                         std::span<const std::byte> snapshot) const;
 
@@ -106,8 +106,8 @@ private:
   int channel = 0; ///< a channel that the plan does not use
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> assigned, own;
-  /// Holds the offset of a part that this rank writes: in the snapshot if the
-  /// part is one run there, otherwise in `gathered`.
+  /// Locates a part that this rank writes: in its snapshot if the part is one
+  /// run there, otherwise in `gathered`.
   struct Source {
     bool isDirect = false;
     std::int64_t offset = 0;

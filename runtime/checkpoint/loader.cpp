@@ -31,8 +31,7 @@ public:
   // folder may change while ranks list it.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    // count[0] is the number of checkpoints; count[1] is 1 if `folder` itself
-    // is one.
+    // count[0] is the number of checkpoints; count[1] is 1 if `folder` is one.
     std::array<double, 2> count{};
     task.start([&] {
       if (world.rank() != 0)
@@ -60,8 +59,7 @@ public:
     return names;
   }
 
-  // Returns an error if a checkpoint is damaged; "" if it is intact.
-  // Collective.
+  // Returns an error if a checkpoint is damaged, else "". All ranks call this.
   std::string verify(const std::string &checkpoint) {
     stored.reset();
     task.start([&] {
@@ -69,7 +67,6 @@ public:
       std::int64_t all = 1, before = 0; // 1 avoids a division by 0
       for (const auto &[name, tensor] : stored->tensors())
         all += tensor.bytes;
-      // Each rank verifies an equal share of the bytes, in order.
       for (const auto &[name, tensor] : stored->tensors()) {
         const double share =
             static_cast<double>(before) / static_cast<double>(all);
@@ -81,8 +78,7 @@ public:
     return task.finish();
   }
 
-  // Checks that the checkpoint has the plan's tensors. Throws the same error on
-  // all ranks.
+  // Throws, on all ranks alike, unless the checkpoint has the plan's tensors.
   void checkModel(const std::string &checkpoint) const {
     auto refuse = [&](const std::string &what) {
       throw CheckpointError(checkpoint + ": is of another model (" +
@@ -111,7 +107,7 @@ public:
   }
 
   // Fills the executor's tensors. Returns an error, because reading may fail
-  // even after verification; "" if there is none. Collective.
+  // even after verification, or "". All ranks call this.
   std::string load(LoadWhat what) {
     task.start([&] {
       for (const StateSlice &slice :

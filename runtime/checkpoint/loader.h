@@ -12,21 +12,20 @@
 
 namespace mtplan::runtime {
 
-/// Says which tensors are loaded.
 enum class LoadWhat {
   everything,
   weights ///< parameters only; moments become zero
 };
 
-/// Collective. Loads the newest intact checkpoint in `folder`, or `folder`
-/// itself if it is a checkpoint, into the executor. The checksums of manifest,
-/// headers, parameters and moments are verified before anything changes.
-/// Damaged checkpoints are skipped and reported to `passedOver` on rank 0.
-/// Returns the run's progress; none if there is no checkpoint.
+/// Loads the newest intact checkpoint in `folder`, or `folder` itself if it is
+/// a checkpoint, into the executor. All ranks must call this. Nothing changes
+/// before the checksums of manifest, headers, parameters and moments are
+/// verified. Damaged checkpoints are skipped and reported to `passedOver` on
+/// rank 0. Returns the run's progress; none if there is no checkpoint.
 ///
-/// Elements are converted to the types of the plan. All parameters must
-/// exist; missing moments become zero. With `weights`, the returned progress is
-/// that of a new run.
+/// Elements are converted to the plan's types. All parameters must exist;
+/// missing moments become zero. With `weights`, the returned progress is that
+/// of a new run.
 ///
 /// \throws CheckpointError, the same on all ranks, if all checkpoints are
 ///         damaged, or if the newest intact one is of another model

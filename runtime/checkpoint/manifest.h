@@ -42,7 +42,6 @@ struct RunState {
   bool operator==(const RunState &) const = default;
 };
 
-/// Describes a file of the checkpoint.
 struct ManifestFile {
   std::string name;
   std::int64_t bytes = 0;
@@ -50,13 +49,11 @@ struct ManifestFile {
   bool operator==(const ManifestFile &) const = default;
 };
 
-/// Describes a tensor of the checkpoint.
 struct ManifestTensor {
   std::string name, file, checksum;
   bool operator==(const ManifestTensor &) const = default;
 };
 
-/// Holds the contents of manifest.json.
 struct Manifest {
   RunState run;
   std::vector<ManifestFile> files;
@@ -69,11 +66,9 @@ struct ForeignVersion : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
-/// Returns the manifest as JSON, with its checksum.
 std::string manifestText(const Manifest &manifest);
 /// Parses a manifest. The members "format", "version" and "checksum" have the
-/// same meaning in all versions.
-/// \param file  name for error messages
+/// same meaning in all versions. `file` names the manifest in error messages.
 /// \throws CheckpointError with the JSON pointer of the error, or
 /// ForeignVersion
 Manifest parseManifest(const std::string &file, const std::string &text);

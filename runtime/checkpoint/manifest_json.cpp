@@ -87,8 +87,7 @@ RunState readRun(const JsonNode &node) {
   return run;
 }
 
-// Returns an error if the text does not have the checksum that it states;
-// otherwise "".
+// Returns an error if the text does not have its stated checksum, else "".
 std::string damageOf(const std::string &text, const std::string &checksum) {
   std::string blank = text;
   if (const std::size_t at = blank.find('"' + checksum + '"');
@@ -100,8 +99,7 @@ std::string damageOf(const std::string &text, const std::string &checksum) {
                               ": it has been damaged";
 }
 
-// Checks format, version and checksum, which all versions have, before other
-// members are read.
+// Checks format, version and checksum, which all versions have.
 void checkVersion(const std::string &file, const JsonNode &root,
                   const std::string &text) {
   if (!root.value().is_object())
@@ -153,8 +151,7 @@ std::string manifestText(const Manifest &manifest) {
 }
 
 Manifest parseManifest(const std::string &file, const std::string &text) {
-  // These limits of nesting and of members per object are far above what any
-  // valid manifest needs.
+  // A valid manifest stays far below these limits.
   constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
     const base::Json json = base::parseJson(text, kLimits);

@@ -19,8 +19,7 @@ using base::sized;
 
 namespace {
 
-/// Limits the data of a file, in bytes. A tensor that would exceed the limit
-/// starts a new file.
+/// Limits a file's bytes of data, unless its only tensor is larger.
 constexpr std::int64_t kFileBytes = std::int64_t{4} << 30;
 constexpr std::array kKinds = {StateKind::weight, StateKind::firstMoment,
                                StateKind::secondMoment};
@@ -53,7 +52,6 @@ std::string numbered(const std::string &stem, std::size_t file,
   return stem + "-" + five(file) + "-of-" + five(files) + ".safetensors";
 }
 
-// Assigns files and offsets to the tensors of one kind.
 void place(ModelState &state, StateKind kind) {
   std::vector<std::vector<int>> groups;
   std::int64_t filled = 0;
@@ -195,8 +193,7 @@ public:
   Slices(const ModelState &theState, const RankCoordinates &thePlace)
       : state(theState), place(thePlace) {}
 
-  /// Adds the part of `tensor` that is in `box`, which must be sharded as
-  /// `tensor` or more finely.
+  /// Adds the part of `tensor` in `box`, which is sharded at least as finely.
   void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
            const Tensor &box) {
     const TensorView held = place.viewOf(tensor);
@@ -242,7 +239,7 @@ BoxRuns::BoxRuns(const TensorView &box,
     boxStride *= box.shape[d];
   }
   // Runs extend over all trailing dimensions that are complete, and over the
-  // range of the dimension before them.
+  // box's range of the dimension before them.
   std::size_t inner = whole.size();
   elements = 1;
   while (inner > 0 && all[inner - 1].extent == whole[inner - 1] &&

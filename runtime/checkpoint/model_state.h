@@ -1,10 +1,9 @@
 //===- model_state.h - The state in a checkpoint ----------------*- C++ -*-===//
 //
-// A checkpoint contains every parameter and its two moments as global tensors,
-// with names that do not depend on the layout. Names, files and offsets follow
-// from the plan alone, so that every rank knows the offsets of its shards
-// before anything is written. They do not depend on the plan's layout, so that
-// all plans of a model in one precision agree on them.
+// A checkpoint contains every parameter and its two moments as global tensors.
+// Names, files and offsets follow from the plan, but not from its layout.
+// Therefore every rank knows the offsets of its shards before anything is
+// written, and all plans of a model in one precision agree on them.
 //
 //   h.3.mlp.fc1.weight                 the master weight, or the weight if it
 //                                      has no master
@@ -31,7 +30,6 @@ namespace mtplan::runtime {
 
 enum class StateKind { weight, firstMoment, secondMoment };
 
-/// Describes a tensor of the state.
 struct StateTensor {
   std::string name;
   StateKind kind = StateKind::weight;
@@ -40,18 +38,15 @@ struct StateTensor {
   int file = 0;                    ///< index into ModelState::files
   std::int64_t offset = 0;         ///< bytes from the file's start
 
-  /// Returns the size of the tensor, in bytes.
   std::int64_t bytes() const;
 };
 
-/// A safetensors file.
 struct StateFile {
   std::string name;
   std::string header;     ///< all bytes before the data, from layOut()
   std::int64_t bytes = 0; ///< size of the file
 };
 
-/// Lists all tensors and files of a checkpoint.
 struct ModelState {
   std::vector<StateTensor> tensors; ///< sorted by name
   std::vector<StateFile> files;
@@ -60,21 +55,18 @@ struct ModelState {
   int find(std::string_view name) const;
 };
 
-/// Returns the name of a type in safetensors: "F32".
 std::string safetensorsType(ElementType type);
-/// Returns the type called F64, F32, BF16 or F16 in safetensors; none for other
-/// words.
+/// Parses F64, F32, BF16 or F16 as in safetensors; none for other names.
 std::optional<ElementType> floatNamed(std::string_view word);
 
-/// Returns the name in checkpoints of a parameter's tensor for layer `copy`,
-/// which is counted from 0 within the parameter.
+/// Returns the name of a parameter's tensor in checkpoints, for layer `copy` of
+/// the parameter, counted from 0.
 std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Returns the global shape of a local tensor, including the plan's padding.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
 /// Assigns files and offsets to tensors, which must be sorted by name. Each
-/// kind has files of its own, of at most 4 GiB unless a single tensor is
-/// larger.
+/// kind has its own files, of at most 4 GiB unless a single tensor is larger.
 ModelState placed(std::vector<StateTensor> tensors);
 
 /// Returns the state of the plan's model.
@@ -85,8 +77,7 @@ ModelState modelStateOf(const Plan &plan);
 // The slices of a rank
 //===----------------------------------------------------------------------===//
 
-/// Describes a box (hyperrectangle) of a tensor of the state, and its location
-/// on this rank.
+/// Describes a box (hyperrectangle) of a tensor, and its location on this rank.
 struct StateSlice {
   int tensor = 0;                ///< index into ModelState::tensors
   TensorView view;               ///< the box, with its offset in the tensor
@@ -94,25 +85,23 @@ struct StateSlice {
   TensorView inLocal;            ///< the box, with its offset in `local`
   int copy = 0;                  ///< layer, from 0 within the parameter
 
-  /// Returns the size of the box, in bytes.
   std::int64_t bytes() const { return view.elements() * bytesOf(view.type); }
 };
 
-/// Returns the slices that this rank contributes to a checkpoint. Replicated
-/// weights are divided as the moments are sharded; if the moments are
-/// replicated as well, the first replica contributes. The slices of all ranks
-/// cover every element of the state once.
+/// Returns the slices that this rank contributes to a checkpoint. The slices of
+/// all ranks cover every element of the state once. Replicated weights are
+/// divided as the moments are sharded; if the moments are replicated as well,
+/// the first replica contributes.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankCoordinates &place);
 
-/// Returns the slices that this rank loads: both weights and masters, and the
-/// moments.
+/// Returns the slices that this rank loads, of weights, masters and moments.
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
                                      const RankCoordinates &place);
 
-/// Divides a box of a tensor into runs of elements that are contiguous both in
-/// the box and in the tensor, in the order of both. Elements of the box outside
-/// of the shape `whole` are padding and skipped.
+/// Divides a box of a tensor into runs of elements that are contiguous in the
+/// box and in the tensor, in the order of both. Elements of the box outside the
+/// shape `whole` are padding and are skipped.
 class BoxRuns {
 public:
   BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);
@@ -121,9 +110,7 @@ public:
   struct Start {
     std::int64_t inWhole = 0, inBox = 0;
   };
-  /// Returns the number of runs.
   std::int64_t count() const { return runs; }
-  /// Returns the number of elements of each run.
   std::int64_t length() const { return elements; }
   Start at(std::int64_t run) const;
   /// Returns the first run that contains the tensor's element `inWhole` or
@@ -139,8 +126,7 @@ private:
   std::int64_t elements = 0, runs = 0;
 };
 
-/// Calls visit(first element in the tensor, first in the box, elements) for
-/// every contiguous run.
+/// Calls visit(first in the tensor, first in the box, elements) for every run.
 template <typename Visit>
 void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
                 Visit visit) {
@@ -151,8 +137,7 @@ void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
   }
 }
 
-/// Calls visit as forEachRun does, for elements [first, first + count) of the
-/// tensor only.
+/// Calls visit as forEachRun does, for elements [first, first + count) only.
 template <typename Visit>
 void forEachRunWithin(const TensorView &box,
                       const std::vector<std::int64_t> &whole,
@@ -169,8 +154,7 @@ void forEachRunWithin(const TensorView &box,
   }
 }
 
-/// Copies a slice from the rank's tensor at `local` to slice.bytes() bytes at
-/// `to`.
+/// Copies a slice of the tensor at `local` to a dense array at `to`.
 void copySlice(const StateSlice &slice, const std::byte *local, std::byte *to);
 
 } // namespace mtplan::runtime

@@ -33,9 +33,9 @@ Saver::~Saver() {
     allocator.join();
 }
 
-// Assigns each tensor to the rank that computes its checksum. A tensor with
-// only one writer is assigned to that writer. The ranks get equal shares of the
-// bytes of all other tensors, in order, so that a rank reads adjacent tensors.
+// Assigns each tensor to the rank that computes its checksum: to its writer if
+// there is only one. All other tensors are divided into equal shares of the
+// bytes, in order, so that a rank reads adjacent tensors.
 void Saver::shareOut() {
   shares.resize(sized(world.size()));
   std::vector<int> writers(whole.tensors.size(), 0);
@@ -150,7 +150,7 @@ void Saver::read() {
   }
 }
 
-// All-gathers the checksums; every rank sends as many as the largest share has.
+// Every rank sends as many checksums as the largest share has.
 void Saver::gatherChecksums() {
   std::size_t most = 0;
   for (const std::vector<int> &share : shares)
@@ -184,8 +184,7 @@ void Saver::publishIt() {
                    [this] { named = monotonicSeconds(); });
 }
 
-// Removes the partial checkpoint of a failed save, because the disk may be
-// full.
+// Removes the partial checkpoint, because the disk may be full.
 void Saver::clear() const {
   if (world.rank() == 0)
     removeFolder(partial);

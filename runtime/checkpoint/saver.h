@@ -2,13 +2,12 @@
 //
 // After begin(), a background thread copies this rank's state, which does not
 // change before the next update (CheckFreq, FAST 2021). Then the ranks exchange
-// bytes, so that each of them has long runs to write (Gatherer), write these
-// into shared files, and sync the files. If one rank writes a whole tensor, it
-// also computes the checksum. The ranks divide the other tensors among
-// themselves, and read them back for their checksums. Finally rank 0 writes the
-// manifest and renames the checkpoint. A phase begins in a call of ask() or
-// finish(), once all ranks have completed the previous one; therefore no rank
-// blocks others in ask() while it waits for a disk.
+// bytes (Gatherer), write long runs into shared files, and sync the files. A
+// rank that writes a whole tensor also computes its checksum. The ranks divide
+// the other tensors among themselves, and read them back for their checksums.
+// Finally rank 0 writes the manifest and renames the checkpoint. A phase begins
+// in a call of ask() or finish(), once all ranks have completed the previous
+// phase. Therefore no rank blocks others in ask() while it waits for a disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,29 +27,26 @@
 
 namespace mtplan::runtime {
 
-/// Holds the settings of the saver.
 struct SaverOptions {
   std::string folder;
   int keep = 2; ///< number of newest checkpoints to keep, >= 2
 };
 
-/// Holds the result of a save, which is the same on all ranks unless stated
-/// otherwise.
+/// Holds the result of a save, which is equal on all ranks unless noted.
 struct Saved {
   std::int64_t step = 0;
   std::int64_t bytes = 0; ///< total size of all files
-  /// Measures the time from begin() until the checkpoint was complete on rank
-  /// 0, or until the end of the save on other ranks and after a failure.
+  /// Measures the time from begin() to completion on rank 0, or to the end of
+  /// the save on other ranks and after a failure.
   double seconds = 0.0;
-  /// Measures the time in begin() and awaitSnapshot() on this rank, which
-  /// delays training.
+  /// Measures the time that begin() and awaitSnapshot() delay this rank.
   double stallSeconds = 0.0;
-  std::string fault;  ///< error; "" if the checkpoint is complete
-  std::string untidy; ///< on rank 0: error after completion; "": none
+  std::string fault;  ///< error; empty if the checkpoint is complete
+  std::string untidy; ///< on rank 0, error after completion; empty: none
 };
 
-/// Writes checkpoints. Methods are collective unless stated otherwise: all
-/// ranks call them at the same points.
+/// Writes checkpoints. Except for awaitSnapshot(), all ranks must make the same
+/// calls in the same order.
 class Saver {
 public:
   /// All arguments must outlive the saver.
@@ -59,22 +55,18 @@ public:
         SaverOptions theOptions);
 
   ~Saver();
-  /// Returns whether a save is in progress.
   bool busy() const { return phase != Phase::idle; }
   /// Starts to save the current state, which must not change before
   /// awaitSnapshot() has returned. No save may be in progress.
   void begin(const RunState &run);
-  /// Waits until this rank's state has been copied. Not collective.
+  /// Waits until this rank's state has been copied.
   void awaitSnapshot();
   /// Advances a save to its next phase if all ranks are ready. Returns the
-  /// result if the save has ended.
-  /// \param wish    a request of this rank
-  /// \param wished  set on all ranks: whether any rank has a request
+  /// result if the save has ended. Sets `wished` on all ranks to whether any
+  /// rank passed `wish`.
   std::optional<Saved> ask(bool wish, bool &wished);
-  /// Waits until the save has ended.
   Saved finish();
 
-  /// Returns the tensors and files of the checkpoints.
   const ModelState &state() const { return whole; }
 
 private:
@@ -96,9 +88,8 @@ private:
   ModelState whole;
   std::vector<StateSlice> owned;
   Gatherer gatherer;
-  /// Lists, by rank, the tensors whose checksums the rank computes.
-  std::vector<std::vector<int>> shares;
-  std::optional<FolderLock> lock; ///< held by rank 0 only
+  std::vector<std::vector<int>> shares; ///< tensors to checksum, by rank
+  std::optional<FolderLock> lock;       ///< held by rank 0 only
 
   Phase phase = Phase::idle;
   RunState run;
@@ -109,7 +100,7 @@ private:
   std::future<void> copied; ///< future of `taken`, until awaited
   std::vector<Digest> mine; ///< checksums that this rank computes
   std::vector<std::optional<Digest>> digests; ///< by tensor, if known
-  std::string fault;  ///< error that ended the save; "" if there is none
+  std::string fault;  ///< error that ended the save; empty: none
   std::string untidy; ///< error of publish() after completion
   double start = 0.0, stall = 0.0;
   std::optional<double> named; ///< time of completion, on rank 0

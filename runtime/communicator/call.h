@@ -1,7 +1,6 @@
 //===- call.h - The description of a collective call ------------*- C++ -*-===//
 //
-// A `Call` describes a collective call of one rank. The ranks of a group
-// compare their calls, and error messages print them.
+// The ranks of a group compare their calls, and error messages print them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +28,8 @@ enum class CallKind {
   barrier
 };
 
-/// Holds a collective call. Members that the call's kind does not use must have
-/// their defaults, because calls are compared member by member.
+/// Describes a collective call of one rank. Unused members must have their
+/// defaults, because calls are compared member by member.
 struct Call {
   CallKind kind = CallKind::barrier;
   std::string label;
@@ -41,8 +40,7 @@ struct Call {
   bool operator==(const Call &) const = default;
 };
 
-/// Implements all collectives of a communicator by make(). A broadcast passes
-/// the same buffer as operand and result.
+/// Implements all collectives by make(). A broadcast passes one buffer twice.
 class CallGroup : public Communicator {
 public:
   void allReduce(const std::string &label, const void *in, void *out,
@@ -78,7 +76,6 @@ protected:
   virtual void make(const Call &call, const void *in, void *out) = 0;
 };
 
-/// Names a process group by its label and its ranks.
 struct GroupName {
   std::string name;
   std::vector<int> ranks;
@@ -95,8 +92,7 @@ std::string wordsOf(const Call &call);
 /// Formats a group: group "tp" (ranks 0 1 2)
 std::string wordsOf(const GroupName &group);
 
-/// Formats a call and its group: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum,
-/// in group "tp" (ranks 0 1 2)
+/// Formats a call and its group, separated by ", in ".
 std::string wordsOf(const Call &call, const GroupName &group);
 
 /// Formats ranks: "rank 1", "ranks 1, 2 and 5"
@@ -105,13 +101,12 @@ std::string wordsOf(const std::vector<int> &ranks);
 /// Formats a time: "8 s", "250 ms"
 std::string wordsOf(std::chrono::milliseconds time);
 
-/// Returns an error message if the calls of a group's ranks, in group order,
-/// differ. The message is equal on every rank.
+/// Returns an error message, equal on all ranks, if a group's calls differ.
 std::optional<std::string> mismatch(const std::vector<const Call *> &calls,
                                     const GroupName &group);
 
-/// Returns an error message if the label or size that rank `from` sends differs
-/// from what rank `to` expects.
+/// Returns an error message if rank `from` sends a label or size other than
+/// rank `to` expects.
 std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
                                               const std::string &sentLabel,
                                               std::int64_t sentBytes,
@@ -122,7 +117,6 @@ std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
 std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
                            int from, int channel);
 
-/// Computes the FNV-1a hash of a text, started from `seed`.
 std::uint64_t hashOf(const std::string &text,
                      std::uint64_t seed = 0xcbf29ce484222325);
 
@@ -130,8 +124,8 @@ std::uint64_t hashOf(const std::string &text,
 /// group's ranks are distinct, below `size`, and include `rank`.
 int placeIn(const GroupName &group, int rank, int size);
 
-/// Throws CommunicationError unless the peer exists, bytes >= 0 and channel >=
-/// 0.
+/// Throws CommunicationError unless the peer exists and `bytes` and `channel`
+/// are >= 0.
 void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
                    int channel, int size);
 

@@ -13,16 +13,15 @@ namespace {
 
 volatile std::sig_atomic_t terminated = 0, asked = 0;
 
-/// A second signal within this time counts as the same request, because a
-/// launcher may signal both the process group and the process.
+/// Launchers may signal both the process group and the process, so a second
+/// signal within this time counts as the same request.
 constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 
 /// Holds the time of the first signal in nanoseconds; 0 means none yet.
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Handles a signal that asks the process to end: stores the first request, and
-/// ends the process at the second.
+/// Stores the first request to end the process; the second ends the process.
 void keep(int number) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);

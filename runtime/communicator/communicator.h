@@ -2,7 +2,7 @@
 //
 // The collectives have the semantics of NCCL's. `place` is a rank's index in
 // its group. A tensor has `outer` rows of pieces; a piece has `inner` elements.
-// In a gathered (or not yet scattered) tensor, each row consists of one piece
+// In a gathered tensor, or one to be scattered, each row consists of one piece
 // of every rank, in the order of the group. A dimension in the middle of a
 // tensor is therefore gathered without a transposition.
 //
@@ -38,7 +38,6 @@ struct CommunicationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Describes the data of a collective as rows of pieces (see above).
 struct Pieces {
   ElementType type = ElementType::f32;
   std::int64_t outer = 1; ///< rows
@@ -49,49 +48,48 @@ struct Pieces {
 
 /// Gives one rank access to a process group. All ranks of a group must make the
 /// same calls in the same order. Buffers must not overlap, except that an
-/// allReduce may be in place. Several threads may use several groups, but only
-/// one thread at a time may use each. A group is unusable after a call has
-/// thrown.
+/// allReduce may be in place. Only one thread at a time may use a group. A
+/// group is unusable after a call has thrown.
 class Communicator {
 public:
   virtual ~Communicator() = default;
   virtual int size() const = 0;
-  /// Returns this rank's index in the group.
   virtual int place() const = 0;
 
-  /// Registers memory that calls will read and write at the same offsets from
-  /// `data` on all ranks. The memory must stay valid until the world has ended.
-  /// Call this before the first collective.
+  /// Registers memory that calls use at the same offsets from `data` on all
+  /// ranks. The memory must stay valid until the world has ended. Call this
+  /// before the first collective.
   virtual void registerMemory(void * /*data*/, std::int64_t /*bytes*/) {}
 
   /// Reduces outer * inner elements; every rank receives the result.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;
-  /// Reduces to the rank with index `root` in the group; other ranks do not
-  /// write `out`.
+  /// Reduces to the rank at index `root` of the group; only this rank writes
+  /// `out`.
   virtual void reduce(const std::string &label, const void *in, void *out,
                       Pieces pieces, Reduction reduction, int root) = 0;
-  /// Gathers the pieces of all ranks: `in` is [outer][inner], `out` is
+  /// Gathers the pieces of all ranks, from [outer][inner] into
   /// [outer][size][inner].
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;
-  /// Reduces, and leaves each rank its piece: `in` is [outer][size][inner],
-  /// `out` is [outer][inner].
+  /// Reduces [outer][size][inner], and leaves each rank its piece,
+  /// [outer][inner].
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
-  /// Sends piece q of the rank with index p in the group to the rank with index
-  /// q, which stores it as piece p. Both buffers are [outer][size][inner].
+  /// Sends piece q of the rank at index p of the group to the rank at index q,
+  /// which stores it as piece p. Both buffers are [outer][size][inner].
   virtual void allToAll(const std::string &label, const void *in, void *out,
                         Pieces pieces) = 0;
-  /// Sends the data of the rank with index `root` in the group to all ranks.
+  /// Sends the data of the rank at index `root` of the group to all ranks.
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
 
   /// Returns whether a grouped call is faster than its calls one by one.
   virtual bool joins() const { return false; }
   /// Runs the collectives that `calls` makes on this group as one grouped call.
-  /// None may write a buffer that another uses. If joins() is true, they may
-  /// start only after `calls` has returned, and none starts if `calls` throws.
+  /// No collective may write a buffer that another uses. If joins() is true,
+  /// the collectives may start only after `calls` has returned, and none starts
+  /// if `calls` throws.
   virtual void together(const std::function<void()> &calls) { calls(); }
 };
 
@@ -113,13 +111,11 @@ public:
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// Creates the group of `ranks`, which must include this rank. The order of
-  /// `ranks` is the order of the group. Every rank of the group must call this
-  /// with the same `name`, and all ranks must create their shared groups in the
-  /// same order.
+  /// Creates the group of `ranks`, in this order, which must include this rank.
+  /// All ranks of the group must call this with the same `name`, and must
+  /// create their shared groups in the same order.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
-  /// Returns the group of all ranks.
   std::unique_ptr<Communicator> allRanks(const std::string &name);
 
   /// Sends a buffered message, and returns once `data` may be changed, possibly
@@ -133,45 +129,40 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Sets the step, counted from 1, of the following calls. Error messages name
-  /// the step, because a device may hang in a call long after the host has
-  /// queued the call.
+  /// Sets the step, from 1, of the following calls. Error messages name the
+  /// step, because a device may hang in a call long after the host queued it.
   virtual void beginStep(std::int64_t /*step*/) {}
 
-  /// Returns the timeout: how long a rank may keep others waiting.
   virtual std::chrono::milliseconds patience() const = 0;
   /// Throws CommunicationError if another rank has failed. Does not block, and
   /// may be called from any thread.
   virtual void check() = 0;
 
   /// Returns whether a queue may record the calls of this world and of its
-  /// groups (runtime/backend/queue.h), once the same calls have been made
-  /// before.
+  /// groups (runtime/backend/queue.h) once the same calls have been made.
   virtual bool isQueued() const { return true; }
   /// Must be called before a recording. All ranks of a group must record the
   /// same calls.
   virtual void beginRecording() {}
-  /// Must be called as the last part of a recording. The result must be
-  /// destroyed before the world. Returns null if a replay needs no further
-  /// calls.
+  /// Must be called at the end of a recording. The result must be destroyed
+  /// before the world. Returns null if a replay needs no further calls.
   virtual std::unique_ptr<RecordedCalls> endRecording() { return nullptr; }
 
   /// Sends all other ranks the reason for which this rank fails. They throw
-  /// CommunicationError with this reason instead of waiting for the rank.
+  /// CommunicationError with this reason instead of waiting for this rank.
   virtual void fail(const std::string &why) noexcept = 0;
 };
 
 struct WorldOptions {
-  /// Limits how long a rank may keep others waiting (the timeout).
-  std::chrono::milliseconds patience{8000};
-  /// Ranks that connect over sockets wait this long for all ranks to be
-  /// started, or for `patience` if that is longer.
+  std::chrono::milliseconds patience{8000}; ///< the timeout
+  /// Ranks that connect over sockets wait this long, and at least `patience`,
+  /// for all ranks to be started.
   std::chrono::milliseconds gathering{60000};
-  /// Ranks may keep running this long after another rank has failed; then their
+  /// Ranks may run this long after another rank has failed. Then their
   /// processes are ended.
   std::chrono::milliseconds ending{500};
   /// Says whether a rank survives SIGTERM, because the run polls
-  /// terminationAsked() and ends by itself. Even then, SIGTERM ends a rank that
+  /// terminationAsked() and ends by itself. SIGTERM still ends a rank that
   /// waits for a process known to have died (Wire::hasDied).
   bool outlivesTermination = false;
 };
@@ -192,7 +183,7 @@ void handleSignals();
 bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
-/// Rethrows the error of the lowest rank whose error is not an echo of another
+/// Rethrows the error of the lowest rank that does not merely report another
 /// rank's failure. A message that was never received is an error.
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);

@@ -6,8 +6,8 @@
 
 namespace mtplan::runtime {
 
-// Ranks spin only if there is a processor for each, because a spinning rank may
-// otherwise keep the rank that it waits for from running.
+// Ranks spin only if each has a processor. Otherwise a spinning rank may keep
+// the rank that it waits for from running.
 Hub::Hub(int ranks, const WorldOptions &options)
     : its(options), mayOverlap(static_cast<unsigned>(ranks) <=
                                std::thread::hardware_concurrency()),
@@ -81,8 +81,7 @@ Doing Hub::doing(int rank) {
   return result;
 }
 
-/// Returns the error message of a wait that has timed out, or an empty text if
-/// no rank is missing any more.
+/// Returns the error message of a timeout; "" if no rank is missing any more.
 std::string Hub::reasonToGiveUp(const Await &wait,
                                 std::chrono::milliseconds waited) {
   std::vector<int> missing = wait.missing();
@@ -94,7 +93,6 @@ std::string Hub::reasonToGiveUp(const Await &wait,
 
 void Hub::awaitAsleep(Gate &gate, const Await &wait,
                       const std::function<bool()> &done) {
-  // Publishes this rank's wait in `waits` while the wait lasts.
   struct Shown {
     Hub &hub;
     const Await &wait;

@@ -1,8 +1,7 @@
 //===- hub.h - State that thread ranks share --------------------*- C++ -*-===//
 //
 // The hub records which ranks have failed or ended and which rank waits for
-// which, and fails waits that exceed the timeout. Rendezvous and mailboxes use
-// the hub.
+// which, and fails waits that exceed the timeout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,21 +39,20 @@ public:
       echo();
   }
 
-  /// Records that a rank's body has returned or thrown, so that the rank makes
-  /// no further call.
+  /// Records that a rank's body has returned or thrown.
   void end(int rank) noexcept;
-  /// Blocks until all ranks have ended, or for at most `afterFailure` after a
+  /// Blocks until all ranks have ended, but at most `afterFailure` after a
   /// failure. Returns the ranks that still run.
   std::vector<int> awaitEnds(std::chrono::milliseconds afterFailure);
 
-  /// Registers a gate that wakes when a rank fails or ends. The gate must live
-  /// as long as the hub.
+  /// Registers a gate to wake when a rank fails or ends. The gate must live as
+  /// long as the hub.
   void add(Gate &gate);
 
   /// Describes the wait of a rank. `missing` returns the ranks for which the
   /// rank waits; the function must be cheap, and several threads may call it at
-  /// once. The rank calls `withdraw` before it gives up; a result of false
-  /// means that the wait has succeeded in the meantime.
+  /// once. The rank calls `withdraw` before it gives up. If `withdraw` returns
+  /// false, the wait has succeeded in the meantime.
   struct Await {
     int rank = 0;
     std::function<std::string()> what;
@@ -80,7 +78,7 @@ public:
 private:
   /// Spins on `done`, longer if spinning has recently succeeded on this thread.
   /// Spinning cannot succeed if this thread occupies the processor of the
-  /// thread that it waits for.
+  /// thread that would end the wait.
   template <typename Done> bool spin(const Done &done) const {
     thread_local int spins = kMostSpins;
     if (mayOverlap)

@@ -21,14 +21,12 @@ constexpr int kMost = std::numeric_limits<int>::max();
 
 std::string text(int number) { return std::to_string(number); }
 
-/// Returns the number at position `at` of a text, or 0 if there is none.
 int numberAt(const std::string &list, std::size_t at) {
   int number = 0;
   std::from_chars(list.data() + at, list.data() + list.size(), number);
   return number;
 }
 
-/// Holds the rank of this process according to one launcher.
 struct Claim {
   Launcher by = Launcher::alone;
   std::string rankName, ranksName; ///< names of the variables
@@ -72,8 +70,8 @@ public:
   }
 
   /// Reads the variables of a launcher. Returns none if the rank is not set,
-  /// and the size is not set or 1. In all other cases, throws LaunchError if
-  /// one of the two is not set, or if a value is invalid.
+  /// and the size is not set or 1. Otherwise throws LaunchError if only one of
+  /// the two is set, or if a value is invalid.
   std::optional<Claim> claim(Launcher by, const std::string &rankName,
                              const std::string &ranksName,
                              const std::string &localRankName,
@@ -126,7 +124,7 @@ private:
 };
 
 std::optional<Claim> slurmClaim(const Reader &read) {
-  // SLURM_PROCID is also set in the script that calls srun, but
+  // SLURM_PROCID is also set in the script that calls srun;
   // SLURM_STEP_NUM_TASKS is set only in tasks of srun.
   if (read.number("SLURM_STEP_NUM_TASKS", 1, kMost).value_or(1) == 1)
     return std::nullopt;
@@ -147,8 +145,7 @@ std::optional<Claim> outerClaim(const Reader &read) {
           "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
     return claim;
   auto slurm = slurmClaim(read);
-  // srun --mpi=pmi2 also sets the PMI variables, but the SLURM variables
-  // contain more information.
+  // srun --mpi=pmi2 also sets the PMI variables, which say less.
   auto claim = read.claim(Launcher::mpich, "PMI_RANK", "PMI_SIZE",
                           "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   if (!claim || (slurm && slurm->ranks == claim->ranks))
@@ -202,8 +199,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
   return false;
 }
 
-/// Returns a text that identifies this run, or an empty text if only its port
-/// identifies it.
+/// Returns a text that identifies this run; "" if only its port does.
 std::string jobOf(const Claim &claim, const Reader &read) {
   switch (claim.by) {
   case Launcher::torchrun:
@@ -236,8 +232,7 @@ std::string jobOf(const Claim &claim, const Reader &read) {
   return {};
 }
 
-/// Returns candidate ports for a run that cannot use MASTER_PORT, below the
-/// range of ephemeral ports.
+/// Returns ports below the ephemeral range, for a run without MASTER_PORT.
 std::vector<int> portsFor(const std::string &job) {
   constexpr int kFirst = 10000, kCount = 20000, kTried = 8;
   std::vector<int> ports(kTried);
@@ -398,8 +393,7 @@ int deviceOf(const Launch &launch, int visibleDevices, bool shared) {
 
 namespace {
 
-// Returns the number of cores in this process's affinity mask, or `cores` if
-// the mask is unknown.
+// Returns the cores in this process's affinity mask, or `cores` if unknown.
 int coresAllowed(int cores) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)
@@ -428,7 +422,6 @@ int coresOfRank(const Launch &launch, int ranks) {
   const int cores = coresOfHost();
   const int allowed = coresAllowed(cores),
             here = std::max(1, ranksOfHost(launch, ranks));
-  // Ranks that are threads share the cores of their process.
   return std::max(1, launch.transport == Transport::threads
                          ? allowed / here
                          : std::min(allowed, cores / here));

@@ -1,8 +1,8 @@
 //===- launch.h - The launcher's environment variables ----------*- C++ -*-===//
 //
 // Launchers set environment variables with the rank of each process. If
-// launchers are nested, the innermost determines the rank: torchrun inside
-// mpirun or srun, mpirun inside a Slurm allocation. docs/training.md lists the
+// launchers are nested (torchrun inside mpirun or srun, mpirun inside a Slurm
+// allocation), the innermost determines the rank. docs/training.md lists the
 // variables.
 //
 //===----------------------------------------------------------------------===//
@@ -20,21 +20,19 @@
 
 namespace mtplan::runtime {
 
-/// Reports an invalid environment: the variable, its value and a valid one.
+/// Reports an invalid environment: the variable, its value and a valid value.
 struct LaunchError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Maps a variable's name to its value; returns none if the variable is unset
-/// or empty.
+/// Maps a variable's name to its value; none if it is unset or empty.
 using Environment =
     std::function<std::optional<std::string>(const std::string &name)>;
-/// Returns the environment of this process.
 Environment ownEnvironment();
 
 enum class Launcher { alone, torchrun, openMpi, mpich, slurm };
 enum class Transport { threads, mpi, sockets };
-/// Names the MPI library that this program was built with.
+/// Names the MPI library that the program was built with.
 enum class MpiBuild { none, openMpi, mpich };
 
 struct Launch {
@@ -45,8 +43,7 @@ struct Launch {
   /// Hold this process's rank within its host, and the number of ranks on the
   /// host, if known.
   std::optional<int> localRank, localRanks;
-  /// Says whether CUDA_VISIBLE_DEVICES is set, in which case each rank may see
-  /// only its own devices.
+  /// Says whether CUDA_VISIBLE_DEVICES may show each rank its own devices.
   bool choosesDevices = false;
   TcpStart start; ///< only for Transport::sockets
 };
@@ -55,25 +52,23 @@ struct Launch {
 /// \throws LaunchError if the variables are invalid or contradict each other
 Launch readLaunch(const Environment &environment, MpiBuild mpi);
 
-/// Returns the number of tasks on node `node`, from 0, of a Slurm list such as
-/// "2(x3),1": three nodes with two tasks, then one with one. Returns none if
-/// the list has no such node.
+/// Returns the number of tasks on node `node`, from 0, of a Slurm list. The
+/// list "2(x3),1" has three nodes with two tasks, then one node with one.
+/// Returns none if the list has no such node.
 std::optional<int> tasksOfNode(const std::string &list, int node);
 
 /// Returns the first host of a Slurm list: "node07" for "node[07-12,15],login".
-/// Returns an empty text if the list is malformed.
+/// Returns "" if the list is malformed.
 std::string firstNode(const std::string &list);
 
 /// Returns the index of this rank's device among its visible devices. The ranks
-/// of a host use its devices in order; a rank that sees a single device uses
-/// it.
+/// of a host use its devices in order; a rank that sees one device uses it.
 /// \param shared  whether several ranks may use one device
-/// \throws LaunchError if this rank sees no device, if its rank within the host
-/// is needed but unknown, or if, without `shared`, it sees fewer devices than
-/// the host has ranks
+/// \throws LaunchError if this rank sees no device, or needs its rank within
+/// the host but does not know it. Without `shared`, also throws if this rank
+/// sees fewer devices than the host has ranks
 int deviceOf(const Launch &launch, int visibleDevices, bool shared = false);
 
-/// Returns the MPI library that this program was built with.
 MpiBuild builtMpi();
 
 /// Runs `body` as this process's rank in MPI_COMM_WORLD, which must have
@@ -83,23 +78,21 @@ void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body);
 
 /// Runs `body` as this process's rank, over MPI or sockets. A process may call
-/// this once. After a failure, this process and all others print an error
-/// message and exit. A rank that has finished waits for the others without a
-/// timeout.
+/// this once. After a failure, all processes print an error message and exit. A
+/// rank that has finished waits for the others without a timeout.
 void runAsRank(const Launch &launch, const WorldOptions &options,
                const std::function<void(World &)> &body);
 
-/// Returns how many of the `ranks` of a run are on this host according to the
-/// launcher, or `ranks` if the launcher does not say.
+/// Returns how many of the `ranks` of a run are on this host, or `ranks` if the
+/// launcher does not say.
 int ranksOfHost(const Launch &launch, int ranks);
 
-/// Returns this rank's number of cores: the cores of the host divided by the
-/// ranks on the host, at least one, and at most the cores of this process's
-/// affinity mask. Ranks that are threads share the cores of their process.
+/// Returns this rank's number of cores: the host's cores divided by its ranks,
+/// at least one, and at most the cores of this process's affinity mask. Ranks
+/// that are threads share the cores of their process.
 int coresOfRank(const Launch &launch, int ranks);
 
-/// Returns this rank's number of cores. Counts the ranks of this host by an
-/// all-gather of host names, so every rank must call this.
+/// All ranks must call this, because it gathers host names.
 int coresOfRank(World &world);
 
 } // namespace mtplan::runtime

@@ -14,7 +14,6 @@
 
 namespace mtplan::runtime {
 
-/// Names the MPI library of this build.
 #ifdef OPEN_MPI
 inline constexpr MpiBuild kMpiOfBuild = MpiBuild::openMpi;
 #else

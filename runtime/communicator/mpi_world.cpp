@@ -32,8 +32,7 @@ public:
   /// All ranks of `all` must call this.
   explicit Neighbours(MPI_Comm all);
 
-  /// Returns whether the process of a rank has died; false if the rank is on
-  /// another machine.
+  /// Returns whether a rank's process has died; false on another machine.
   bool hasDied(int rank) const;
 
 private:
@@ -45,7 +44,7 @@ private:
 /// mismatched calls.
 class MpiWire final : public Wire {
 public:
-  /// Requires that MPI is initialized.
+  /// MPI must be initialized.
   MpiWire();
 
   int rank() const override { return its; }
@@ -71,16 +70,13 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  /// Holds the control texts that are being sent. This is a list, because MPI
-  /// uses the addresses of its elements.
+  /// Holds the control texts being sent. MPI uses the list elements' addresses.
   std::list<std::pair<MPI_Request, std::string>> controls;
 };
 
-/// Identifies a process across machines and containers.
 struct Address {
   std::array<char, 256> machine{}; ///< host name
-  /// Identifies the process namespace, because containers number processes
-  /// separately.
+  /// Identifies the process namespace: containers number processes separately.
   ino_t names = 0;
   dev_t device = 0;
   pid_t process = 0;
@@ -261,8 +257,7 @@ bool MpiWire::rest(int idle) const {
   return idle >= kIdleUntilSleep;
 }
 
-/// Ends this process after `time` (below one second), in case MPI_Abort does
-/// not.
+/// Ends this process after `time` (below one second) if MPI_Abort does not.
 void endSoon(std::chrono::milliseconds time) {
   struct sigaction action = {};
   action.sa_handler = [](int) { _exit(EXIT_FAILURE); };
@@ -273,8 +268,7 @@ void endSoon(std::chrono::milliseconds time) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-/// Prints why this rank fails, waits so that other ranks can print too, and
-/// ends all processes.
+/// Prints why this rank fails, lets other ranks print, and ends all processes.
 [[noreturn]] void endAll(const WorldOptions &options, int rank,
                          const std::string &why) {
   std::fprintf(stderr, "rank %d: %s\n", rank, why.c_str());
@@ -293,7 +287,7 @@ void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   // With single-copy transfers, Open MPI silently ends a process that reads the
   // memory of a dead process. With shared memory the process waits and reports
-  // the dead rank; in a virtual machine with two cores, shared memory is also
+  // the dead rank. In a virtual machine with two cores, shared memory is also
   // twice as fast.
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
   int provided = 0;

@@ -10,22 +10,19 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Describes `rows` rows of `bytes` bytes from `base` + `offset` on.
 Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
             std::int64_t bytes, std::int64_t stride) {
-  // The cast is safe: Rows are used for both directions, and a send only reads.
+  // The cast is safe: Rows serve both directions, and a send only reads.
   return {const_cast<char *>(static_cast<const char *>(base)) + offset, rows,
           bytes, stride};
 }
 
-/// Describes a range of rows, and a range of bytes within each of their pieces.
 struct Part {
   std::int64_t row, rows; ///< first row, number of rows
   std::int64_t at, bytes; ///< first byte in a piece, number of bytes
 };
 
-/// Calls action(part) for parts of at most kMessageBytes that cover all pieces,
-/// in order.
+/// Calls action(part) for parts of at most kMessageBytes that cover all pieces.
 template <typename Action>
 void forEachPart(Pieces pieces, const Action &action) {
   const std::int64_t width = bytesOf(pieces.type);
@@ -86,8 +83,7 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Sends this rank's call, with small data (`inlined`), to all other ranks of
-/// the group, and receives theirs.
+/// Exchanges calls and small data (`inlined`) with all ranks of the group.
 /// \throws CommunicationError if the calls differ
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
@@ -133,7 +129,6 @@ const char *ProcessGroup::inlinedFrom(int place) const {
   return received.data() + slot * place + sizeof(CallHeader);
 }
 
-/// Exchanges one message with each other rank of the group.
 void ProcessGroup::exchange(const Call &call, const RowsOf &from,
                             const RowsOf &to) {
   ProcessLink::Requests requests;
@@ -173,8 +168,8 @@ void ProcessGroup::make(const Call &call, const void *in, void *out) {
 }
 
 /// Reduces to every rank whose index in the group `gets` accepts. These ranks
-/// reduce small data themselves. Each rank of the group reduces its share of
-/// larger data and sends the result to these ranks.
+/// reduce small data themselves. For larger data, each rank of the group
+/// reduces a share and sends the result to these ranks.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;

@@ -3,8 +3,8 @@
 // In every call, each pair of ranks first exchanges headers, which also carry
 // small data. Larger data follow in messages of bounded size, directly between
 // the callers' buffers. In an all-reduce of larger data, each rank receives its
-// share (reduce.h) of all operands, reduces it in the same order as threads do,
-// and sends the result to all ranks.
+// share (reduce.h) of all operands, reduces the share in the same order as
+// threads do, and sends the result to all ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@
 
 namespace mtplan::runtime {
 
-/// Data up to this size in bytes is sent within the header's message.
+/// Data of up to this many bytes is sent within the header's message.
 inline constexpr std::int64_t kInlineBytes = 2048;
 
-/// Holds a text that is truncated to fit into a header.
+/// Holds a text, cut to fit into a header.
 struct HeaderText {
   std::uint64_t hash = 0; ///< hash of the full text
   std::array<char, 120> start{};
@@ -34,12 +34,11 @@ struct HeaderText {
   HeaderText() = default;
   explicit HeaderText(const std::string &text);
   bool operator==(const HeaderText &other) const { return hash == other.hash; }
-  /// Returns `mine` if its hash matches, else the start of the text.
+  /// Returns `mine` if its hash matches, else the start of this text.
   std::string text(const std::string &mine) const;
 };
 
-/// Encodes a Call in a message. Names are compared by hash; their start is
-/// included for error messages.
+/// Encodes a Call in a message. Names are compared by hash.
 struct CallHeader {
   HeaderText group; ///< formatted by wordsOf
   HeaderText label;
@@ -48,12 +47,10 @@ struct CallHeader {
 
   CallHeader() = default;
   CallHeader(const Call &call, const HeaderText &group);
-  /// Returns the call, with its full label if the label equals this rank's
-  /// label `mine`.
+  /// Returns the call, with `mine` as label if the hashes match.
   Call call(const std::string &mine) const;
 };
 
-/// Precedes the data of a message from one rank to another.
 struct TransferHeader {
   HeaderText label;
   std::int64_t bytes = 0;
@@ -61,8 +58,8 @@ struct TransferHeader {
 
 class ProcessGroup final : public CallGroup {
 public:
-  /// \param channels  the channel between each rank of the group and this rank,
-  ///                  by index in the group
+  /// \param channels  the channels between this rank and the group's ranks, by
+  /// index in the group
   ProcessGroup(ProcessLink &link, GroupName group, int place,
                std::vector<int> channels);
 
@@ -70,8 +67,8 @@ public:
   int place() const override { return its; }
 
 private:
-  /// Returns the memory that is sent to or received from the rank with this
-  /// index in the group; if it is empty, there is no message.
+  /// Returns the memory for the rank at index `place` of the group. Empty
+  /// memory means no message.
   using RowsOf = std::function<Rows(int place)>;
 
   void enter(const Call &call, const RowsOf &inlined);

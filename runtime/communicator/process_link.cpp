@@ -14,7 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Lists the topics of control texts.
 enum Topic { kFailed, kAsk, kAnswer, kParted };
 
 /// A rank that times out waits this long for the states of the others.
@@ -22,16 +21,16 @@ constexpr milliseconds kAnswerTime{300};
 /// These timeouts hold after SIGTERM; launchers send SIGKILL one second later.
 constexpr milliseconds kPatienceWhenTerminated{400};
 constexpr milliseconds kAnswerTimeWhenTerminated{100};
-/// A rank that does not wait keeps running this long after SIGTERM, so that it
-/// can answer the ranks that wait.
+/// After SIGTERM, a rank that does not wait runs this long, so that it can
+/// answer the ranks that wait.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-/// While there is no owned message, `carrier` polls for control texts at this
-/// interval. Without endProcess, `carrier` polls only while it sends messages.
+/// Without owned messages, `carrier` polls for control texts at this interval.
+/// Without endProcess, `carrier` polls only while it sends messages.
 constexpr milliseconds kGlance{20};
 
-// Parses an answer: "e" if the rank has ended; otherwise three lines: "w", the
-// call in which the rank waits, and the missing ranks.
+// Parses an answer: "e" if the rank has ended; otherwise three lines with "w",
+// the call in which the rank waits, and the missing ranks.
 Doing doingOf(const std::string &text) {
   Doing doing;
   if (text == "e") {
@@ -166,8 +165,8 @@ bool ProcessLink::advance(Requests &requests) {
   return requests.size() < before;
 }
 
-/// Advances the wire, and keeps for reuse the memory of owned messages that
-/// have been sent. The caller must hold the mutex.
+/// Advances the wire, and keeps the memory of sent messages for reuse. The
+/// caller must hold the mutex.
 void ProcessLink::advanceOwned() {
   wire.progress();
   std::erase_if(owned, [&](Owned &own) {
@@ -209,8 +208,7 @@ void ProcessLink::obey(const Wire::Control &control) {
   }
 }
 
-/// Returns this rank's state as doingOf() parses it, or an empty text if the
-/// rank computes and therefore does not answer.
+/// Returns this rank's state as doingOf() parses it; "" while it computes.
 std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
@@ -265,7 +263,7 @@ void ProcessLink::await(Requests &requests,
   bool slept = false;
   for (int idle = 0;; ++idle) {
     throwIfFailed();
-    // A spinning wait polls for control texts every 32nd turn; a sleeping wait
+    // A spinning wait polls for control texts every 32nd turn. A sleeping wait
     // polls every turn, because on a busy machine a sleep may last until all
     // other processes have had a time slice.
     const bool looksAround = idle % 32 == 31 || slept;
@@ -326,8 +324,8 @@ void ProcessLink::await(Requests &requests,
 }
 
 /// Returns an error message if the connection to a missing rank is lost. The
-/// caller must hold the mutex and have called listen(), because that rank may
-/// have sent a better reason.
+/// caller must hold the mutex. It must have called listen(), because the lost
+/// rank may have sent a better reason.
 std::string ProcessLink::whyLost(const Wait &wait) {
   std::vector<int> gone;
   for (const int peer : wait.missing())
@@ -341,8 +339,7 @@ std::string ProcessLink::whyLost(const Wait &wait) {
 void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
-    // Asks all ranks at once: asking one rank after another along the chain
-    // would take longer.
+    // Asks all ranks at once: one after another along the chain takes longer.
     std::unique_lock lock(mutex);
     std::ranges::fill(answers, std::nullopt);
     tellAll(kAsk, {});
@@ -429,8 +426,7 @@ std::string ProcessLink::part() {
   }
 }
 
-/// Records a failure, unless one has been recorded. The caller must hold the
-/// mutex.
+/// Records the first failure. The caller must hold the mutex.
 void ProcessLink::remember(int byRank, const std::string &because) {
   if (failed)
     return;

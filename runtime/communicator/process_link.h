@@ -1,12 +1,10 @@
 //===- process_link.h - Waiting for messages between processes --*- C++ -*-===//
 //
 // A link waits for messages over a Wire, and reports the ranks that are
-// missing.
-//
-// Ranks also exchange control texts. A rank says that it has failed, for which
-// ranks it waits, or that it will send no more such texts. A rank that has
-// failed stops using the wire, because the buffers of its pending messages no
-// longer exist.
+// missing. Ranks also exchange control texts: a rank reports that it has
+// failed, for which ranks it waits, or that it will send no more control texts.
+// A rank that has failed stops using the wire, because the buffers of its
+// pending messages no longer exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +33,8 @@ public:
   using Clock = std::chrono::steady_clock;
 
   /// \param endProcess  must end this process; called if this rank still runs
-  /// `options.ending` after another rank's failure. Without it, the launcher
-  /// ends the process
+  /// `options.ending` after another rank's failure. If it is empty, the
+  /// launcher ends the process
   ProcessLink(Wire &wire, const WorldOptions &options,
               std::function<void(const std::string &why)> endProcess = {});
   ~ProcessLink();
@@ -45,7 +43,6 @@ public:
 
   int rank() const { return wire.rank(); }
   int size() const { return wire.size(); }
-  /// Returns the number of channels, which are numbered from 0.
   int channels() const { return (wire.tags() - 1) / 2; }
   std::chrono::milliseconds patience() const { return options.patience; }
 
@@ -53,36 +50,30 @@ public:
 
   enum class Traffic { group, transfer };
 
-  /// Start to send or to receive a message of at most kMessageBytes, and append
-  /// it to `requests`. The memory must stay valid until `requests` has been
-  /// awaited.
+  /// Start to send or receive a message of at most kMessageBytes, and append it
+  /// to `requests`. The memory must stay valid until await() has returned.
   void send(Requests &requests, const Rows &from, int to, Traffic traffic,
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
                int channel);
-  /// Sends a message whose memory the link owns until the message has been
-  /// sent.
+  /// Sends a message whose memory the link owns until it is sent.
   void sendOwned(std::vector<std::byte> message, std::int64_t bytes, int to,
                  Traffic traffic, int channel);
   /// Returns a buffer of at least `bytes` bytes for sendOwned.
   std::vector<std::byte> memory(std::int64_t bytes);
 
   /// Blocks until all requests are complete, and clears them. Fails this rank
-  /// if there is no progress within the timeout. Throws the failure of another
-  /// rank.
+  /// after the timeout without progress. Throws another rank's failure.
   void await(Requests &requests, const std::function<std::string()> &what);
 
-  /// Declares that this rank has finished, so that it waits for the others
-  /// without a timeout.
+  /// Declares that this rank has finished and waits without a timeout.
   void end() { ended = true; }
-  /// Blocks until all owned messages have been sent.
   void awaitOwned(const std::function<std::string()> &what);
-  /// Returns a message that was never received, if there is one.
   std::optional<Wire::Stray> stray();
   static int channelOf(const Wire::Stray &stray) { return stray.tag / 2; }
 
-  /// Waits, after all ranks have ended, until no rank can send a control text
-  /// any more. Returns the reason of a late failure, or an empty text.
+  /// Waits, after all ranks have ended, until no rank can send a control text.
+  /// Returns the reason of a late failure, or "".
   std::string part();
 
   /// Sends all ranks the reason for which this rank fails, unless a failure is
@@ -126,8 +117,7 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  /// Says whether this rank has reported, after SIGTERM, the ranks it waits
-  /// for.
+  /// Says whether this rank has reported, after SIGTERM, whom it waits for.
   std::atomic<bool> saidWhom{false};
   /// Holds the time at which this rank noticed SIGTERM; 0 means not yet.
   std::atomic<Clock::rep> terminatedAt{0};

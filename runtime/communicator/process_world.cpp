@@ -21,7 +21,6 @@ namespace {
 constexpr auto kTransfer = ProcessLink::Traffic::transfer;
 constexpr std::int64_t kHeaderBytes = sizeof(TransferHeader);
 
-/// Returns how many bytes of a message are sent with its header.
 std::int64_t inlined(std::int64_t bytes) {
   return bytes <= kInlineBytes ? bytes : 0;
 }
@@ -37,7 +36,6 @@ void allowConnections(int ranks) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Limits the time for closing connections after a run without failures.
 constexpr std::chrono::seconds kClosing{2};
 
 } // namespace

@@ -16,8 +16,6 @@
 
 namespace mtplan::runtime {
 
-/// Implements the World of a rank that is a process and communicates over a
-/// link.
 class ProcessWorld final : public World {
 public:
   explicit ProcessWorld(ProcessLink &link);
@@ -49,9 +47,9 @@ public:
   void end();
 
 private:
-  /// Creates a group. Ranks create shared groups in the same order, so two
-  /// ranks number their shared groups alike, which yields a channel for each
-  /// group without communication.
+  /// Creates a group. Two ranks create their shared groups in the same order,
+  /// so they number these groups alike. The number yields the group's channel
+  /// without communication.
   std::unique_ptr<ProcessGroup> join(GroupName group);
   void checkChannel(const std::string &label, int channel) const;
 
@@ -61,15 +59,14 @@ private:
 };
 
 /// Runs `body` on a world over `link`, and waits for all others to end. Returns
-/// the reason of a failure, which has been sent to the others, or an empty
-/// text.
+/// the reason of a failure, which the others have received, or "".
 std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
 /// Connects to all ranks of `start` and runs `body` as one of them. Returns the
-/// reason of a failure, or an empty text. If the others were connected when
-/// `body` failed, they have received the reason. A rank that has finished waits
-/// for the others without a timeout.
+/// reason of a failure, or "". The others have received the reason if they were
+/// connected when `body` failed. A rank that has finished waits for the others
+/// without a timeout.
 /// \param endProcess  called from another thread if this rank still runs
 /// `options.ending` after another rank's failure; may be empty
 std::string
@@ -77,8 +74,8 @@ runTcpRank(const TcpStart &start, const WorldOptions &options,
            const std::function<void(World &)> &body,
            const std::function<void(const std::string &why)> &endProcess = {});
 
-/// Calls runTcpRank for this process. After a failure, this process and all
-/// others print an error message and exit.
+/// Calls runTcpRank for this process. After a failure, all processes print an
+/// error message and exit.
 void runOverTcp(const TcpStart &start, const WorldOptions &options,
                 const std::function<void(World &)> &body);
 

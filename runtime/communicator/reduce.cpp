@@ -19,15 +19,13 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Returns whether the processor has F16C. Tests for AVX2 instead, which
-/// implies F16C and which every compiler can test for.
+/// Tests for AVX2, which implies F16C and which every compiler can test for.
 bool hasInstructions() {
   static const bool has = __builtin_cpu_supports("avx2");
   return has;
 }
 
-/// Converts all but the last `count` % 8 elements, and returns the number of
-/// converted elements.
+/// Converts all but the last `count` % 8 elements, and returns their number.
 __attribute__((target("avx,f16c"))) std::int64_t
 widenByEight(const F16 *from, float *to, std::int64_t count) {
   std::int64_t i = 0;
@@ -79,12 +77,10 @@ void narrow(const float *from, F16 *to, std::int64_t count) {
 }
 namespace {
 
-/// A block has this many elements, few enough that the sums stay in the L1
-/// cache.
+/// The sums of a block of this many elements stay in the L1 cache.
 constexpr std::int64_t kBlock = 1024;
 
-// widened() converts an element to its accumulation type, and round() converts
-// it back.
+// widened() converts to the accumulation type; round() converts back.
 double widened(double value) { return value; }
 float widened(float value) { return value; }
 float widened(Bf16 value) { return toFloat(value); }
@@ -113,8 +109,8 @@ struct Max {
   }
 };
 
-/// Averages like NCCL: the sum is divided before it is rounded; integers are
-/// divided with truncation.
+/// Averages like NCCL: the sum is divided before it is rounded, and integers
+/// are divided with truncation.
 struct Avg : Sum {};
 
 template <typename Operation, typename T>
@@ -148,8 +144,8 @@ void reduceBlock(std::span<const void *const> sources, T *output,
     round(so[i], output[i]);
 }
 
-/// Reduces at most kBlock half-precision elements of all sources in single
-/// precision, and rounds each result once.
+/// Reduces at most kBlock half-precision elements in single precision, and
+/// rounds each result once.
 template <typename Operation>
 void reduceHalves(std::span<const void *const> sources, F16 *output,
                   std::int64_t first, std::int64_t count) {

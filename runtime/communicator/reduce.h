@@ -1,9 +1,9 @@
 //===- reduce.h - Ordered reductions ----------------------------*- C++ -*-===//
 //
 // All transports but NCCL reduce with these functions, so that they return the
-// same bits: f64 in double precision; f32, f16 and bf16 in single precision,
-// rounded once at the end; i32 as integers that wrap around. A maximum over a
-// NaN is NaN.
+// same bits. f64 is reduced in double precision. f32, f16 and bf16 are reduced
+// in single precision and rounded once at the end. i32 wraps around. A maximum
+// over a NaN is NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@
 
 namespace mtplan::runtime {
 
-/// Reduces elements first .. first + count - 1 of the sources, in order, into
-/// the same elements of every output. An output may be a source.
+/// Reduces elements [first, first + count) of the sources, in order, into the
+/// same elements of every output. An output may be a source.
 void reduceInOrder(ElementType type, Reduction reduction,
                    std::span<const void *const> sources,
                    std::span<void *const> outputs, std::int64_t first,
@@ -29,19 +29,18 @@ void reduceInOrder(ElementType type, Reduction reduction,
 struct Share {
   std::int64_t first = 0, count = 0;
 };
-/// Returns the share of the rank with index `place` in a group of `size` ranks.
+/// Returns the share of the rank at index `place` of a group of `size` ranks.
 /// Shares are multiples of a block, so that no two ranks write to one cache
 /// line, and a single rank reduces a small count.
 Share shareOf(std::int64_t count, int place, int size);
 
-/// Copies `rows` rows of `bytes` bytes. Strides between rows are in bytes.
+/// Copies `rows` rows of `bytes` bytes; strides are in bytes.
 void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 
-/// Converts elements like toFloat, with the F16C instructions if the processor
-/// has them, because compilers do not vectorize loops over toFloat.
+/// Convert like toFloat and toF16, with the F16C instructions if the processor
+/// has them, because compilers do not vectorize loops over those functions.
 void widen(const F16 *from, float *to, std::int64_t count);
-/// Converts elements like toF16, with the F16C instructions as well.
 void narrow(const float *from, F16 *to, std::int64_t count);
 
 } // namespace mtplan::runtime

@@ -20,8 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Is the header of an answer of rank 0. A text of `bytes` bytes follows the
-/// header.
+/// Begins an answer of rank 0. A text of `bytes` bytes follows.
 struct Answer {
   enum Verdict : std::uint32_t {
     welcome = 1, ///< `met` follows once all ranks have joined
@@ -32,15 +31,13 @@ struct Answer {
   std::array<char, 8> magic = Hello().magic;
   std::uint32_t version = kTcpVersion;
   std::uint32_t verdict = welcome;
-  /// Holds the key of the connections between ranks if `verdict` is `met`.
   std::array<std::uint64_t, 2> key{};
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(Answer) == 40);
 
-/// Limits the text of an answer, in bytes, which has one line per rank.
+/// Limits the text of an answer, in bytes; the text has one line per rank.
 constexpr std::int64_t kMostText = 1 << 24;
-/// Limits the time for sending or reading an answer.
 constexpr std::chrono::seconds kAnswerTime{5};
 /// Rank 0 may have begun to wait this much later than other ranks.
 constexpr std::chrono::seconds kGrace{5};
@@ -57,7 +54,6 @@ bool answer(const Socket &socket, Answer::Verdict verdict,
          sendAll(socket, text.data(), text.size(), until);
 }
 
-/// Returns whether a valid answer has arrived in time.
 bool readAnswer(const Socket &socket, Answer &head, std::string &text,
                 Until until) {
   if (!receiveAll(socket, &head, sizeof(head), until) ||
@@ -75,7 +71,7 @@ void throwIfTerminated(int rank) {
                              std::to_string(rank));
 }
 
-/// Returns whether the other end has closed the connection: ranks send nothing
+/// Returns whether the other end has closed the connection. Ranks send nothing
 /// before all have joined, so a readable connection has ended.
 bool hasLeft(const Socket &socket) {
   char byte = 0;
@@ -247,7 +243,6 @@ private:
     return said;
   }
 
-  /// Tries to connect until rank 0 accepts this rank.
   void join() {
     const Until until = Clock::now() + patience;
     std::string why;

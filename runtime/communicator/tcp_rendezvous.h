@@ -1,7 +1,7 @@
 //===- tcp_rendezvous.h - Rendezvous of processes over sockets --*- C++ -*-===//
 //
 // Rank 0 listens at an address that all ranks know. The other ranks connect to
-// it, send their rank and the port at which they listen, and receive the
+// rank 0, send their rank and the port at which they listen, and receive the
 // addresses of all ranks. Then each pair of ranks opens one connection.
 //
 //===----------------------------------------------------------------------===//
@@ -19,25 +19,23 @@
 
 namespace mtplan::runtime {
 
-/// Holds the parameters of a rendezvous.
 struct TcpStart {
   int rank = 0, ranks = 1;
   std::string job;  ///< differs from the `job` of other runs
   std::string host; ///< host name or address of rank 0
-  /// Rank 0 listens at the first port that is free. If there are several ports,
-  /// no other run may have the same `job`.
+  /// Rank 0 listens at the first free port. If there are several ports, no
+  /// other run may have the same `job`.
   std::vector<int> ports;
-  /// Says whether all ranks are on one host; if so, no other host may connect.
+  /// Says whether all ranks are on one host. If so, no other host may connect.
   bool oneHost = false;
 };
 
-/// Returns the hash of `job`, which ranks compare to recognize their run.
+/// Hashes `job`; ranks compare the hash to recognize their run.
 std::array<std::uint64_t, 2> keyOf(const std::string &job);
 
-/// Returns connections to all other ranks, by rank. Each rank must call this
-/// once.
-/// \throws CommunicationError with the ranks that are missing, or with the
-/// reason why rank 0 rejected this rank
+/// Connects this rank to all others, once. Returns the connections by rank.
+/// \throws CommunicationError with the missing ranks, or with the reason why
+/// rank 0 rejected this rank
 std::vector<Socket> connectAll(const TcpStart &start,
                                std::chrono::milliseconds patience);
 

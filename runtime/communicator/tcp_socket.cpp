@@ -91,8 +91,8 @@ Attempt connectOnce(const addrinfo &to, Until until) {
   return attempt;
 }
 
-/// Calls move(offset), which returns like send or recv, until `bytes` bytes
-/// have been transferred. Returns false after an error or at `until`.
+/// Calls move(offset), which returns like send or recv, until `bytes` bytes are
+/// transferred. Returns false after an error or at `until`.
 template <typename Move>
 bool moveAll(const Socket &socket, std::size_t bytes, short events, Until until,
              const Move &move) {

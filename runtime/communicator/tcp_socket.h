@@ -1,10 +1,9 @@
 //===- tcp_socket.h - Sockets and the opening handshake ---------*- C++ -*-===//
 //
-// Sockets are nonblocking; functions that wait have a deadline.
-//
-// A connection begins with a Hello of fixed size. A connection that sends no
-// valid Hello in time is closed. A connection of another run or of an invalid
-// rank is rejected with a message. Neither disturbs the rendezvous.
+// Sockets are nonblocking; functions that wait have a deadline. A connection
+// begins with a Hello of fixed size. A connection without a valid Hello in time
+// is closed. A connection of another run or of an invalid rank is rejected with
+// a message. Neither disturbs the rendezvous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,6 @@
 
 namespace mtplan::runtime {
 
-/// Owns a file descriptor.
 class Socket {
 public:
   Socket() = default;
@@ -41,7 +39,7 @@ private:
   int its = -1;
 };
 
-/// Holds the address of a listener. `host` is a name or an address.
+/// Holds the address of a listener; `host` is a name or an address.
 struct Endpoint {
   std::string host;
   int port = 0;
@@ -58,43 +56,36 @@ struct Attempt {
   std::string why;
 };
 
-/// Opens a listening socket.
-/// \param port  0 for any free port
-/// \param here  whether only processes of this host may connect
+/// Opens a listening socket. Port 0 means any free port. With `here`, only
+/// processes of this host may connect.
 Attempt listenAt(int port, bool here);
 int portOf(const Socket &socket);
 
-/// Connects to the first address of the host that accepts a connection.
 Attempt connectTo(const Endpoint &endpoint, Until until);
-/// Accepts a connection. Returns an empty socket if none is waiting.
+/// Accepts a connection; returns an empty socket if none is waiting.
 Socket acceptFrom(const Socket &listener);
 
-/// Returns the address of the other end, or an empty text if the other end has
-/// closed the connection.
+/// Returns the address of the other end; "" if it has closed the connection.
 std::string hostOf(const Socket &socket);
-/// Returns whether an address is a loopback address.
 bool isLoopback(const std::string &address);
 
-/// Sends all bytes. Returns whether that succeeded in time; otherwise the
-/// connection is unusable.
+/// Send or receive all bytes. Return whether that succeeded in time; otherwise
+/// the connection is unusable.
 bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
              Until until);
-/// Receives all bytes. Returns whether that succeeded in time; otherwise the
-/// connection is unusable.
 bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
                 Until until);
 
 inline constexpr std::uint32_t kTcpVersion = 1;
 
-/// Describes the first message of a connection.
 struct Hello {
   enum Purpose : std::uint32_t { join = 1, link = 2 };
 
   std::array<char, 8> magic{'m', 't', 'p', 'l', 'a', 'n', '\r', '\n'};
   std::uint32_t version = kTcpVersion;
   std::uint32_t purpose = join;
-  /// Identifies the run: keyOf(job) for connections to rank 0, and for those
-  /// between the other ranks the random number that rank 0 has sent them.
+  /// Is keyOf(job) for connections to rank 0. Other connections use a random
+  /// number that rank 0 has sent to the ranks.
   std::array<std::uint64_t, 2> key{};
   std::int32_t rank = 0, ranks = 0;
   std::int32_t port = 0; ///< port at which the sender listens
@@ -102,8 +93,8 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 48);
 
-/// Accepts connections and reads their Hello. Closes connections that send
-/// other data or nothing.
+/// Accepts connections and reads their Hello. Closes all connections that send
+/// anything else or nothing.
 class Reception {
 public:
   explicit Reception(Socket listener);
@@ -114,11 +105,11 @@ public:
     Socket socket;
     Hello hello; ///< its `magic` has been checked, nothing else
   };
-  /// Returns the connections whose Hello has arrived, after waiting up to 20 ms
-  /// for new data.
+  /// Returns the connections whose Hello has arrived, after waiting up to 20
+  /// ms.
   std::vector<Guest> receive();
 
-  /// Describes the connections closed without a valid Hello; empty if none.
+  /// Describes the connections closed without a valid Hello; "" if none.
   std::string wordsOfStrangers() const;
 
 private:

@@ -24,14 +24,14 @@ namespace {
 constexpr std::size_t kBuffer = 1 << 16;
 /// Limits a valid frame, in bytes: a message and the header of its call.
 constexpr std::int64_t kMostBytes = kMessageBytes + (1 << 16);
-/// Limits the bytes that are read from one peer before the next peer is read.
+/// Limits the bytes read from one peer before the next peer's turn.
 constexpr std::int64_t kTurnBytes = 1 << 22;
 constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Appends the memory of `rows`, from byte `at` on, to `parts` until `parts` is
-/// full. Returns the new number of parts.
+/// Appends the memory of `rows`, from byte `at` on, after the first `count`
+/// parts until `parts` is full. Returns the new count.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -122,7 +122,7 @@ Wire::Ticket TcpWire::send(const Rows &from, int to, int tag) {
   messages[number].rows = from;
   const FrameHeader header = {FrameHeader::kMark, tag, bytesOf(from)};
   if (to == its) {
-    // A message to this rank itself is parsed as if another rank had sent it.
+    // A message to this rank itself is parsed as if it had arrived.
     parse(its, reinterpret_cast<const char *>(&header), sizeof(header));
     std::array<iovec, kMostParts> parts;
     for (std::int64_t at = 0; at < header.bytes && peers[its].lost.empty();) {
@@ -152,8 +152,7 @@ void TcpWire::queue(int to, Outgoing outgoing) {
   Peer &peer = peers[to];
   if (!peer.lost.empty())
     return;
-  // Control texts overtake all frames except partly sent frames and earlier
-  // texts.
+  // Control texts overtake all frames but partly sent ones and earlier texts.
   auto at = peer.outgoing.end();
   if (outgoing.header.tag < 0)
     at = std::ranges::find_if(peer.outgoing, [](const Outgoing &other) {
@@ -291,8 +290,7 @@ void TcpWire::read(int from) {
   }
 }
 
-/// Reads directly into the memory of the frame's body: the receiver's, or that
-/// of an early message.
+/// Reads directly into the memory of the frame's body.
 ssize_t TcpWire::readBody(Peer &peer) {
   std::array<iovec, kMostParts> parts;
   Rows rows;
@@ -317,8 +315,7 @@ ssize_t TcpWire::readBody(Peer &peer) {
   return recvmsg(peer.socket.number(), &message, 0);
 }
 
-/// Parses received bytes. Returns false if they are invalid, so that the peer
-/// is lost.
+/// Parses received bytes. Returns false if invalid bytes have lost the peer.
 bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   Peer &peer = peers[from];
   while (bytes > 0) {
@@ -345,7 +342,7 @@ bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
 }
 
 /// Chooses the memory for the body of a frame whose header has arrived. Returns
-/// false if the header is invalid, so that the peer is lost.
+/// false if the header is invalid and the peer is lost.
 bool TcpWire::begin(int from) {
   Peer &peer = peers[from];
   const FrameHeader &header = peer.header;
@@ -413,7 +410,7 @@ void TcpWire::finish(int from) {
   }
   copyTo(message.rows, 0, early.bytes.data(), peer.header.bytes);
   message.through = true;
-  lane.early.pop_back(); // the only one: earlier ones are received
+  lane.early.pop_back(); // all earlier messages have been received
 }
 
 bool TcpWire::isThrough(Ticket &ticket) {

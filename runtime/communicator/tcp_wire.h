@@ -1,7 +1,7 @@
 //===- tcp_wire.h - A wire over sockets -------------------------*- C++ -*-===//
 //
 // Each pair of ranks has one connection. A message is a frame: a header and the
-// bytes, which are read into the receiver's memory if the receiver already
+// bytes. The bytes are read into the receiver's memory if the receiver already
 // waits, and are buffered otherwise. After an invalid frame or a broken
 // connection the rank at the other end counts as lost.
 //
@@ -26,7 +26,6 @@
 
 namespace mtplan::runtime {
 
-/// Precedes the bytes of a message.
 struct FrameHeader {
   static constexpr std::uint32_t kMark = 0x6d74702e;
 
@@ -64,13 +63,12 @@ public:
   bool rest(int idle) const override;
 
   /// Closes all connections: sends nothing more, and discards received bytes
-  /// until the others have closed too, for at most `most`. This way the others
+  /// until the others have closed too, for at most `most`. Thus the others
   /// still receive everything that was sent before.
   void close(std::chrono::milliseconds most);
 
 private:
   using Number = std::uint64_t;
-  /// Holds a message that a caller sends or receives.
   struct Message {
     Rows rows;
     bool through = false;
@@ -82,8 +80,7 @@ private:
     Number number = 0;     ///< key in `messages`; 0: a control text
     std::int64_t sent = 0; ///< bytes, including the header
   };
-  /// Holds a message that arrived, at least in part, before its receive was
-  /// called.
+  /// Holds a message that began to arrive before its receive was called.
   struct Early {
     std::vector<char> bytes;
     bool complete = false;
@@ -104,7 +101,7 @@ private:
     std::size_t haveHeader = 0;
     std::int64_t have = 0; ///< received bytes of its body
     /// Holds the key in `messages` of the receive for the frame being received;
-    /// 0 if the receive is not yet called, or if the frame is a control text.
+    /// 0 if the receive is not yet called, or for a control text.
     Number number = 0;
     std::string text;          ///< received bytes of a control text
     std::map<int, Lane> lanes; ///< by tag

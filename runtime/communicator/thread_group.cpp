@@ -17,8 +17,8 @@ std::uint64_t Rendezvous::stepsToComplete(std::uint64_t number) const {
   return (2 * number + 1) * slots.size();
 }
 
-/// Returns false if all ranks have entered in the meantime. Otherwise breaks
-/// the rendezvous and returns true.
+/// Breaks the rendezvous and returns true, or returns false if all ranks have
+/// entered in the meantime.
 bool Rendezvous::withdraw(std::uint64_t number) {
   std::uint64_t seen = steps;
   while (!(seen & kBroken)) {
@@ -49,7 +49,7 @@ void Rendezvous::come(int place, std::uint64_t number,
     return ranks;
   };
   wait.withdraw = [&] { return withdraw(number); };
-  // A thread that enters a broken rendezvous must not return: it waits until
+  // A thread that enters a broken rendezvous must not return. It waits until
   // the hub has failed.
   const std::uint64_t all = stepsToComplete(number);
   hub.await(gate, wait, [&] {
@@ -97,9 +97,8 @@ public:
     return static_cast<char *>(group.rendezvous->contribution(place).out);
   }
 
-  /// Calls action(index) for the index in the group of each rank, starting with
-  /// this rank's, so that the threads do not all read from the same rank at
-  /// once.
+  /// Calls action(index) for every index in the group, starting with this
+  /// rank's, so that the threads do not all read from the same rank at once.
   template <typename Do> void forEachPlace(const Do &action) const {
     for (int i = 0; i < group.size(); ++i)
       action((group.its + i) % group.size());
@@ -123,8 +122,7 @@ void ThreadGroup::make(const Call &call, const void *in, void *out) {
     sources[q] = session.in(q);
     outputs[q] = session.out(q);
   }
-  // Reduces this rank's share, which no other rank reads or writes in any
-  // buffer.
+  // Reduces this rank's share, which no other rank reads or writes.
   const auto reduceShare = [&](std::span<void *const> to) {
     const Share share = shareOf(pieces.outer * pieces.inner, its, size());
     reduceInOrder(pieces.type, call.reduction, sources, to, share.first,

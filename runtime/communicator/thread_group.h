@@ -23,7 +23,6 @@ class Rendezvous {
 public:
   Rendezvous(Hub &hub, GroupName group);
 
-  /// Holds the call and the buffers of one rank.
   struct Contribution {
     Call call;
     const void *in = nullptr;
@@ -35,7 +34,7 @@ public:
   /// this rank must not enter again.
   void come(int place, std::uint64_t number, Contribution contribution);
 
-  /// Returns the call and buffers of the rank with this index in the group. The
+  /// Returns the contribution of the rank at index `place` of the group. The
   /// result is valid only between come() and leave().
   const Contribution &contribution(int place) const {
     return slots[place].contribution;
@@ -62,8 +61,7 @@ private:
   Hub &hub;
   GroupName its;
   std::vector<Slot> slots;
-  /// Counts the entries and exits of all ranks. kBroken is set once a rank has
-  /// timed out.
+  /// Counts the entries and exits of all ranks. kBroken is set after a timeout.
   alignas(64) std::atomic<std::uint64_t> steps{0};
   Gate gate;
 };

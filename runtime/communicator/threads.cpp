@@ -25,9 +25,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Holds the messages sent to one rank, by sender and channel, in order. If the
-/// receiver already waits, the sender copies straight into the receiver's
-/// buffer.
+/// Holds the messages to one rank, by sender and channel, in order. A sender
+/// copies straight into the buffer of a receiver that already waits.
 class Mailbox {
 public:
   Mailbox(Hub &hub, int owner);
@@ -179,7 +178,6 @@ std::optional<std::string> Mailbox::leftover() {
   return std::nullopt;
 }
 
-/// Holds the state that all threads share.
 class Process {
 public:
   Process(int ranks, const WorldOptions &options) : hub(ranks, options) {
@@ -187,8 +185,8 @@ public:
       mailboxes.push_back(std::make_unique<Mailbox>(hub, rank));
   }
 
-  /// Returns the group's rendezvous `number`. A group has several, because
-  /// ranks may create it several times.
+  /// Returns the group's rendezvous `number`. Ranks may create a group several
+  /// times, each time with its own rendezvous.
   std::shared_ptr<Rendezvous> rendezvous(const GroupName &group,
                                          std::size_t number) {
     const std::lock_guard lock(mutex);
@@ -263,7 +261,6 @@ private:
   ThreadGroup everybody;
 };
 
-/// Holds the result of a rank's thread.
 struct Ending {
   std::exception_ptr error;
   bool echoes = false;

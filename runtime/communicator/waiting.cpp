@@ -9,8 +9,6 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Holds a waiting rank, the ranks it waits for, and the next rank of the
-/// chain.
 struct Link {
   int rank;
   Waiting wait;
@@ -26,7 +24,7 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
   return words;
 }
 
-/// Lists the ranks that a rank waits for, by their state.
+/// Holds the ranks that a rank waits for, by their state.
 struct Culprits {
   std::vector<int> working, ended, waiting;
   Waiting wait; ///< the wait of rank waiting[0]

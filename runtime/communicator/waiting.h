@@ -1,8 +1,7 @@
 //===- waiting.h - Waits, and the rank that delays them ---------*- C++ -*-===//
 //
-// A Gate lets a thread sleep until another thread changes a condition. A rank
-// that has timed out may have waited for a rank that itself waits, so explain()
-// finds the rank that delays all of them.
+// A rank that has timed out may have waited for a rank that itself waits.
+// explain() finds the rank that delays all of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +21,9 @@
 namespace mtplan::runtime {
 
 /// Lets threads sleep until a condition on atomic variables holds. The
-/// variables use sequentially consistent order (the default), so a thread that
-/// makes a condition true only has to call wake() afterwards, which costs one
-/// load if no thread sleeps.
+/// variables use sequentially consistent order (the default). A thread that
+/// makes a condition true must call wake() afterwards, which costs one load if
+/// no thread sleeps.
 class Gate {
 public:
   using Clock = std::chrono::steady_clock;
@@ -36,7 +35,6 @@ public:
     changed.notify_all();
   }
 
-  /// Blocks until done() is true, or until `deadline`.
   void sleep(Clock::time_point deadline, const std::function<bool()> &done) {
     std::unique_lock lock(mutex);
     ++sleepers;
@@ -50,7 +48,6 @@ private:
   std::atomic<int> sleepers{0};
 };
 
-/// Hints to the processor that this thread spins.
 inline void pauseProcessor() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -66,13 +63,11 @@ struct Echo : CommunicationError {
   }
 };
 
-/// Describes the wait of a rank for others.
 struct Waiting {
   std::string what;         ///< formatted like wordsOf(Call, GroupName)
   std::vector<int> missing; ///< ranks waited for, ascending
 };
 
-/// Describes the state of another rank.
 struct Doing {
   enum { working, waiting, ended } state = working;
   Waiting wait; ///< if waiting

@@ -1,9 +1,9 @@
 //===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// A Wire provides what a ProcessLink needs from MPI or from sockets:
-// nonblocking messages, which arrive in order between two ranks with one tag,
-// and short control texts. No function blocks. The link holds its mutex in all
-// calls except rest().
+// A Wire provides nonblocking messages and short control texts between
+// processes, over MPI or sockets. Messages between two ranks with one tag
+// arrive in order. No function blocks. ProcessLink holds its mutex in all calls
+// except rest().
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,11 @@
 
 namespace mtplan::runtime {
 
-/// Describes rows of bytes in memory.
 struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
   std::int64_t bytes = 0; ///< bytes per row
-  /// Counts the bytes from the start of one row to the next; unused for a
-  /// single row.
+  /// Counts the bytes between the starts of two rows; unused for a single row.
   std::int64_t stride = 0;
 };
 
@@ -34,19 +32,17 @@ inline constexpr std::size_t kControlBytes = 2000;
 
 class Wire {
 public:
-  /// Identifies a message in flight.
   struct Ticket {
     std::uint64_t handle = 0; ///< defined by the wire
     int peer = 0;
   };
-  /// Holds a control text from another rank.
   struct Control {
     int from = 0;
     int topic = 0;
     std::string text;
   };
-  /// Describes a message that was never received: its first bytes, its sender
-  /// and its tag.
+  /// Holds the start, the sender and the tag of a message that was never
+  /// received.
   struct Stray {
     std::vector<char> message;
     int from = 0;
@@ -61,37 +57,34 @@ public:
   /// Returns whether several threads may call the wire, one at a time.
   virtual bool servesThreads() const = 0;
 
-  /// Start to send or to receive a message. The memory must stay valid until
-  /// the message is complete. A message may be shorter than the buffer that
-  /// receives it.
+  /// Start to send or receive a message, which may be shorter than the receive
+  /// buffer. The memory must stay valid until the message is complete.
   /// \throws CommunicationError if the peer cannot be reached
   virtual Ticket send(const Rows &from, int to, int tag) = 0;
   virtual Ticket receive(const Rows &to, int from, int tag) = 0;
   /// Advances all messages as far as possible without blocking.
   virtual void progress() = 0;
-  /// Returns whether a message was complete at the last progress(). If so, the
-  /// ticket becomes invalid.
+  /// Returns whether a message was complete at the last progress(). If so,
+  /// invalidates the ticket.
   virtual bool isThrough(Ticket &ticket) = 0;
 
   /// Sends a copy of a control text of at most kControlBytes bytes. Control
   /// texts overtake messages.
   virtual void sendControl(int to, int topic, const std::string &text) = 0;
-  /// Returns whether all control texts have been sent.
   virtual bool isAllControlSent() = 0;
-  /// Returns the next control text that has arrived, if there is one.
   virtual std::optional<Control> nextControl() = 0;
 
-  /// Returns a message that was never received, if there is one. Call this
-  /// after all ranks have ended.
+  /// Returns a message that was never received, if any, once all ranks have
+  /// ended.
   virtual std::optional<Stray> stray() = 0;
 
-  /// Returns why the connection to a rank was lost, or an empty text.
+  /// Returns why the connection to a rank was lost, or "".
   virtual std::string whyLost(int rank) const = 0;
   /// Returns whether the process of a rank is known to have died.
   virtual bool hasDied(int rank) const = 0;
 
   /// Pauses, yields or sleeps, depending on the number `idle` of previous calls
-  /// without progress. Returns whether the caller has slept.
+  /// without progress. Returns whether this call has slept.
   virtual bool rest(int idle) const = 0;
 };
 

@@ -5,7 +5,6 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Holds the arguments of a loop over `count` parameters.
 template <typename R> struct AdamwPiece {
   const R *gradient;
   R *master, *mean, *square;

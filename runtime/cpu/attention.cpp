@@ -18,8 +18,8 @@ namespace mtplan::runtime::cpu {
 //===----------------------------------------------------------------------===//
 
 /// Replaces the first `count` scores of a block's row by their exponentials and
-/// the others by zero, and updates the row's maximum and sum. Returns the
-/// number by which the caller must multiply the row's previous results.
+/// the others by zero. Updates the row's maximum and sum. Returns the factor by
+/// which the caller must multiply the row's previous results.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
@@ -184,10 +184,9 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
 //===----------------------------------------------------------------------===//
 
 /// Computes the probabilities and the score gradients of one row of a block.
-/// \param scores  on entry products of query and key; on return probabilities
-/// after dropout
-/// \param slopes  on entry gradients of the probabilities; on return gradients
-/// of the products
+/// \param scores  products of query and key; become probabilities after dropout
+/// \param slopes  gradients of the probabilities; become gradients of the
+/// products
 template <typename R>
 MTPLAN_INLINE void slopesAny(R *scores, R *slopes, const R *keep,
                              std::int64_t count, R scale, R lse, R projection) {
@@ -240,7 +239,6 @@ public:
   }
 
 private:
-  /// Holds the scratch arrays of a task.
   struct Room {
     R *keys, *values, *keyGradient, *valueGradient; ///< [keys][padded]
     R *keysAcross, *valuesAcross;                   ///< transposed
@@ -320,9 +318,8 @@ private:
                 all.heads, head, first, rows, room.queryGradient);
   }
 
-  /// Replaces products by capped scores / scale, so that takeSlopes() computes
-  /// probabilities of the capped scores.
-  /// \param bend  receives the derivative of the soft cap at each score
+  /// Replaces products by capped scores / scale for takeSlopes(). Writes the
+  /// soft cap's derivative to `bend`.
   void capProducts(R *products, std::int64_t count, R *bend) const {
     for (std::int64_t k = 0; k < count; ++k) {
       const R score = all.capped(all.scale * products[k]);
@@ -332,8 +329,7 @@ private:
     }
   }
 
-  /// Adds the gradients that the scores of a block of queries and a block of
-  /// keys contribute.
+  /// Adds the gradient terms of a block of queries and a block of keys.
   void runPair(const Invocation &call, const Mask &mask, std::int64_t b,
                std::int64_t head, std::int64_t first, std::int64_t rows,
                std::int64_t from, const Room &room) const {

@@ -21,10 +21,8 @@ namespace mtplan::runtime::cpu {
 /// A block has kQueries queries or kKeys keys.
 inline constexpr std::int64_t kQueries = 64, kKeys = 64;
 
-/// Counts the scores of one pair of blocks, [kQueries][kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
 
-/// Holds the shapes and attributes of an attention kernel, forward or backward.
 template <typename R> class AttentionHeads {
 public:
   explicit AttentionHeads(const KernelSpec &spec)
@@ -52,7 +50,6 @@ public:
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
 
-  /// Applies the soft cap to a scaled score.
   R capped(R score) const { return softcap * std::tanh(score / softcap); }
 
   /// Returns the index of a query's first score in the dropout mask.
@@ -104,9 +101,8 @@ public:
     }
   }
 
-  /// Return the number of elements of a head's keys or values, padded to whole
-  /// blocks of keys: keyRoom() in the layout of gather(), and transposedRoom()
-  /// in that of transpose().
+  /// Count the elements of a head's keys or values, padded to whole blocks, in
+  /// the layouts of gather() and transpose().
   std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
   std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
 

@@ -13,8 +13,7 @@ namespace mtplan::runtime {
 namespace cpu {
 namespace {
 
-/// Returns the factories by kernel. The reference backend runs all other
-/// kernels, which are rare.
+/// Returns the factories by kernel. The reference backend runs all others.
 const std::map<std::string, Maker> &makers() {
   static const std::map<std::string, Maker> kTable = [] {
     std::map<std::string, Maker> table = {
@@ -51,8 +50,7 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
-// Returns the text after the colon in the first line of `file` that starts with
-// `key`, or an empty text if there is no such line.
+// Returns the first text after `key` and a colon in a file, or "".
 std::string entryOf(const char *file, const std::string &key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)

@@ -12,8 +12,8 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// Limits the polls before a thread sleeps. A poll takes tens of nanoseconds;
-/// waking up takes about ten microseconds.
+/// A thread polls this often before it sleeps. A poll takes tens of
+/// nanoseconds; waking up takes about ten microseconds.
 constexpr int kLooks = 2000;
 
 void pauseBriefly() {
@@ -74,7 +74,7 @@ void Workers::runAll(const Job &theJob) {
     std::rethrow_exception(std::exchange(failure, nullptr));
 }
 
-/// Takes and runs one task of the job. Returns false if none was left.
+/// Takes and runs one task of the job. Returns false if no task was left.
 bool Workers::takeOne(int thread) {
   std::uint64_t seen = open.load(std::memory_order_acquire);
   do {

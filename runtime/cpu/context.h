@@ -1,8 +1,8 @@
 //===- context.h - Threads and scratch memory of a rank ---------*- C++ -*-===//
 //
 // A rank runs one kernel at a time, so all kernels share its threads and
-// scratch memory. The parts into which kernels divide a computation depend only
-// on shapes, and one thread computes a part from start to end, so no result
+// scratch memory. Kernels divide a computation into parts that depend only on
+// shapes, and one thread computes a part from start to end. Therefore no result
 // depends on the number of threads.
 //
 //===----------------------------------------------------------------------===//
@@ -74,8 +74,7 @@ private:
   std::vector<std::thread> others;
 };
 
-/// Holds growable memory, aligned to a cache line. Growing discards the
-/// contents.
+/// Holds memory aligned to a cache line. Growing discards the contents.
 class Scratch {
 public:
   void grow(std::size_t bytes) {
@@ -107,13 +106,12 @@ constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
 /// parallel already.
 void useOneThread();
 
-/// Holds the threads and the scratch memory of a rank.
 class Context {
 public:
   explicit Context(int threadCount)
       : threads(std::max(1, threadCount)), workers(threads) {}
 
-  /// Reserves `sharedBytes` of scratch memory that all threads share, and
+  /// Reserves scratch memory: `sharedBytes` that all threads share, and
   /// `ownBytes` for each thread. Kernels call this when they are prepared.
   void reserve(std::size_t sharedBytes, std::size_t ownBytes) {
     common.grow(sharedBytes);

@@ -18,12 +18,11 @@ namespace mtplan::runtime::cpu {
 static_assert(std::endian::native == std::endian::little,
               "half words are read as they lie");
 
-/// A call of drawMask computes kMany Philox draws, or kFew if few elements
-/// remain.
+/// A call of drawMask computes kMany Philox draws, or kFew near the end.
 constexpr std::int64_t kMany = 16, kFew = 8;
 
 /// Computes the mask of the elements of draws [first, first + Draws).
-/// \tparam Scores whether the elements are in the order of scoreIndex
+/// \tparam Scores  whether the elements have the order of scoreIndex
 template <std::int64_t Draws, bool Scores, typename R>
 MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
                            std::uint32_t key0, std::uint32_t key1,
@@ -51,8 +50,8 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     key0 += kPhiloxStep0;
     key1 += kPhiloxStep1;
   }
-  // A group of scores consists of four draws: the first words of all four
-  // draws, then the second words of all four, and so on.
+  // A group of scores has four draws: the first words of all four come first,
+  // then their second words, and so on.
   constexpr std::int64_t kTogether = Scores ? kScoreGroup / kMaskDraw : 1;
   std::uint32_t words[Draws / kTogether][4][kTogether];
   for (std::int64_t i = 0; i < Draws; ++i) {

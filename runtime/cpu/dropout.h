@@ -7,22 +7,20 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Computes a dropout mask: one factor per element, with the same values as
-/// maskValue (runtime/random/draws.h).
+/// Computes a dropout mask: one factor per element, as maskValue
+/// (runtime/random/draws.h) does.
 class Mask {
 public:
-  /// \param rate  the probability of a zero
   Mask(const Stream &theStream, double rate);
 
   bool drops() const { return limit > 0; }
 
-  /// Writes the values of elements [first, first + count).
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
-  /// Writes the values for the scores of `count` consecutive keys. The first
-  /// key must start a group (kScoreGroup).
-  /// \param first  index of the query's first score, plus the first key
+  /// Writes the values of one query's scores for `count` consecutive keys. The
+  /// first key must start a group (kScoreGroup). `first` is the index of the
+  /// query's first score, plus the first key.
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
   void fillScores(std::int64_t first, std::int64_t count, double *to) const;
 
@@ -32,7 +30,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< elements with smaller random bits are dropped
+  std::uint32_t limit; ///< smaller random bits drop an element
   double factor;
 };
 

@@ -46,9 +46,8 @@ private:
   const Span rows;
 };
 
-/// Computes the gradient of an embedding table. Tokens are sorted by the table
-/// row that they read. A task clears a range of rows and adds the gradients of
-/// their tokens.
+/// Computes the gradient of an embedding table. A task clears a range of table
+/// rows and adds the gradients of the tokens that read them, sorted by row.
 template <typename R> class EmbeddingGrad : public Kernel {
 public:
   EmbeddingGrad(const KernelSpec &theSpec, SharedContext theContext)
@@ -76,7 +75,7 @@ private:
   std::int64_t tasks() const { return (held + kRows - 1) / kRows; }
 
   /// Writes the tokens whose rows this rank holds to `order`, sorted by row and
-  /// position, and the ranges of the tasks to `begin`.
+  /// position, and each task's first index to `begin`.
   void sortTokens(const std::int32_t *ids) {
     order.clear();
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -132,7 +131,7 @@ private:
 };
 
 /// Maps local positions to local rows of a position table, which is sharded
-/// along with the sequence or replicated.
+/// like the sequence or replicated.
 struct Positions {
   std::int64_t shift, held;
 
@@ -140,8 +139,7 @@ struct Positions {
       : shift(pieceOf(tensor, 1).offset - pieceOf(table, 0).offset),
         held(table.shape[0]) {}
 
-  /// Returns the local table row of local position `s`, or -1 if this rank does
-  /// not hold the row.
+  /// Returns the local table row of position `s`, or -1 if this rank lacks it.
   std::int64_t row(std::int64_t s) const {
     return s + shift >= 0 && s + shift < held ? s + shift : -1;
   }

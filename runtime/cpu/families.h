@@ -1,8 +1,8 @@
 //===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 //
 // Each factory makes a kernel for a spec that checkSpec has accepted, or
-// returns null. Then the backend uses the reference kernel, or for a fused pair
-// two kernels.
+// returns null. After null, the backend uses the reference kernel; for a fused
+// pair, it runs two kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,10 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
-/// Makes a kernel for an einsum with the setting `then`, or returns null if it
-/// cannot fuse the consumer.
+/// Returns null if the consumer of `then` cannot be fused.
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
-/// Makes a kernel for a sum with the setting `then`, or returns null if the two
-/// kernels compute in different precisions.
+/// Returns null if the two kernels compute in different precisions.
 MadeKernel makeFollowedSum(const KernelSpec &spec,
                            const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);

@@ -7,8 +7,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Returns the maximum of the elements and `largest`, or NaN if an element is
-/// NaN.
+/// Returns the maximum of the elements and `largest`; NaN if one is NaN.
 template <typename R>
 MTPLAN_INLINE R largestAny(const R *from, std::int64_t count, R largest) {
   R top = largest, odd = 0;
@@ -101,8 +100,7 @@ private:
     return readElement(spec.inputs[operand].type, call.inputs[operand], row);
   }
 
-  /// Calls `visit(logits, first, count)` for each chunk of a row, without the
-  /// row's padding.
+  /// Calls `visit(logits, first, count)` for each chunk of real classes.
   template <typename Visit>
   void forPieces(const Invocation &call, std::int64_t row, R *buffer,
                  Visit &&visit) const {
@@ -178,8 +176,7 @@ private:
   const std::int64_t width, offset, real, rows;
 };
 
-/// Sums the loss on one thread, because one number per token is too little work
-/// for several.
+/// One thread sums the loss: one number per token is too little work for more.
 class TokenLoss : public Kernel {
 public:
   explicit TokenLoss(KernelSpec theSpec) : spec(std::move(theSpec)) {}

@@ -48,7 +48,6 @@ struct MatrixProduct::State {
   dnnl::reorder reorder;
   bool biased = false, packed = false;
 
-  /// Holds the stream and the memory objects of one thread.
   struct Hands {
     dnnl::stream stream;
     dnnl::memory a, b, bias, c, scratch, from;
@@ -164,8 +163,8 @@ template <typename T> struct Row {
   using Type [[gnu::vector_size(kBlock * sizeof(T))]] = T;
 };
 
-/// Transposes a block of 16 x 16 elements in four rounds. Each round
-/// interleaves rows i and i + 8 into rows 2 i and 2 i + 1.
+/// Transposes 16 x 16 elements in four rounds. Each round interleaves rows i
+/// and i + 8 into rows 2 i and 2 i + 1.
 template <typename V> MTPLAN_INLINE void transposeBlock(V (&rows)[kBlock]) {
   for (int time = 0; time < 4; ++time) {
     V mixed[kBlock];

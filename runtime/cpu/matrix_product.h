@@ -33,7 +33,7 @@ public:
   MatrixProduct(MatrixProduct &&) noexcept;
   MatrixProduct &operator=(MatrixProduct &&) noexcept;
 
-  /// Return the sizes of run()'s `scratch` and of a packed b, in bytes.
+  /// Return the bytes of run()'s `scratch` and of a packed b.
   std::size_t scratchBytes() const;
   std::size_t packedBytes() const;
 

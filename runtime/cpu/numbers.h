@@ -17,8 +17,8 @@
 #include "runtime/backend/element.h"
 #include "runtime/backend/kernel.h"
 
-// Sanitizer builds have no clones, because the selection of a clone runs before
-// a sanitizer is initialized.
+// Sanitizer builds have no clones, because the dynamic linker selects a clone
+// before a sanitizer is initialized.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&         \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MTPLAN_CLONES                                                          \
@@ -31,10 +31,9 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Counts the elements that most kernels process at a time. All operands then
-/// fit into the L1 cache.
+/// Most kernels process this many elements at a time, which fit the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// Counts the elements of a task; fewer are not worth the cost of a task.
+/// A task has this many elements; a smaller task costs more than it saves.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -49,12 +48,10 @@ inline const std::byte *at(const void *data, ElementType type,
   return static_cast<const std::byte *>(data) + index * bytesOf(type);
 }
 
-/// Converts `count` elements of `type` to floats or doubles.
 void widenInto(ElementType type, const void *from, std::int64_t count,
                float *to);
 void widenInto(ElementType type, const void *from, std::int64_t count,
                double *to);
-/// Converts floats or doubles to `type`, with rounding.
 void narrowInto(ElementType type, const float *from, std::int64_t count,
                 void *to);
 void narrowInto(ElementType type, const double *from, std::int64_t count,
@@ -72,9 +69,9 @@ const R *widen(ElementType type, const void *data, std::int64_t first,
   return buffer;
 }
 
-/// Returns the memory in which elements of a result from `first` on are
-/// computed: the result itself if `type` is R, otherwise `buffer`, from which
-/// narrow() then stores the elements.
+/// Returns the memory in which a result's elements from `first` on are
+/// computed: the result if `type` is R, otherwise `buffer`. narrow() then
+/// stores the elements.
 template <typename R>
 R *target(ElementType type, void *data, std::int64_t first, R *buffer) {
   return type == typeOf<R>() ? reinterpret_cast<R *>(at(data, type, first))
@@ -91,15 +88,15 @@ void narrow(ElementType type, void *data, std::int64_t first,
 //===----------------------------------------------------------------------===//
 // One source for several vector widths
 //
-// MTPLAN_CLONES compiles a function for plain x86-64, for AVX2 and for AVX-512,
-// and selects a version at run time. Only leaf functions use it: loops over
-// plain arrays that call only inlined functions.
+// MTPLAN_CLONES compiles a function for plain x86-64, AVX2 and AVX-512, and
+// selects a version at run time. Only loops over plain arrays use it; they call
+// only inlined functions.
 //===----------------------------------------------------------------------===//
 
 MTPLAN_INLINE double expOf(double x) { return std::exp(x); }
 
 /// Computes e^x as 2^k e^r with |r| <= ln 2 / 2, with an error of at most two
-/// units in the last place. Returns 0 if e^x is below 2^-124, infinity if e^x
+/// units in the last place. Returns 0 if e^x is below 2^-124, infinity if it
 /// overflows, and NaN for NaN.
 MTPLAN_INLINE float expOf(float x) {
   constexpr float kMagic = 12582912.0F; // 1.5 * 2^23: adding it rounds to an
@@ -107,8 +104,8 @@ MTPLAN_INLINE float expOf(float x) {
   const float clamped = x < -86.0F ? -86.0F : (x > 89.0F ? 89.0F : x);
   const float shifted = clamped * 1.44269504F + kMagic;
   const float k = shifted - kMagic;
-  // ln 2 is subtracted in two parts; the first has so few bits that its product
-  // with k is exact.
+  // ln 2 is subtracted in two parts. The first part has so few bits that its
+  // product with k is exact.
   const float r = (clamped - k * 0.693359375F) + k * 2.12194440e-4F;
   // The next term of the Taylor series is below 2^-27, because |r| <= 0.3466.
   float p = 1.0F / 5040.0F;

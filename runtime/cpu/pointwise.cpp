@@ -17,8 +17,7 @@ namespace mtplan::runtime::cpu {
 // Pointwise operators
 //===----------------------------------------------------------------------===//
 
-/// Holds the arguments of a loop: up to three operands and two results of
-/// `count` elements each.
+/// Holds up to three operands and two results, of `count` elements each.
 template <typename R> struct Pieces {
   const R *in[3];
   R *out[2];
@@ -32,8 +31,8 @@ template <typename R> MTPLAN_INLINE R tanhOf(R x) { return std::tanh(x); }
 template <typename R> MTPLAN_INLINE R erfOf(R x) { return std::erf(x); }
 
 /// bend() is twice the argument u of the tanh in GPT-2's gelu (Hendrycks and
-/// Gimpel 2016), because 0.5 (1 + tanh u) = sigmoid(2 u). bendSlope() is its
-/// derivative.
+/// Gimpel 2016), because 0.5 (1 + tanh u) = sigmoid(2 u). bendSlope() is the
+/// derivative of bend().
 template <typename R> MTPLAN_INLINE R bend(R x) {
   constexpr R kScale =
       R(2) * R(std::numbers::sqrt2) * R(std::numbers::inv_sqrtpi);
@@ -85,7 +84,7 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
 } // namespace
 
 // Defines the loop o[i] = expression for float, double and every vector width.
-// The expression uses elements x, y and z of the operands, and the constant k.
+// x, y and z are elements of the operands, and k is the constant.
 #define MTPLAN_LOOP(name, R, expression)                                       \
   MTPLAN_CLONES void name(const Pieces<R> &p) {                                \
     const auto *a = p.in[0];                                                   \
@@ -155,8 +154,7 @@ Loop<R> activationLoop(const KernelSpec &spec, bool gradient) {
   return (gradient ? kSlopes : kValues)[static_cast<int>(activationOf(spec))];
 }
 
-/// Returns the loops by kernel. The entries of activations are null, because
-/// their loop depends on the attribute `kind`.
+/// Returns the loops by kernel. A loop that depends on `kind` is null.
 template <typename R> const std::map<std::string, Loop<R>> &loops() {
   static const std::map<std::string, Loop<R>> kLoops = {
       {"accumulate", addLoop},
@@ -266,7 +264,7 @@ void addPointwise(std::map<std::string, Maker> &table) {
 
 namespace {
 
-/// Implements slice, piece, transpose, mask, copy and zeros: copies contiguous
+/// Implements slice, piece, transpose, mask, copy and zeros. Copies contiguous
 /// runs of bytes, or sets them to zero.
 class Move : public Kernel {
 public:

@@ -5,11 +5,10 @@
 // same columns of the weight, these columns are packed into oneDNN's layout
 // once per run, one panel of columns at a time. If samples are summed, a tile
 // computes one product per sample and adds the products in order. If operand a
-// is also column-major in memory, a task transposes the rows of a tile once for
-// several adjacent tiles. oneDNN's fastest kernels write only dense matrices.
-// Therefore a tile is computed in dense memory and then copied into the result,
-// or added to it; a result that is a dense column of tiles may be written in
-// place.
+// is also column-major, a task transposes the rows of a tile once for several
+// adjacent tiles. oneDNN's fastest kernels write only dense matrices. Therefore
+// a tile is computed in dense memory and then copied into the result or added
+// to it. A result that is one dense column of tiles may be written in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,10 +27,9 @@ namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
 /// If samples are summed, these limit the rows of a tile, and the number of
-/// adjacent tiles that share operand a. The sums of these tiles fit into the L2
+/// adjacent tiles that share operand a, so that their sums fit into the L2
 /// cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
-/// Limits the bytes of a panel of packed weights.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
 /// Divides one dimension into tiles of equal size; the last may be smaller.
@@ -50,7 +48,6 @@ struct Cut {
   bool isLast(std::int64_t tile) const { return size(tile) != each; }
 };
 
-/// Describes whether the product is stored or added to an f32 accumulator.
 struct Accumulation {
   std::size_t result = 0; ///< result index of the accumulator; 0: none
   FirstTerm firstTerm;    ///< the run that stores instead of adding
@@ -62,7 +59,7 @@ struct Accumulation {
 
 class Product : public Kernel {
 public:
-  /// \param spec  its only result is the accumulator, if there is one
+  /// \param spec  the accumulator is the only result, if there is one
   Product(const KernelSpec &spec, const ProductShape &theShape,
           const Accumulation &theSum, SharedContext theContext)
       : context(std::move(theContext)), shape(theShape), accumulation(theSum),
@@ -121,8 +118,8 @@ public:
   }
 
 private:
-  /// Determines the distinct weights, the weight that each iteration of the
-  /// loops uses, and whether weights are packed.
+  /// Determines the distinct weights, which weight each iteration of the loops
+  /// uses, and whether weights are packed.
   void orderWeights() {
     for (const Place &place : outer)
       for (const Place &term : summed) {
@@ -133,9 +130,8 @@ private:
           weights.push_back(place.b + term.b);
         weightOf.push_back(i);
       }
-    // The decision to pack must not depend on the number of samples: products
-    // with packed weights have other bits, and the bits of a sample must not
-    // depend on the number of samples.
+    // The decision to pack must not depend on the number of samples, because
+    // packing changes the bits of a product.
     const bool fits =
         static_cast<std::size_t>(shape.k.size * columns.each) * sizeof(float) <=
         kPackedBytes;
@@ -145,8 +141,8 @@ private:
     packs &= fits;
   }
 
-  /// Prepares products for up to four shapes, because the last row and the last
-  /// column of tiles may be smaller.
+  /// Prepares up to four shapes, because the last row and column may be
+  /// smaller.
   void makeTiles() {
     for (int kind = 0; kind < 4; ++kind) {
       const std::int64_t m = rows.size(kind & 1 ? rows.tiles - 1 : 0);
@@ -194,8 +190,8 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, it is faster to have enough tasks for all of them than
-    // to save transpositions.
+    // With many threads, enough tasks for all of them save more time than fewer
+    // transpositions.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /
@@ -212,8 +208,8 @@ private:
                          static_cast<std::size_t>(together + 1) * tileBytes);
   }
 
-  /// Converts an operand of `count` elements to floats at `memory`, and
-  /// advances `memory`. Returns `data` itself if `count` is 0.
+  /// Converts `count` elements to floats at `memory`, which is advanced.
+  /// Returns `data` itself if `count` is 0.
   const void *widened(ElementType type, const void *data, std::int64_t count,
                       std::byte *&memory) const {
     if (count == 0)
@@ -233,7 +229,6 @@ private:
     return at(b, inType, place + columns.first(column) * shape.n.b);
   }
 
-  /// Holds the arguments of a run, and a range of column tiles.
   struct Panel {
     const void *a, *b;
     const std::byte *packed; ///< null if b is not packed
@@ -248,7 +243,6 @@ private:
   };
 
   /// Packs the weights of a panel if necessary, and computes its tiles.
-  /// \param packed  memory for the packed columns of b
   void runPanel(const Panel &all, std::byte *packed) {
     const std::int64_t count = all.count;
     if (packs)
@@ -273,8 +267,8 @@ private:
         });
   }
 
-  /// Computes `count` adjacent tiles of one row of tiles.
-  /// \param from  the first column tile, counted within the panel
+  /// Computes `count` adjacent tiles of one row of tiles. `from` is the first
+  /// column tile within the panel.
   void runTiles(const Panel &all, std::size_t place, std::int64_t row,
                 std::int64_t from, std::int64_t count, int thread) const {
     auto *sums = context->ofThread<std::byte>(thread);
@@ -318,8 +312,8 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to the result, or adds it to the result. The
-  /// result's row begins at element `to`.
+  /// Copies a tile of m rows to the result, or adds it. The tile's first row of
+  /// the result begins at element `to`.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -343,13 +337,11 @@ private:
   const Accumulation accumulation;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
-  /// Says whether the rows of a are transposed before the product.
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 for an
-  /// operand that needs no conversion. biasSize counts the elements of the
-  /// bias.
+  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 without
+  /// a conversion. biasSize counts the elements of the bias.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< products write into the result itself
   bool packs = false;
@@ -367,8 +359,7 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
     return nullptr;
-  // A tile adds the bias in every product, so a tile with a bias must have a
-  // single term.
+  // A tile adds the bias in every product, so a biased tile has a single term.
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))

@@ -25,7 +25,7 @@ MTPLAN_CLONES void addTo(const double *from, std::int64_t count, double *to) {
   addToAny(from, count, to);
 }
 
-/// Counts the SIMD lanes, each of which computes its own LongSum.
+/// Each of this many SIMD lanes computes its own LongSum.
 constexpr std::int64_t kLanes = 16;
 template <typename R>
 MTPLAN_INLINE void squaresAny(const R *from, std::int64_t count, double *sums,
@@ -47,8 +47,8 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 }
 namespace {
 
-/// Sums over the leading dimensions. With the setting `then` the last result is
-/// an accumulator: the kernel stores its first term and adds the others.
+/// Sums over the leading dimensions. With `then`, the last result is an
+/// accumulator: the kernel stores its first term and adds the others.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
@@ -91,7 +91,7 @@ private:
 
 /// Adds the sum of the squares to the result in LongSum precision. Squares of
 /// floats are exact in double and are summed in SIMD lanes. Squares of doubles
-/// are rounded, so they are added one by one, each with its rounding error.
+/// are rounded, so each is added with its rounding error.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

@@ -1,9 +1,8 @@
 //===- sums.h - Column sums in the order of samples -------------*- C++ -*-===//
 //
-// The rows of a sample are divided into chunks of fixed size, and one thread
-// sums each chunk. Then each column is summed over the chunks of a sample and
-// over the samples, both in order, so that the bits do not depend on the number
-// of threads.
+// One thread sums each chunk of a fixed number of rows of a sample. Then each
+// column is summed over the chunks of a sample and over the samples, both in
+// order. Therefore the bits do not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +15,13 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Computes to[i] += from[i].
 void addTo(const float *from, std::int64_t count, float *to);
 void addTo(const double *from, std::int64_t count, double *to);
 
-/// Sums a tensor [samples][rows][columns] over rows and samples, for several
-/// results.
+/// Sums a tensor [samples][rows][columns] over samples and rows.
 template <typename R> class ColumnSums {
 public:
-  /// \param results  the number of results; each has `columns` sums
+  /// \param results  number of results, each with `columns` sums
   ColumnSums(Context &theContext, std::int64_t theSamples,
              std::int64_t rowsOfSample, std::int64_t columns,
              std::int64_t results)
@@ -32,15 +29,15 @@ public:
         width(columns), count(results),
         chunksOfSample((rows + kRows - 1) / kRows) {}
 
-  /// Return how many elements of R to reserve in shared memory, and in each
-  /// thread's memory (Context::reserve).
+  /// Return how many elements of R Context::reserve needs, shared and per
+  /// thread.
   std::int64_t sharedRoom() const {
     return samples * chunksOfSample * count * width;
   }
   std::int64_t ownRoom() const { return 2 * kChunk; }
 
-  /// Calls `add(first row, rows, sums, thread)` for every chunk. `sums` holds
-  /// the sums of all results one after another, and is zero on entry.
+  /// Calls `add(first row, rows, sums, thread)` for every chunk. `sums` has
+  /// `columns` elements per result, and is zero on entry.
   template <typename Add> void run(Add &&add) {
     R *memory = context.template shared<R>();
     context.forEach(samples * chunksOfSample,
@@ -53,8 +50,7 @@ public:
                     });
   }
 
-  /// Sums the chunks of one result, and stores it.
-  /// \param adds  whether to add to the previous contents of `to`
+  /// Sums the chunks of one result, and stores it in `to` or adds it (`adds`).
   void finish(std::int64_t result, ElementType type, void *to,
               bool adds = false) {
     const R *memory = context.template shared<R>();
@@ -62,7 +58,6 @@ public:
         width, kChunk, [&](std::int64_t first, std::int64_t piece, int thread) {
           R *sum = context.template ofThread<R>(thread), *term = sum + kChunk;
           for (std::int64_t sample = 0; sample < samples; ++sample) {
-            // The first sample initializes `sum`.
             R *into = sample == 0 ? sum : term;
             for (std::int64_t chunk = 0; chunk < chunksOfSample; ++chunk) {
               const R *from =

@@ -14,8 +14,8 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// Defines a vector of 64 bytes, without alignment. The compiler splits the
-/// vector into registers of the target.
+/// Defines an unaligned vector of 64 bytes. The compiler splits it into
+/// registers of the target.
 template <typename R> struct Lanes;
 template <> struct Lanes<float> {
   using Type [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
@@ -24,8 +24,7 @@ template <> struct Lanes<double> {
   using Type [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
 };
 
-/// Adds a product to a block of c of `Rows` rows by `Vectors` vectors. The sums
-/// stay in registers.
+/// Adds a product to `Rows` rows by `Vectors` vectors of c, in registers.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
                          std::int64_t aColumn, const R *b, std::int64_t bStride,
@@ -58,8 +57,7 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-/// Adds a product to the first `Vectors` vectors of every row of c, `Rows` rows
-/// at a time.
+/// Adds a product to the first `Vectors` vectors of every row of c.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
                           std::int64_t bStride, R *c, std::int64_t cStride) {

@@ -7,18 +7,17 @@
 
 namespace mtplan::runtime::cpu {
 
-/// The number of columns of a tile is a multiple of kLanes.
+/// A tile's number of columns is a multiple of kLanes.
 inline constexpr std::int64_t kLanes = 16;
 
-/// Describes a left operand, which is row-major or column-major. Strides are in
-/// elements.
+/// Describes a row-major or column-major operand; strides are in elements.
 template <typename R> struct Left {
   const R *data;
   std::int64_t rowStride, columnStride;
 };
 
-/// Computes c[m, n] += a[m, k] b[k, n] and adds in the order of k. `bStride`
-/// and `cStride` are row strides in elements; n must be a multiple of kLanes.
+/// Computes c[m, n] += a[m, k] b[k, n], in the order of k. `bStride` and
+/// `cStride` are row strides in elements; n must be a multiple of kLanes.
 void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k, Left<float> a,
                  const float *b, std::int64_t bStride, float *c,
                  std::int64_t cStride);

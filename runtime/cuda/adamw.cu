@@ -119,8 +119,7 @@ private:
   const DeviceList<Updated> list;
 };
 
-/// Returns whether the squares are computed in double precision. The operand
-/// determines this, because the result is always f64.
+/// Reads the type of the operand, because the result is always f64.
 bool squaresDouble(const KernelSpec &spec) {
   return spec.inputs[0].type == ElementType::f64;
 }

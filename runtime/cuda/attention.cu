@@ -8,8 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds what attention and its gradient share: their shapes, dropout and bias
-/// table.
+/// Holds the shapes, dropout and bias table of an attention or its gradient.
 class AttentionKernel : public DeviceKernel {
 public:
   /// \param tableAt  the operand index of the bias table, if there is one

@@ -1,11 +1,4 @@
 //===- context.h - The state of a rank's device -----------------*- C++ -*-===//
-//
-// The kernels of a rank are queued on the selected stream. Kernels prepared for
-// one stream share its scratch memory, which has the size of the largest
-// request. All kernels share the handles of cuBLASLt and cuDNN, and the
-// algorithms that these libraries have chosen.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_CONTEXT_H
 #define MTPLAN_RUNTIME_CUDA_CONTEXT_H
@@ -37,13 +30,14 @@ inline bool isSwitchedOn(const char *name) {
   return wanted == "1";
 }
 
-/// Holds a rank's streams with their scratch memory, its library handles, and
-/// its settings.
+/// Holds the state of a rank's device. Kernels are queued on the selected
+/// stream. Kernels prepared for one stream share its scratch memory, which has
+/// the size of the largest request. All kernels share the library handles and
+/// the algorithms that cuBLASLt and cuDNN have chosen.
 class Context {
 public:
   Context() : lanes(1) {}
 
-  /// Adds streams until there are `streams`.
   void open(std::size_t streams) {
     while (lanes.size() < streams)
       lanes.emplace_back();
@@ -59,14 +53,13 @@ public:
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
-  /// Says whether buffers of collectives are registered with NCCL.
   bool registersMemory = registrationIsWanted();
   /// Says whether grouped collectives are one NCCL launch. The setting must be
   /// equal on all ranks, because NCCL divides the work of grouped calls
   /// differently from that of single calls.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
-  /// Limits the bytes of transposed data of grouped collectives. Groups that
-  /// need more are split into several launches.
+  /// Limits the bytes of transposed data of a launch of grouped collectives.
+  /// Larger groups are split into several launches.
   std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
   /// Holds the cuDNN graphs; null until a kernel needs one.

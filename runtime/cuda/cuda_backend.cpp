@@ -28,9 +28,8 @@ const Makers &makers() {
   return kMakers;
 }
 
-/// Runs batched products, and then one bias-gradient sum per product. The
-/// backend uses this kernel if cuBLASLt has no product that also computes the
-/// sum.
+/// Runs batched products, and then one bias-gradient sum per product, if
+/// cuBLASLt has no product that also computes the sum.
 class SumsAfter final : public Kernel {
 public:
   SumsAfter(const KernelSpec &spec, EvenRuns theRuns, MadeKernel theProducts,
@@ -65,7 +64,6 @@ private:
   const MadeKernel products, sums;
 };
 
-/// Implements the backend of a rank's GPU.
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(const HostMaker &theHost)
@@ -119,8 +117,7 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
-  /// Makes batched products with separate sums, or returns null if this is not
-  /// possible.
+  /// Makes a SumsAfter, or returns null if this is not possible.
   MadeKernel makeSumsAfter(const KernelSpec &spec, const EvenRuns &runs) {
     const auto [product, sum] = halvesOf(spec);
     const auto half = static_cast<std::ptrdiff_t>(pairingOf(spec).firstOutputs);
@@ -149,10 +146,10 @@ private:
 } // namespace
 } // namespace cuda
 
-/// Requests 32 instead of 8 hardware connections. This must precede the
-/// initialization of CUDA. Streams that share a connection block each other,
-/// and a send may wait long for its receiver. Sends and NCCL use further
-/// streams besides those of the plan.
+/// Requests 32 instead of 8 hardware connections, before CUDA is initialized.
+/// Streams that share a connection block each other, and a send may wait long
+/// for its receiver. Sends and NCCL use further streams besides those of the
+/// plan.
 static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
@@ -160,8 +157,8 @@ static void askForConnections() {
 void prepareCuda(int ranks) {
   askForConnections();
   // By default CUDA loads a kernel at its first launch and then waits until the
-  // device is idle. This may deadlock, because the device may wait for another
-  // rank, which waits for this rank.
+  // device is idle. This may deadlock with another rank that waits for this
+  // rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }

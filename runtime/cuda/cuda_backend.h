@@ -1,10 +1,4 @@
 //===- cuda_backend.h - The CUDA backend ------------------------*- C++ -*-===//
-//
-// The pointers of an Invocation must be to memory that the device can access.
-// Kernel::run() only queues work, so operands and results must stay valid until
-// the device has completed it.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_CUDA_BACKEND_H
 #define MTPLAN_RUNTIME_CUDA_CUDA_BACKEND_H
@@ -18,15 +12,16 @@
 
 namespace mtplan::runtime {
 
-/// Returns the number of visible devices, or 0 without a driver.
+/// Returns the number of visible devices; without a driver, 0.
 int cudaDevices();
 
-/// Returns why there are no devices, as the end of a sentence, or an empty text
-/// if there are devices.
+/// Returns why there are no devices, as the end of a sentence. The text is
+/// empty if there are devices.
 std::string whyNoCudaDevice();
 
 /// Sets environment variables that CUDA reads at its initialization, unless
-/// they are set. Must be called before MPI_Init, which may initialize CUDA.
+/// they are set. Callers must call this before MPI_Init, which may initialize
+/// CUDA.
 /// \param ranks  the number of ranks of the run; if there are several, CUDA
 /// loads all kernels, including those of libraries, at its initialization
 void prepareCuda(int ranks);
@@ -35,8 +30,10 @@ void prepareCuda(int ranks);
 /// \throws DeviceError if there is no such device
 void useCudaDevice(int device);
 
-/// Makes a backend on the calling thread's device.
-/// \throws DeviceError if there is none
+/// Makes a backend on the calling thread's device. Tensors must be in memory
+/// that the device can access. Kernel::run() only queues work, so tensors must
+/// stay valid until the device has completed the work.
+/// \throws DeviceError if there is no device
 std::unique_ptr<Backend> makeCudaBackend();
 
 /// Makes the backend that computes offloaded kernels on the host.

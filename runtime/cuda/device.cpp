@@ -15,13 +15,8 @@
 
 namespace mtplan::runtime::cuda {
 
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
 namespace {
 
-/// Manages pinned host memory.
 class PinnedMemory final : public HostMemory {
 public:
   void *allocate(std::size_t bytes) override {
@@ -35,7 +30,6 @@ public:
   }
 };
 
-/// Manages device memory.
 class OnDevice : public Memory {
 public:
   explicit OnDevice(SharedContext theContext)
@@ -67,9 +61,8 @@ public:
     queueDownload(to, from, bytes);
     context->stream().synchronise();
   }
-  // The device is set because this may be a new thread, whose default is the
-  // first device. CUDA would create a context there, which takes half a GiB of
-  // another rank's memory.
+  // A new thread would use the first device, where CUDA would create a context
+  // that takes half a GiB of another rank's memory.
   void fetch(void *to, const void *from, std::size_t bytes) override {
     MTPLAN_CUDA(cudaSetDevice(device));
     MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
@@ -152,19 +145,14 @@ std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context) {
   return std::make_unique<OnDevice>(context);
 }
 
-//===----------------------------------------------------------------------===//
-// Streams and graphs
-//===----------------------------------------------------------------------===//
-
 namespace {
 
-/// Holds an instantiated CUDA graph.
 class Graph final : public Recording {
 public:
   Graph(cudaGraph_t graph, SharedContext theContext)
       : context(std::move(theContext)) {
     MTPLAN_CUDA(cudaGraphInstantiate(&handle, graph, 0));
-    // The first launch would upload the graph otherwise.
+    // Otherwise the first launch would upload the graph.
     MTPLAN_CUDA(cudaGraphUpload(handle, context->stream(0).get()));
   }
   ~Graph() override {
@@ -239,7 +227,6 @@ private:
   std::size_t next = 0;
 };
 
-/// Implements the queue over a rank's streams.
 class DeviceQueue final : public Queue {
 public:
   explicit DeviceQueue(SharedContext theContext)
@@ -294,10 +281,6 @@ private:
 std::unique_ptr<Queue> makeDeviceQueue(const SharedContext &context) {
   return std::make_unique<DeviceQueue>(context);
 }
-
-//===----------------------------------------------------------------------===//
-// Facts
-//===----------------------------------------------------------------------===//
 
 namespace {
 

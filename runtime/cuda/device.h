@@ -16,12 +16,11 @@ namespace mtplan::runtime::cuda {
 /// selected stream, and staging() is pinned.
 std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context);
 
-/// Makes the queue over the context's streams. Recordings are CUDA graphs; a
+/// Makes the queue over the context's streams. Recordings are CUDA graphs. A
 /// capture affects only the calling thread, so other threads may copy
 /// meanwhile.
 std::unique_ptr<Queue> makeDeviceQueue(const SharedContext &context);
 
-/// Returns the facts of the current device.
 DeviceFacts factsOfDevice();
 
 } // namespace mtplan::runtime::cuda

@@ -73,8 +73,8 @@ private:
   const std::int64_t samples;
 };
 
-/// Implements dispatch, combine and their gradients. The kernel's name decides
-/// which operands are the slots and the experts' buffers.
+/// Implements dispatch, combine and their gradients. The kernel's name
+/// determines which operands are the slots and the experts' buffers.
 template <typename R> class Experts final : public DeviceKernel {
 public:
   Experts(const KernelSpec &theSpec, SharedContext theContext)

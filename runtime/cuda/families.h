@@ -20,21 +20,19 @@ namespace mtplan::runtime::cuda {
 /// Makes a kernel for a spec that has passed checkSpec.
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
-/// Makes one kernel of all runs of Backend::prepareTogether (at least one), or
-/// returns null if this is not possible.
+/// Makes one kernel of all runs (at least one), like Backend::prepareTogether.
 using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
                                  const SharedContext &context);
 
 /// Holds the factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  /// These factories make a pair (followed.h) as one kernel, or return null if
-  /// they cannot.
+  /// Each factory makes a pair (followed.h) as one kernel, or returns null.
   std::map<std::string, Maker> fused;
   std::map<std::string, ManyMaker> many;
 };
 
-/// Add the factories of a family to `to`.
+/// Each of these functions adds the factories of a family to `to`.
 void addAttentions(Makers &to);
 void addAttentionGrads(Makers &to);
 void addEmbeddings(Makers &to);
@@ -47,12 +45,10 @@ void addProducts(Makers &to);
 void addSums(Makers &to);
 void addUpdates(Makers &to);
 
-/// Makes a pointwise kernel.
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
 /// Makes an einsum that is no matrix product (letters.cuh).
 MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
-/// Makes the batched product of Backend::prepareEven, or returns null if
-/// cuBLASLt has no such product.
+/// Makes the batched product of Backend::prepareEven, or returns null.
 MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
                             const SharedContext &context);
 
@@ -62,7 +58,6 @@ MadeKernel makeAny(const KernelSpec &spec, const SharedContext &context) {
   return std::make_unique<Class>(spec, context);
 }
 
-/// Makes `Class<float>` or `Class<double>`, depending on the tensors.
 template <template <typename> class Class>
 MadeKernel makeTyped(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Class>(spec, context);
@@ -82,12 +77,11 @@ MadeKernel makeFused(const KernelSpec &spec, const SharedContext &context) {
 void addRow(cudaStream_t stream, Operand from, Operand row, std::int64_t width,
             Result to, std::int64_t elements, bool doubly);
 
-/// Queues the transposition of [batch, rows, columns] to [batch, columns,
-/// rows].
+/// Queues the transposition [batch, rows, columns] -> [batch, columns, rows].
 void transposeRows(cudaStream_t stream, const float *from, float *to,
                    std::int64_t batch, std::int64_t rows, std::int64_t columns);
 
-/// Return operand or result number `i` of a call.
+/// Returns operand (operandOf) or result (resultOf) number `i` of a call.
 inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
                          std::size_t i) {
   return {call.inputs[i], spec.inputs[i].type};
@@ -97,7 +91,6 @@ inline Result resultOf(const KernelSpec &spec, const Invocation &call,
   return {call.outputs[i], spec.outputs[i].type};
 }
 
-/// Stores the spec and the device's context of kernels that need them.
 class DeviceKernel : public Kernel {
 public:
   DeviceKernel(const KernelSpec &theSpec, SharedContext theContext)

@@ -11,7 +11,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Returns the current device of the calling thread.
 inline int presentDevice() {
   int device = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
@@ -49,7 +48,6 @@ inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
   return number;
 }
 
-/// Owns a CUDA event.
 class Event {
 public:
   /// \param flags  cudaEventDefault for an event with a time stamp
@@ -78,7 +76,6 @@ private:
   cudaEvent_t handle = nullptr;
 };
 
-/// Owns device memory.
 class DeviceMemory {
 public:
   DeviceMemory() = default;

@@ -39,7 +39,6 @@ Classes classesOf(const KernelSpec &spec) {
   return {offset, width, std::clamp<std::int64_t>(all - offset, 0, width)};
 }
 
-/// Implements the kernels that read rows of logits.
 template <typename R> class Vocab final : public DeviceKernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)

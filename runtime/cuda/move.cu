@@ -57,7 +57,7 @@ MadeKernel makeTake(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Take>(spec, context);
 }
 
-/// Makes a copy on the first rank of an axis (`place` 0), and zeros on others.
+/// Makes a copy on the first rank of an axis (`place` 0), else zeros.
 MadeKernel makeMask(const KernelSpec &spec, const SharedContext &context) {
   if (spec.integer("place", 0) == 0)
     return makePointwise(spec, context);

@@ -32,7 +32,8 @@ private:
   const std::int64_t elements;
 };
 
-/// Adds the operand to the result, or stores it if it is the first term.
+/// Adds the operand to the result, or stores the operand if it is the first
+/// term.
 template <typename R> class Accumulate final : public DeviceKernel {
 public:
   Accumulate(const KernelSpec &theSpec, SharedContext theContext)

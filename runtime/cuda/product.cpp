@@ -23,8 +23,8 @@ std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
 }
 
 /// Adapts the calls to cuBLASLt. If cuBLASLt does not support the bias, the
-/// product is stored in f32 or f64, and the bias is added in the conversion to
-/// the result.
+/// product is stored in f32 or f64, and its conversion to the result adds the
+/// bias.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -35,13 +35,11 @@ MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   return calls;
 }
 
-/// Converts an operand or a result of cuBLASLt.
 struct Converted {
   MadeKernel kernel;     ///< null: no conversion is needed
   std::size_t place = 0; ///< offset in scratch memory in bytes
 };
 
-/// Computes an einsum as one or more matrix products.
 class Product final : public Kernel {
 public:
   Product(const KernelSpec &spec, MatrixCalls theCalls,
@@ -128,8 +126,7 @@ private:
   const MatrixCalls calls;
   const TensorView out;
   const std::vector<Place> outer, summed;
-  /// Holds the product for the first term of a sum, and the product for further
-  /// terms.
+  /// Holds the products for the first term of a sum and for further terms.
   std::vector<const MatrixProduct *> products;
   Converted a, b, bias, result;
   std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
@@ -139,23 +136,20 @@ bool sumsOperand(const FollowedProduct &whole) {
   return whole.shape.sums != OperandSum::none;
 }
 
-/// Returns whether the bias gradient is accumulated.
 bool addsSums(const FollowedProduct &whole) {
   return sumsOperand(whole) && whole.shape.adds;
 }
 
-/// Returns the stride in bytes between the bias gradients of a batch in scratch
-/// memory.
+/// Returns the stride in bytes of a batch's bias gradients in scratch memory.
 std::size_t sumStep(const KernelSpec &spec, const FollowedProduct &whole) {
   const TensorView &sum = spec.outputs[whole.biasGradient];
   return roundedUp(bytesOfTensor(sum, sum.type));
 }
 
-/// Computes a product or a batch of products with an epilogue.
 class WithEpilogue final : public Kernel {
 public:
-  /// \param theFirst  runs in the run that `theTerm` names, whose term it
-  /// stores; `theProduct` runs in all others
+  /// \param theFirst  overwrites the sum; replaces `theProduct` in the run that
+  /// `theTerm` identifies
   WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
                const MatrixProduct &theProduct, const MatrixProduct &theFirst,
                FirstTerm theTerm, SharedContext theContext)
@@ -213,11 +207,11 @@ private:
   std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
 };
 
-/// Returns whether the epilogues of a product are enabled. The device and the
-/// version of cuBLASLt determine whether a fused kernel or two kernels are
-/// faster, so the environment variable MTPLAN_EPILOGUES lists the enabled
-/// epilogues: "gelu" (also its gradient), "sums" (bias gradients), "gelu,sums"
-/// (the default) or "0". Biases and addends are always fused.
+/// Returns whether the epilogues of a product are enabled. MTPLAN_EPILOGUES
+/// lists the enabled epilogues: "gelu" (also its gradient), "sums" (bias
+/// gradients), "gelu,sums" (the default) or "0". Whether fusion is faster
+/// depends on the device and the version of cuBLASLt. Biases and addends are
+/// always fused.
 /// \throws std::runtime_error for other values
 bool isWanted(const MatrixShape &shape) {
   const char *given = std::getenv("MTPLAN_EPILOGUES");

@@ -18,12 +18,11 @@ namespace mtplan::runtime {
 namespace {
 
 constexpr std::int64_t kAnyToken = std::int64_t{1} << 31;
-/// Megatron-LM stores tokens of smaller vocabularies as uint16.
+/// Megatron-LM stores the tokens of smaller vocabularies as uint16.
 constexpr std::int64_t kMegatronShort = 65500;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Calls `use` with all tokens, in pieces of at most 65,536.
 void forEachPiece(
     const TokenFile &from, std::int64_t vocabulary,
     const std::function<void(std::span<const std::int32_t>)> &use) {
@@ -64,7 +63,6 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
   });
 }
 
-/// Holds the sequences and the documents of Megatron's index.
 struct Division {
   std::vector<std::int32_t> lengths;   ///< lengths of sequences, in tokens
   std::vector<std::int64_t> documents; ///< first sequence of each, and the end

@@ -17,37 +17,33 @@
 
 namespace mtplan::runtime {
 
-/// Holds the options of a conversion.
 struct ConvertOptions {
   TokenFormat to = TokenFormat::megatron;
   /// Bounds the tokens, exclusively; none means the largest token + 1.
-  /// Megatron-LM's files have uint16 for bounds below 65 500 and int32
-  /// otherwise; llm.c's files have uint16 for bounds up to 65 536.
+  /// Megatron-LM's files have uint16 for bounds below 65 500, otherwise int32.
+  /// llm.c's files have uint16 for bounds up to 65 536.
   std::optional<std::int64_t> vocabulary;
-  /// Is the last token of every document. Without this token, the documents are
-  /// those of the source or, if the source has none, all tokens are one
-  /// document.
+  /// Ends every document, as its last token. If this is not set, the source's
+  /// documents are kept, or all tokens are one document if the source has none.
   std::optional<std::int32_t> endOfDocument;
 };
 
-/// Summarizes a conversion.
 struct Converted {
   std::int64_t tokens = 0, documents = 0;
   TokenKind kind = TokenKind::uint16;
 };
 
-/// Writes `to`, or for Megatron the pair `to`.bin and `to`.idx, the index last.
-/// The bytes are those that Megatron-LM and llm.c write. Only Megatron's format
-/// keeps documents. With an end token, each document is a sequence that ends
-/// with it; tokens after the last end token are one more document. Without an
-/// end token, a source in Megatron's format keeps its sequences, and any other
-/// source becomes one sequence.
+/// Writes `to`, or for Megatron `to`.bin and then `to`.idx, with the bytes that
+/// Megatron-LM and llm.c write. Only Megatron's format keeps documents. With an
+/// end token, each document is one sequence that ends with the token; tokens
+/// after the last end token are one more document. Without an end token, a
+/// source in Megatron's format keeps its sequences, and any other source
+/// becomes one sequence.
 /// \throws DataError at a token that the format cannot represent
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);
 
-/// Returns format, sizes and checksums of a file, and the number of samples if
-/// a sequence length is given.
+/// Returns format, sizes and checksums, and the samples for a sequence length.
 std::string dataInfo(const std::string &path, std::optional<TokenFormat> format,
                      std::optional<std::int64_t> sequence);
 
@@ -58,7 +54,6 @@ std::string dataCheck(const std::string &path,
                       std::optional<TokenFormat> format,
                       std::optional<std::int64_t> vocabulary);
 
-/// Converts a file, and returns a summary.
 /// \throws DataError if the source is one of the files to be written
 std::string dataConvert(const std::string &path,
                         std::optional<TokenFormat> format,

@@ -31,7 +31,6 @@ void refuseAbove(std::int64_t number, const char *what) {
                             ", can order 2147483647");
 }
 
-/// Appends the documents of several epochs, shuffled together.
 void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
                     NumpyRandom &random, std::vector<std::int32_t> &out) {
   const std::size_t begin = out.size();
@@ -41,8 +40,8 @@ void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
   random.shuffle(std::span(out).subspan(begin));
 }
 
-/// Returns the starts of all samples, and the end. Sample k starts at token
-/// k * s of the concatenated documents, for sequence length s.
+/// Returns the starts of all samples, and the end. Sample k starts at token k *
+/// `sequence` of the concatenated documents.
 std::vector<SampleStart>
 cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
            std::int64_t samples,
@@ -119,8 +118,8 @@ Permutation::Permutation(std::int64_t theSize, std::uint64_t theSeed,
                          std::int64_t theEpoch)
     : size(static_cast<std::uint64_t>(theSize)), seed(theSeed),
       epoch(static_cast<std::uint64_t>(theEpoch)) {
-  // The network permutes 4^halfBits numbers, at most 4 n, so that operator()
-  // needs at most four steps on average.
+  // The network permutes at most 4 n numbers, so that operator() needs at most
+  // four steps on average.
   while ((std::uint64_t{1} << (2 * halfBits)) < size)
     ++halfBits;
 }
@@ -180,7 +179,6 @@ const char *nameOf(DataPart part) {
                                    text(options.sequence + 1));
 }
 
-/// Returns the first element and the end of the part in the options.
 std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
                                              std::int64_t elements) {
   const auto points = splitPoints(options.split, elements);
@@ -188,8 +186,7 @@ std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
   return {points[part], points[part + 1]};
 }
 
-/// Returns "93827 bytes, xxh128 0123...", with the digest that `xxh128sum`
-/// prints.
+/// Returns "93827 bytes, xxh128 0123...", with the digest of `xxh128sum`.
 std::string contentOf(const MappedFile &file) {
   return text(file.size()) + " bytes, xxh128 " + textOf(digestOf(file));
 }
@@ -200,8 +197,7 @@ template <typename T> std::string digestText(const std::vector<T> &values) {
                                 values.size() * sizeof(T))));
 }
 
-/// Reads a corpus that is one array of tokens, with a new shuffle in every
-/// epoch.
+/// Reads one array of tokens, with a new shuffle in every epoch.
 class FlatDataset final : public Dataset {
 public:
   FlatDataset(TokenFile theTokens, const DataOptions &options)
@@ -264,8 +260,7 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
-  // The identity includes the order, which also depends on the number of
-  // samples that the run requests.
+  // The order also depends on the number of samples that the run requests.
   std::string identity() const override {
     const std::string parts = digestText(order.documents) +
                               digestText(order.starts) +

@@ -3,8 +3,8 @@
 // A sample is s + 1 tokens: s inputs, and their successors as targets. Samples
 // have one global order, which depends on the corpus, the seed and the sequence
 // length, but not on ranks. With a global batch of B, sample k of step n (both
-// from 0) is number n * B + k, so that one number states the progress of a run
-// in any layout.
+// from 0) is number n * B + k. One number therefore states the progress of a
+// run in any layout.
 //
 // Megatron's corpora have the order of Megatron-LM (MegatronOrder), which also
 // depends on the number of samples that the run requests. Other corpora are
@@ -35,25 +35,22 @@ namespace mtplan::runtime {
 /// Lists the disjoint parts of a corpus, in the order of their tokens.
 enum class DataPart { train, validation, test };
 
-/// Holds the options of a dataset.
 struct DataOptions {
   std::string path;
   std::optional<TokenFormat> format; ///< none: detected
   std::int64_t sequence = 1;         ///< s, >= 1
-  /// Holds the size of the model's vocabulary; every token must be below this
-  /// size.
+  /// Every token must be below this size of the model's vocabulary.
   std::int64_t vocabulary = std::int64_t{1} << 31;
   std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
   DataPart part = DataPart::train;
   /// Holds the relative sizes of train, validation and test. Megatron's corpora
-  /// are divided by sequences, as by Megatron-LM's `--split`, others by tokens.
+  /// are divided by sequences, like Megatron-LM's `--split`, others by tokens.
   std::array<double, 3> split = {1, 0, 0};
   /// Counts the samples that a run requests; 0 means one epoch. Only Megatron's
   /// order depends on this number.
   std::int64_t samples = 0;
 };
 
-/// Provides the samples of a corpus.
 class Dataset {
 public:
   virtual ~Dataset() = default;
@@ -61,19 +58,17 @@ public:
   Dataset(const Dataset &) = delete;
   Dataset &operator=(const Dataset &) = delete;
 
-  /// Returns a name for error messages.
   virtual const std::string &name() const = 0;
-  /// Returns a description of the files' contents with their checksums, not
-  /// their paths: datasets with the same options and identity have the same
-  /// samples. Reads all files.
+  /// Describes the files' contents with checksums, but not their paths.
+  /// Datasets with the same options and identity have the same samples. Reads
+  /// all files.
   /// \throws DataError if a file cannot be read
   virtual std::string identity() const = 0;
-  /// Returns the options with which the dataset was opened.
   const DataOptions &options() const { return settings; }
 
-  /// Returns the number of samples after which the corpus repeats.
+  /// Returns the number of samples of an epoch, after which the corpus repeats.
   virtual std::int64_t samplesPerEpoch() const = 0;
-  /// Returns the number of samples in the order; none if the order is endless.
+  /// Returns the number of samples; none if the order is endless.
   virtual std::optional<std::int64_t> samples() const = 0;
   /// Reads the s + 1 tokens of a sample into `tokens`. Thread-safe.
   /// \param index  >= 0
@@ -86,10 +81,9 @@ protected:
 };
 
 /// Returns a dataset of random tokens below the vocabulary, for measurements
-/// without a corpus. The dataset ignores the path, part and split in `options`.
+/// without a corpus. Ignores the path, part and split in `options`.
 std::unique_ptr<Dataset> randomDataset(const DataOptions &options);
 
-/// Opens a corpus.
 /// \throws DataError if the part of the corpus is shorter than one sample
 std::unique_ptr<Dataset> openDataset(const DataOptions &options);
 
@@ -103,7 +97,6 @@ std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// Locates the start of a sample.
 struct SampleStart {
   std::uint32_t document = 0; ///< index into MegatronOrder::documents
   std::uint32_t offset = 0;   ///< tokens from the start of the document
@@ -112,11 +105,10 @@ struct SampleStart {
 
 /// Holds the order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
 /// gpt_dataset.py and helpers.cpp) in memory. The corpus's sequences are
-/// repeated for as many epochs as the samples need, shuffled, and divided into
-/// samples of s + 1 tokens that share one token with their neighbours; then the
-/// samples are shuffled. A last epoch of which less than 80 % is needed is
-/// shuffled separately. The order depends on the number of samples that a run
-/// requests, as Megatron's does.
+/// repeated for as many epochs as the requested samples need, and shuffled.
+/// They are divided into samples of s + 1 tokens that share one token with
+/// their neighbours; then the samples are shuffled. If less than 80 % of the
+/// last epoch is needed, that epoch is shuffled separately.
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
@@ -125,7 +117,6 @@ struct MegatronOrder {
   std::vector<std::uint32_t> shuffle; ///< by sample, its index in `starts`
 };
 
-/// Holds the arguments of an order.
 struct MegatronOrderRequest {
   std::int32_t firstDocument = 0, endDocument = 0; ///< range of the part
   std::int64_t sequence = 1; ///< s, tokens of a sample without the last target
@@ -133,18 +124,18 @@ struct MegatronOrderRequest {
   std::uint32_t seed = 1234;
 };
 
-/// Returns Megatron's order.
-/// \param length  returns the number of tokens of a sequence of the .idx
-/// \throws std::length_error if a number exceeds 2^31 - 1, or there are no
+/// Returns Megatron's order. `length` returns the number of tokens of a
+/// sequence of the .idx.
+/// \throws std::length_error if a number exceeds 2^31 - 1, or if there are no
 /// tokens
 MegatronOrder
 orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length);
 
-/// Generates the numbers of numpy.random.RandomState that Megatron-LM uses for
-/// its order. NumPy no longer changes this generator. The generator is MT19937
-/// seeded by init_genrand; it bounds numbers by masking and rejection, and
-/// shuffles from the last element to the first.
+/// Generates the numbers of numpy.random.RandomState, which Megatron-LM uses
+/// and NumPy keeps unchanged. The generator is MT19937 seeded by init_genrand.
+/// It bounds numbers by masking and rejection, and shuffles from the last
+/// element.
 class NumpyRandom {
 public:
   explicit NumpyRandom(std::uint32_t seed) : words(seed) {}
@@ -175,19 +166,18 @@ private:
   std::mt19937 words;
 };
 
-/// Computes a pseudorandom permutation of 0 .. n - 1 without a table. Each
-/// element is computed independently, so that a run resumes at any sample and a
-/// corpus may have any size. The permutation is a Feistel network (Luby and
-/// Rackoff 1988) on numbers below a power of four >= n, with Philox as round
-/// function. The network is repeated until the number is below n (Black and
-/// Rogaway 2002).
+/// Computes a pseudorandom permutation of 0 .. n - 1 without a table, so that a
+/// run resumes at any sample and a corpus may have any size. The permutation is
+/// a Feistel network (Luby and Rackoff 1988) on numbers below a power of four
+/// >= n, with Philox as round function. The network is repeated until the
+/// number is below n (Black and Rogaway 2002).
 class Permutation {
 public:
   /// \param size   n >= 1
   /// \param epoch  every epoch has its own permutation
   Permutation(std::int64_t size, std::uint64_t seed, std::int64_t epoch);
 
-  /// Returns the element at `index`, which is >= 0 and < n.
+  /// Returns the element at `index` in [0, n).
   std::int64_t operator()(std::int64_t index) const;
 
 private:

@@ -19,19 +19,17 @@ namespace mtplan::runtime {
 
 class MappedFile;
 
-/// Holds the bytes of a digest in big-endian order, in which they are printed.
+/// Holds the bytes of a digest in big-endian order, as they are printed.
 using Digest = std::array<std::uint8_t, 16>;
 
-/// Returns the digest of bytes in memory.
 Digest digestOf(std::string_view bytes);
 
-/// Returns the digest of a whole file, read by system calls and not from its
-/// mapping.
+/// Returns the digest of a whole file, read by system calls.
 /// \throws DataError if the file cannot be read or has shrunk
 Digest digestOf(const MappedFile &file);
 
-/// Returns the digest of `bytes` bytes that are read piece by piece.
-/// \param read  copies `count` bytes, from `offset` on, to `to`
+/// Returns the digest of `bytes` bytes. `read` copies `count` bytes, from
+/// `offset` on, to `to`.
 Digest digestOfPieces(std::int64_t bytes,
                       const std::function<void(std::int64_t offset, char *to,
                                                std::size_t count)> &read);
@@ -42,10 +40,8 @@ std::string textOf(const Digest &digest);
 /// Computes SHA-256 (FIPS 180-4), which `sha256sum` prints.
 class Sha256 {
 public:
-  /// Appends bytes to the message.
   void add(const void *data, std::size_t bytes);
-  /// Returns the hash as 64 hexadecimal digits. Nothing may be added
-  /// afterwards.
+  /// Returns 64 hexadecimal digits. Nothing may be added afterwards.
   std::string finish();
 
 private:

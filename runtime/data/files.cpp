@@ -181,8 +181,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the absolute path of a file, after following links; the file need
-/// not exist.
+/// Returns a file's absolute path without links. The file need not exist.
 fs::path placeOf(fs::path name) {
   constexpr int kMostLinks = 40; // the limit of Linux
   std::error_code none;

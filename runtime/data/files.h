@@ -13,8 +13,8 @@
 
 namespace mtplan::runtime {
 
-/// Reports an unusable file. what() starts with the file and, if known, the
-/// byte: "corpus.idx: byte 34: ...".
+/// Reports an unusable file. The message starts with the file and, if known,
+/// the byte: "corpus.idx: byte 34: ...".
 class DataError : public std::runtime_error {
 public:
   DataError(const std::string &file, const std::string &what)
@@ -44,15 +44,13 @@ public:
   MappedFile &operator=(MappedFile &&) = delete;
 
   const std::string &path() const { return name; }
-  /// Returns the size in bytes when the file was opened.
   std::int64_t size() const { return bytes; }
 
   /// Returns a pointer into the mapping to `count` bytes from `offset` on.
   /// \throws DataError if the range exceeds size()
   const std::byte *at(std::int64_t offset, std::int64_t count) const;
 
-  /// Copies `count` bytes from `offset` on to `to`, read by system calls and
-  /// not from the mapping.
+  /// Copies `count` bytes from `offset` on to `to` by system calls.
   /// \throws DataError if the range exceeds size(), or the file has shrunk or
   /// cannot be read
   void copy(std::int64_t offset, std::int64_t count, void *to) const;
@@ -64,8 +62,7 @@ public:
     return value;
   }
 
-  /// Checks that the file has not shrunk.
-  /// \throws DataError if it has
+  /// \throws DataError if the file has shrunk
   void confirmSize() const;
 
 private:
@@ -77,8 +74,7 @@ private:
   std::int64_t bytes = 0;
 };
 
-/// Returns the first bytes of a file, at most `most`; "" if the file cannot be
-/// read.
+/// Returns at most `most` first bytes of a file; "" if it cannot be read.
 std::string firstBytes(const std::string &path, std::size_t most);
 
 //===----------------------------------------------------------------------===//
@@ -92,12 +88,10 @@ class WholeFile {
 public:
   /// \throws DataError if the temporary file cannot be created
   explicit WholeFile(const std::string &path);
-  /// Removes the temporary file unless finish() has renamed it.
   ~WholeFile();
   WholeFile(const WholeFile &) = delete;
   WholeFile &operator=(const WholeFile &) = delete;
 
-  /// Appends bytes.
   /// \throws DataError if the disk is full or fails
   void write(const void *data, std::size_t bytes);
   /// Syncs the data, renames the file to its final name, and syncs the folder.
@@ -117,20 +111,18 @@ private:
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Returns whether both paths name the same regular file, so that writing to
-/// one path would destroy the file at the other. The file need not exist yet.
+/// Returns whether writing to one path would destroy the file at the other. The
+/// file need not exist yet.
 bool isSameFile(const std::string &one, const std::string &other);
 
 /// Collects the files of one command, with the option or argument that names
 /// each. Detects outputs that would overwrite an input or another output.
 class NamedFiles {
 public:
-  /// Adds an input.
-  /// \param by    the option or argument
-  /// \param file  the path, or ""
+  /// Adds an input, whose path may be "". `by` is its option or argument.
   void read(const std::string &by, const std::string &file);
-  /// Adds an output. Returns an error if the path is "-" or already used: "is
-  /// what --load names; give it another name"; otherwise "".
+  /// Adds an output. Returns an error if the path is "-" or already used, such
+  /// as "is what --load names; give it another name"; otherwise "".
   std::string write(const std::string &by, const std::string &file);
 
 private:

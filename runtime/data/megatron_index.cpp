@@ -73,8 +73,7 @@ MegatronIndex::MegatronIndex(const std::string &path) : file(path) {
                     "version " + std::to_string(version) + ", can read 1");
   elements = kindOf(path, file.read<std::uint8_t>(17));
 
-  // Both counts are compared with the file's size, so that the products below
-  // cannot overflow.
+  // Counts up to the file's size cannot overflow the products below.
   const auto sequences = file.read<std::uint64_t>(18);
   const auto boundaries = file.read<std::uint64_t>(26);
   const auto most = static_cast<std::uint64_t>(file.size());
@@ -134,8 +133,8 @@ void MegatronIndex::check(const std::string &binPath,
       throw DataError(file.path(), offsetsAt + kOffsetBytes * i,
                       "sequence " + text(i) + " begins at byte " + text(begin) +
                           " of the .bin, the one before ends at " + text(end));
-    // The sum cannot overflow, because `end` is within the .bin and at most
-    // 2^31 tokens of 8 bytes are added.
+    // The sum cannot overflow: `end` is within the .bin, and at most 2^31
+    // tokens of 8 bytes are added.
     end += tokens * bytesOf(elements);
     if (end > binBytes)
       throw DataError(file.path(), kMegatronHeaderBytes + kLengthBytes * i,

@@ -26,10 +26,9 @@
 
 namespace mtplan::runtime {
 
-/// Names the number type in which a token is stored.
+/// Names the integer type in which a token is stored.
 enum class TokenKind { uint8, int8, int16, int32, int64, uint16, uint32 };
 
-/// Returns the bytes of one token.
 constexpr std::int64_t bytesOf(TokenKind kind) {
   switch (kind) {
   case TokenKind::uint8:
@@ -47,7 +46,7 @@ constexpr std::int64_t bytesOf(TokenKind kind) {
   return 0;
 }
 
-/// Returns the exclusive upper bound of a type's tokens; at most 2^31, because
+/// Returns the exclusive upper bound of a type's tokens, at most 2^31, because
 /// tokens are processed as int32.
 constexpr std::int64_t boundOf(TokenKind kind) {
   switch (kind) {
@@ -64,7 +63,6 @@ constexpr std::int64_t boundOf(TokenKind kind) {
   }
 }
 
-/// Returns the type's name: "uint16".
 inline std::string nameOf(TokenKind kind) {
   switch (kind) {
   case TokenKind::uint8:
@@ -85,31 +83,26 @@ inline std::string nameOf(TokenKind kind) {
   return "";
 }
 
-/// An opened index.
 class MegatronIndex {
 public:
   /// \throws DataError if the header is not Megatron's or the size is wrong
   explicit MegatronIndex(const std::string &path);
 
-  /// Returns the type of tokens in the .bin.
   TokenKind kind() const { return elements; }
   std::int64_t sequences() const { return sequenceCount; }
   std::int64_t documents() const { return boundaryCount - 1; }
 
-  /// Returns the number of tokens of a sequence.
   std::int64_t length(std::int64_t sequence) const;
   /// Returns the byte offset of a sequence in the .bin.
   std::int64_t offset(std::int64_t sequence) const;
-  /// Returns the first sequence of a document; sequences() if `document` is
-  /// documents().
+  /// Returns the first sequence of a document, or sequences() for the end.
   std::int64_t firstSequence(std::int64_t document) const;
 
-  /// Checks the whole index: lengths are not negative, sequences cover the .bin
-  /// without gaps, and documents cover the sequences in order.
+  /// Checks that lengths are not negative, that sequences cover the .bin
+  /// without gaps, and that documents cover the sequences in order.
   /// \throws DataError at the first fault
   void check(const std::string &binPath, std::int64_t binBytes) const;
 
-  /// Returns the .idx file.
   const MappedFile &bytes() const { return file; }
 
 private:
@@ -122,10 +115,9 @@ private:
 /// Returns the paths of .bin and .idx, given either path or their common stem.
 std::array<std::string, 2> megatronFiles(const std::string &name);
 
-/// Returns whether the file exists and has the magic number of an index.
+/// Returns whether the file exists and begins with kMegatronMagic.
 bool isMegatronIndex(const std::string &path);
 
-/// Every index begins with these bytes.
 inline constexpr char kMegatronMagic[9] = {'M', 'M', 'I', 'D', 'I',
                                            'D', 'X', 0,   0};
 inline constexpr std::int64_t kMegatronHeaderBytes = 34;

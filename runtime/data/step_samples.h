@@ -31,14 +31,12 @@
 
 namespace mtplan::runtime {
 
-/// Holds a training objective and its parameters.
 struct Objective {
   enum class Kind { nextToken, masked, continuation };
   Kind kind = Kind::nextToken;
   std::uint64_t seed = 1234;
 
-  /// For nextToken, this is the last token of a document, after which there is
-  /// no target.
+  /// For nextToken, a document ends with this token, which has no target.
   std::optional<std::int32_t> endOfDocument;
 
   /// For masked, this is the fraction of positions that are targets.
@@ -47,12 +45,12 @@ struct Objective {
   std::int64_t vocabulary = 1; ///< random tokens are below it; > 0
   std::int64_t typeRows = 0;   ///< number of types; 0: no types
 
-  /// For continuation, these are the number of the decoder's positions, > 0,
-  /// and the decoder's first token.
+  /// For continuation, the decoder has this many positions, > 0, and its first
+  /// token is `startToken`.
   std::int64_t decoderSequence = 0;
   std::int32_t startToken = 0;
 
-  /// Returns the sequence length of a dataset, s, for inputs of `sequence`
+  /// Returns the dataset's sequence length s for inputs of `sequence`
   /// positions.
   std::int64_t sampleSequence(std::int64_t sequence) const {
     return kind == Kind::continuation ? sequence + decoderSequence - 1
@@ -68,8 +66,7 @@ struct StepSamples {
   std::int64_t count = 0; ///< number of targets; may be 0
 };
 
-/// Reads all samples of a step on every process, because `count` covers all of
-/// them.
+/// Reads all samples of a step on every process, because `count` covers them.
 class StepReader {
 public:
   /// \param sequence  positions of `ids`; the dataset must have been opened for
@@ -80,8 +77,7 @@ public:
   /// Reads step n, samples n B .. (n + 1) B - 1, of a run with a constant
   /// global batch B.
   StepSamples read(std::int64_t step) const { return read(step, step * batch); }
-  /// Reads a step of a run whose global batch may have changed.
-  /// \param first  number of the step's first sample
+  /// Reads a step whose first sample has number `first`.
   StepSamples read(std::int64_t step, std::int64_t first) const;
   std::int64_t globalBatch() const { return batch; }
 
@@ -100,7 +96,6 @@ private:
 /// Prefetches steps in one thread. The ranks of a process take the same steps,
 /// at different times. A step is kept until all ranks have taken it, and at
 /// most `depth` steps are kept, so that a fast rank waits for the slowest.
-/// take() rethrows an exception of the thread.
 class Prefetcher {
 public:
   using Read = std::function<StepSamples(std::int64_t step)>;

@@ -16,8 +16,7 @@ namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Copies tokens. Returns the index of the first one that is out of bounds;
-/// out.size() if there is none.
+/// Copies tokens. Returns the index of the first invalid one, or out.size().
 template <typename T>
 std::size_t copyTokens(const std::byte *from, std::span<std::int32_t> out,
                        std::int64_t vocabulary) {
@@ -42,7 +41,7 @@ template <typename T> std::int64_t tokenAt(const std::byte *from) {
 template <typename F> auto withType(TokenKind kind, F &&what) {
   switch (kind) {
   case TokenKind::uint8:
-  case TokenKind::int8: // as uint8, a negative one exceeds the bound of 128
+  case TokenKind::int8: // a negative int8 as uint8 exceeds the bound of 128
     return what.template operator()<std::uint8_t>();
   case TokenKind::int16:
     return what.template operator()<std::int16_t>();

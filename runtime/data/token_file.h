@@ -6,7 +6,7 @@
 //             uint32 (Llama 3)
 //   uint16, uint32   tokens without a header
 //
-// In each format the tokens are one array of integers in a mapped file. Only
+// In each format the tokens are one array of integers in a mapped file.
 // Megatron's format also has the boundaries of sequences.
 //
 //===----------------------------------------------------------------------===//
@@ -25,61 +25,46 @@
 
 namespace mtplan::runtime {
 
-/// Every llm.c file has a header of this many bytes: 256 int32, starting with a
+/// An llm.c file has a header of this many bytes: 256 int32, starting with a
 /// magic number and a version.
 inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
-/// These magic numbers identify llm.c's files of tokens and models.
 inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
 inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
 inline constexpr std::int32_t kLlmcModelMagic = 20240326;  ///< version 3 or 5
 
 enum class TokenFormat { text, megatron, llmc, uint16, uint32 };
 
-/// Returns the format's name, for example "llm.c".
 std::string_view nameOf(TokenFormat format);
-/// Returns the format with this name; none if no format has this name.
 std::optional<TokenFormat> tokenFormatNamed(std::string_view name);
-/// Returns the names of all formats: "text, megatron, ...".
 std::string tokenFormatNames();
 
-/// Gives access to an opened file of tokens.
 class TokenFile {
 public:
-  /// Opens a file. The format is detected from names and content unless it is
-  /// given. A Megatron corpus is named by its .bin, its .idx or their common
-  /// stem.
+  /// Opens a file. The format is detected unless it is given. A Megatron corpus
+  /// is named by its .bin, its .idx or their common stem.
   /// \throws DataError if the file is invalid, or if its format is ambiguous
   static TokenFile open(const std::string &path,
                         std::optional<TokenFormat> format = std::nullopt);
 
   TokenFormat format() const { return fileFormat; }
-  /// Returns the integer type of tokens.
   TokenKind kind() const { return elements; }
-  /// Returns the path of the file with the tokens.
   const std::string &path() const { return file.path(); }
-  /// Returns the number of tokens.
   std::int64_t tokens() const { return count; }
-  /// Returns the byte offset of a token in the file.
   std::int64_t byteOf(std::int64_t token) const {
     return firstByte + token * bytesOf(elements);
   }
-  /// Returns the file with the tokens.
   const MappedFile &bytes() const { return file; }
 
-  /// Returns the number of sequences: 1 except for Megatron's files.
+  /// Return 1 except for Megatron's files.
   std::int64_t sequences() const;
-  /// Returns the number of documents: 1 except for Megatron's files.
   std::int64_t documents() const;
-  /// Returns the number of tokens of a sequence.
   std::int64_t sequenceLength(std::int64_t sequence) const;
-  /// Returns the index of a sequence's first token.
   std::int64_t sequenceBegin(std::int64_t sequence) const;
-  /// Returns Megatron's index; null for other formats.
   const MegatronIndex *index() const { return idx ? &*idx : nullptr; }
 
   /// Reads out.size() tokens from `first` on.
   /// \throws DataError if a token is negative or not below `vocabulary`, or if
-  ///         the file has shrunk
+  /// the file has shrunk
   void read(std::int64_t first, std::span<std::int32_t> out,
             std::int64_t vocabulary) const;
 
@@ -89,7 +74,6 @@ private:
 
   static TokenFile openMegatron(const std::string &path);
   static TokenFile openLlmc(const std::string &path);
-  /// Opens a file without a header.
   static TokenFile openPlain(const std::string &path, TokenFormat format,
                              TokenKind kind);
 
@@ -101,8 +85,8 @@ private:
   std::int64_t count = 0;
 };
 
-/// Returns the format of a file, detected from its name and its first bytes.
-/// \throws DataError if the file is not of tokens, or if its format is
+/// Detects the format of a file from its name and its first bytes.
+/// \throws DataError if the file has a foreign format, or if its format is
 /// ambiguous
 TokenFormat detectTokenFormat(const std::string &path);
 

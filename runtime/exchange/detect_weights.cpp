@@ -21,9 +21,10 @@ namespace {
 constexpr const char *kOneFile = "model.safetensors",
                      *kIndexFile = "model.safetensors.index.json";
 
-constexpr std::size_t kStart = 32; // bytes that suffice to identify a file
+// This many bytes suffice to identify a file.
+constexpr std::size_t kStart = 32;
 
-/// Describes a file format that users pass by mistake.
+/// Describes a format that users pass by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;
@@ -51,8 +52,8 @@ bool isLlmc(const std::string &start) {
              0;
 }
 
-// Rejects known other formats. Their first bytes cannot start a safetensors
-// file, because the header would be too long.
+// Rejects known other formats. If the first 8 bytes of such a file are read as
+// the header length of a safetensors file, they exceed kMostHeaderBytes.
 void refuseForeign(const std::string &path, const std::string &start) {
   std::uint64_t length = 0;
   if (start.size() < sizeof(length))
@@ -65,11 +66,12 @@ void refuseForeign(const std::string &path, const std::string &start) {
       throw DataError(path, std::string("is ") + each.what);
 }
 
-// Checks a folder without a checkpoint and without Hugging Face's file names.
-// Rejects the folder if it has a model of llm.c, or no file of weights.
-// Otherwise the reader of Hugging Face's files reports which file is missing.
+// Rejects a folder with a model of llm.c, or without any file of weights. For
+// other folders, the reader of Hugging Face's files reports which file is
+// missing.
 void expectSomethingIn(const std::string &folder) {
-  std::set<std::string> models; // models of llm.c
+  // Names the models of llm.c.
+  std::set<std::string> models;
   bool looksLikeTheirs = false;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end;

@@ -8,11 +8,10 @@
 
 namespace mtplan::runtime {
 
-/// Names the tool whose format the weights have.
 enum class WeightOwner : std::uint8_t { mtplan, huggingFace, llmc };
 
-/// Returns the format of the weights at a path. Reads names and first bytes
-/// only, so the files may still be damaged.
+/// Returns the format of the weights at a path. Reads only names and the first
+/// bytes of files, so a damaged file may go unnoticed.
 /// \throws DataError if the format is not supported, or if there are no weights
 WeightOwner detectWeights(const std::string &path);
 
@@ -20,7 +19,6 @@ WeightOwner detectWeights(const std::string &path);
 /// "" if there is none.
 std::string checkpointAt(const std::string &path);
 
-/// Returns whether the folder has model.safetensors or its index.
 bool hasHuggingFace(const std::string &folder);
 
 } // namespace mtplan::runtime

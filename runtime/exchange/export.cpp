@@ -32,7 +32,8 @@ struct OutputTensor {
 };
 
 struct OutputFile {
-  std::string name, start; ///< start: the bytes before the data
+  /// `start` has the bytes before the data.
+  std::string name, start;
   SafetensorsHeader header;
   std::map<std::string, WeightRule> rules;
 };
@@ -40,10 +41,9 @@ struct OutputFile {
 struct Output {
   std::vector<OutputFile> files;
   std::map<std::string, std::string> texts; ///< texts of other files, by name
-  const WeightSource *others = nullptr;     ///< provides tensors without rule
+  const WeightSource *others = nullptr; ///< provides the tensors without a rule
 };
 
-// Returns the start of a safetensors file: the header's length and its text.
 std::string startOf(const std::string &text) {
   std::string start(8, '\0');
   const std::uint64_t length = text.size();
@@ -51,7 +51,6 @@ std::string startOf(const std::string &text) {
   return start + text;
 }
 
-// Adds an index of all tensors with the given metadata.
 void addIndex(Output &output, std::map<std::string, std::string> metadata) {
   ShardIndex index;
   index.otherMetadata = std::move(metadata);
@@ -129,8 +128,8 @@ private:
   bool unchanged = true;
 };
 
-// Distributes tensors over files as save_pretrained does: a file takes tensors
-// in the network's order until the next one would exceed the limit; a tensor
+// Distributes tensors over files as save_pretrained does. A file takes tensors
+// in the network's order until the next tensor would exceed the limit. A tensor
 // above the limit gets a file of its own.
 Output usual(const WeightSource &source, const ExportOptions &options) {
   Output output;
@@ -175,7 +174,7 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Lays out imported weights in new files. The original config.json is kept,
+// Lays out imported weights in new files. Keeps the original config.json,
 // unless a family is requested, for which that file may be invalid.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
@@ -190,7 +189,7 @@ Output usualAnew(const WeightSource &source, const ExportOptions &options,
   return output;
 }
 
-// Returns the folder's final path, after following a link to an empty folder.
+// Returns the path of the folder to create. Follows a link to an empty folder.
 std::string freeFolder(const std::string &folder) {
   fs::path path(folder);
   if (!path.has_filename()) // "out/"
@@ -274,7 +273,6 @@ Exported exportHuggingFace(const WeightSource &source,
 
 namespace {
 
-// Checks that the model has all parameters of llm.c's format and no others.
 void expectGpt2(const WeightSource &source,
                 const std::vector<WeightRule> &rules) {
   std::set<std::string> theirs;
@@ -369,7 +367,7 @@ Exported exportLlmc(const WeightSource &source, const std::string &file,
                           shapeWords(tensors[i].shape) + ", the model as " +
                           shapeWords(shape));
       std::vector<std::byte> bytes = madeTensor(source, rules[i], header.type);
-      // The rows beyond the vocabulary are zero.
+      // The bytes of the rows beyond the vocabulary are zero.
       bytes.resize(static_cast<std::size_t>(tensors[i].room));
       out.writeAt(tensors[i].offset, bytes.data(), bytes.size());
     }

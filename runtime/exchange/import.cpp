@@ -37,7 +37,6 @@ void writeParameters(const WeightSource &source, const ModelState &state,
   }
 }
 
-// Returns the original's tensors that are not parameters.
 std::vector<SafeTensor> othersOf(const WeightSource &source) {
   const Origin &origin = *source.origin();
   std::vector<SafeTensor> others;
@@ -106,7 +105,7 @@ Imported importWeights(const WeightSource &source, const std::string &folder) {
       writeOrigin(source, partial, manifest);
     for (const ManifestFile &file : manifest.files)
       imported.bytes += file.bytes;
-    // publish() removes older checkpoints; there are none here.
+    // The folder holds no older checkpoints, which publish() would remove.
     (void)publish(folder, manifest, 2);
   } catch (...) {
     removeFolder(partial);

@@ -9,21 +9,18 @@
 
 namespace mtplan::runtime {
 
-/// Summarizes an import.
 struct Imported {
   std::string checkpoint; ///< "FOLDER/step-00000000"
   std::int64_t tensors = 0, parameters = 0, bytes = 0;
 };
 
 /// Writes the parameters, in their own types, as a checkpoint of step 0 in
-/// `folder`, from which a run with any layout starts (`--checkpoint`, `--load`
-/// or `--weights`). A description of the original files, if there are any, is
-/// stored in the checkpoint. Moments are not imported. Needs memory for one
-/// tensor.
+/// `folder`. A run with any layout starts from this checkpoint (`--checkpoint`,
+/// `--load` or `--weights`). The checkpoint also describes the original files,
+/// if there are any. Moments are not imported. Needs memory for one tensor.
 /// \throws WeightError if the folder has weights already; CheckpointError
 Imported importWeights(const WeightSource &source, const std::string &folder);
 
-/// Opens the weights at `path` and imports them.
 Imported importWeights(const std::string &path, const std::string &folder);
 
 } // namespace mtplan::runtime

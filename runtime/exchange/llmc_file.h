@@ -24,10 +24,9 @@
 
 namespace mtplan::runtime {
 
-/// The padded vocabulary is a multiple of this number.
+/// The file pads its vocabulary to a multiple of this number.
 inline constexpr std::int64_t kLlmcRows = 128;
 
-/// The header's fields.
 struct LlmcHeader {
   ElementType type = ElementType::f32; ///< f32 or bf16
   std::int64_t positions = 0, vocabulary = 0, layers = 0, heads = 0,
@@ -36,7 +35,6 @@ struct LlmcHeader {
   bool operator==(const LlmcHeader &) const = default;
 };
 
-/// Describes a tensor of the file.
 struct LlmcTensor {
   std::string name;                ///< as in llmcRules(): "qkvw.3"
   std::vector<std::int64_t> shape; ///< without padding
@@ -44,16 +42,13 @@ struct LlmcTensor {
   std::int64_t room = 0;           ///< bytes, with padding
 };
 
-/// Returns the header of a model file.
 /// \throws DataError for an invalid field or file size
 LlmcHeader readLlmcHeader(const MappedFile &file);
-/// Returns the words of the file's header.
 std::array<std::int32_t, kLlmcHeaderBytes / 4>
 llmcHeaderWords(const LlmcHeader &header);
 
 /// Returns the tensors in the file's order.
 std::vector<LlmcTensor> llmcTensors(const LlmcHeader &header);
-/// Returns the size of the file, in bytes.
 std::int64_t llmcBytes(const LlmcHeader &header);
 
 } // namespace mtplan::runtime

@@ -19,8 +19,9 @@ namespace {
 
 constexpr const char *kIndex = "model.safetensors.index.json",
                      *kConfig = "config.json", *kLlmc = "llm.c model";
-// A metadata key consists of one of these prefixes and a file's name. The
-// values are the text of the file's header, and the file's size in bytes.
+// A metadata key consists of one of these prefixes and a file's name. The value
+// of a kHeader key is the text of the file's header. The value of a kBytes key
+// is the size of the file in bytes.
 constexpr std::string_view kHeader = "header of ", kBytes = "bytes of ";
 constexpr std::int64_t kLengthBytes = 8;
 
@@ -30,8 +31,8 @@ std::string textOf(const MappedFile &file, std::int64_t from,
           static_cast<std::size_t>(bytes)};
 }
 
-// Returns the text of a file; none if the file does not exist. Throws if the
-// text is not UTF-8, because safetensors' metadata can hold no other text.
+// Returns the text of a file, or none if the file does not exist. Throws if the
+// text is not UTF-8, because metadata of safetensors must be UTF-8.
 std::optional<std::string> textIfThere(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))
@@ -46,7 +47,6 @@ std::optional<std::string> textIfThere(const fs::path &path) {
   return text;
 }
 
-// Parses the text of a header.
 SafetensorsHeader parsed(const std::string &file, const std::string &text,
                          std::int64_t bytes) {
   std::string start(kLengthBytes, '\0');

@@ -13,26 +13,23 @@
 
 namespace mtplan::runtime {
 
-//===----------------------------------------------------------------------===//
-// Parts
-//===----------------------------------------------------------------------===//
-
 namespace {
 
-// Locates a parameter within a file's tensor. A vector is a matrix with one
-// row.
+// Describes a parameter as a strided matrix in a file's tensor. A parameter
+// that is a vector has one row.
 struct Matrix {
-  std::int64_t rows = 1, columns = 1; ///< extents of the parameter
-  /// Holds the index of the parameter's first element in the file's tensor.
+  std::int64_t rows = 1, columns = 1;
+  /// The parameter's first element has this index in the tensor.
   std::int64_t first = 0;
-  std::int64_t rowStep = 0, columnStep = 1; ///< strides in the file's tensor
+  std::int64_t rowStep = 0, columnStep = 1; ///< strides in the tensor
 };
 
 Matrix matrixOf(const WeightPart &part) {
   Matrix matrix;
   if (part.shape.size() != 2) {
     matrix.columns = part.elements();
-    matrix.first = part.before; // in the only dimension
+    // The tensor has only one dimension.
+    matrix.first = part.before;
     return matrix;
   }
   matrix.rows = part.shape[0];
@@ -44,11 +41,11 @@ Matrix matrixOf(const WeightPart &part) {
   return matrix;
 }
 
-// Calls visit(index in the parameter, index in the tensor, contiguous elements
-// in both). Transposition proceeds in blocks that fit into the first-level
-// cache on both sides, so that each cache line is fetched once. Within a block,
-// transposition follows the rows of the destination, so that cache lines are
-// written completely.
+// Calls visit(index in the parameter, index in the tensor, number of elements
+// that are contiguous in both). A transposition proceeds in blocks that fit
+// into the first-level cache on both sides, so that each cache line is fetched
+// once. Within a block, the transposition follows the rows of the destination,
+// so that cache lines are written completely.
 template <bool Take, typename Visit>
 void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {
@@ -104,7 +101,7 @@ void copyAll(const WeightPart &part, std::int64_t bytes, const std::byte *from,
     copy<8, Take>(matrix, from, to);
 }
 
-// Converts 16-bit types to float, exactly; others are unchanged.
+// Converts 16-bit types to float, exactly, and returns other types unchanged.
 template <typename From> auto wide(From value) {
   if constexpr (std::is_arithmetic_v<From>)
     return value;
@@ -124,7 +121,7 @@ template <typename To, typename Wide> To rounded(Wide value) {
     return toF16(narrow(value));
 }
 
-// Converts all elements. Each pair of types has its own branch-free loop.
+// Has one branch-free loop for each pair of types.
 template <typename From, typename To>
 void convertAll(const std::byte *source, std::byte *target,
                 std::int64_t elements) {
@@ -180,10 +177,6 @@ void convertElements(ElementType from, const std::byte *source, ElementType to,
     });
   });
 }
-
-//===----------------------------------------------------------------------===//
-// Tensors of files
-//===----------------------------------------------------------------------===//
 
 std::vector<std::int64_t> madeShape(const WeightSource &source,
                                     const WeightRule &rule) {

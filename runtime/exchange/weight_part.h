@@ -20,17 +20,17 @@
 
 namespace mtplan::runtime {
 
-/// Locates one parameter's elements in a tensor of a file.
+/// Locates the elements of one parameter in a tensor of a file.
 struct WeightPart {
   std::vector<std::int64_t> whole; ///< shape of the tensor
   std::vector<std::int64_t> shape; ///< shape of the parameter
-  bool transposed = false;         ///< [out, in] in the file
-  /// Parameters are concatenated along this dimension of the tensor.
+  /// Says whether the file stores the parameter as [out, in].
+  bool transposed = false;
+  /// Parameters are concatenated along this dimension of `whole`.
   int along = 0;
-  /// Holds the offset of the parameter along that dimension, in elements.
+  /// The parameter starts at this index of dimension `along`.
   std::int64_t before = 0;
 
-  /// Returns the number of the parameter's elements.
   std::int64_t elements() const;
 };
 
@@ -38,18 +38,14 @@ struct WeightPart {
 /// \param bytes  size of an element: 2, 4 or 8
 void extractPart(const WeightPart &part, std::int64_t bytes,
                  const std::byte *file, std::byte *own);
-/// Copies the parameter into the tensor; the inverse of extractPart.
+/// Copies the parameter into the tensor: the inverse of extractPart.
 void insertPart(const WeightPart &part, std::int64_t bytes,
                 const std::byte *own, std::byte *file);
 
-/// Converts elements, each rounded once, to nearest even; equal types are
+/// Converts elements. Each is rounded once, to nearest even; equal types are
 /// copied bit by bit. Both arrays must be aligned to their type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
-
-//===----------------------------------------------------------------------===//
-// Tensors of files
-//===----------------------------------------------------------------------===//
 
 /// Returns the shape of a rule's tensor in the file.
 /// \throws WeightError if the parameters cannot be concatenated
@@ -61,7 +57,7 @@ std::vector<std::int64_t> madeShape(const WeightSource &source,
 std::vector<std::byte> madeTensor(const WeightSource &source,
                                   const WeightRule &rule, ElementType type);
 
-/// Returns the names of a source's parameters, sorted.
+/// Returns the parameters' names, sorted.
 std::vector<std::string> parametersOf(const WeightSource &source);
 
 /// Returns, by name, a rule for every tensor of the original files that
@@ -77,8 +73,8 @@ std::map<std::string, WeightRule> rulesOf(const Origin &origin,
 std::vector<WeightRule> usualRules(const WeightSource &source,
                                    const std::string &family);
 
-/// Returns the number of layers: one more than the largest number in
-/// "h.<number>.".
+/// Returns the number of layers: one more than the largest N in names that
+/// start with "h.N.".
 std::int64_t layersOf(const WeightSource &source);
 
 } // namespace mtplan::runtime

@@ -18,17 +18,12 @@
 
 namespace mtplan::runtime {
 
-//===----------------------------------------------------------------------===//
-// Files of other tools
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-// Describes the location and the type of a tensor in a file.
 struct FileTensor {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
@@ -53,7 +48,7 @@ public:
   }
 
 protected:
-  /// Adds the parameters of a rule's tensor, which divide the tensor equally.
+  /// Adds the parameters of a rule's tensor. They divide the tensor equally.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {
@@ -169,9 +164,9 @@ private:
     return found || rule.olderName.empty() ? found : files.find(rule.olderName);
   }
 
-  // Returns the parameters that the files contain; some parameters of a family
-  // are optional. A tensor that may be either a parameter or a tied copy of
-  // another one counts as a copy if both have the same bytes.
+  // Returns the parameters that the files contain; a family may have optional
+  // parameters. A tensor can be either a parameter or a tied copy of another
+  // one. The tensor counts as a copy if both have the same bytes.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);
@@ -235,10 +230,6 @@ private:
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Checkpoints
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -318,10 +309,6 @@ std::unique_ptr<WeightSource> openWeights(const std::string &path) {
   return std::make_unique<HuggingFaceSource>(path);
 }
 
-//===----------------------------------------------------------------------===//
-// Comparison
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 bool hasMoments(const WeightSource &source) {
@@ -330,7 +317,6 @@ bool hasMoments(const WeightSource &source) {
   });
 }
 
-// Compares two tensors of equal shape.
 void compare(const WeightSource &first, const WeightSource &second,
              WeightDifference &difference) {
   const std::vector<std::byte> a = first.read(difference.name);

@@ -2,8 +2,8 @@
 //
 // WeightSource is a common interface to checkpoints of mtplan, safetensors of
 // Hugging Face and models of llm.c. Parameters have the same names and layout
-// in all of them. Tensors are read one at a time, so that a model need not fit
-// into memory.
+// in all of them. Tensors are read one at a time, so a model need not fit into
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,44 +23,39 @@
 
 namespace mtplan::runtime {
 
-/// Describes a parameter or moment of a source.
 struct SourceTensor {
   StateKind kind = StateKind::weight;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
 
-  /// Returns the number of elements.
   std::int64_t elements() const;
   bool operator==(const SourceTensor &) const = default;
 };
 
-/// Gives access to the weights of a model in opened files.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// Returns a description: "checkpoint of step 100", "gpt2 of Hugging Face, 3
-  /// files".
+  /// Returns "checkpoint of step 100" or "gpt2 of Hugging Face, 3 files".
   virtual std::string what() const = 0;
   /// Returns the model's name or, for files of other tools, its family: "gpt2".
   virtual std::string model() const = 0;
   /// Returns the run's state in a checkpoint; null for other sources.
   virtual const RunState *run() const { return nullptr; }
-  /// Returns the size of all files, in bytes.
   virtual std::int64_t bytes() const = 0;
-  /// Returns the parameters, and the moments of a checkpoint, by name.
+  /// Returns the parameters by name and, for a checkpoint, the moments.
   const std::map<std::string, SourceTensor> &tensors() const { return all; }
   /// Returns the bytes of one of tensors(), in its own type.
-  /// \throws CheckpointError if its checksum differs from the manifest's
+  /// \throws CheckpointError if the checksum differs from the manifest's
   virtual std::vector<std::byte> read(const std::string &name) const = 0;
 
   /// Returns the description of the original files; null for weights that
   /// mtplan initialised.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Returns whether the source has the bytes of the original files' tensor of
-  /// this name, which must not be a parameter.
+  /// Returns whether the source holds the original files' tensor of this name.
+  /// The tensor must not be a parameter.
   virtual bool hasOther(const std::string &name) const = 0;
-  /// Returns the bytes of a tensor for which hasOther() is true.
+  /// Requires hasOther(name).
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
 
 protected:
@@ -74,27 +69,21 @@ protected:
 /// these, or if its tensors belong to no known family
 std::unique_ptr<WeightSource> openWeights(const std::string &path);
 
-//===----------------------------------------------------------------------===//
-// Comparison
-//===----------------------------------------------------------------------===//
-
-/// Describes a tensor that differs between two sources.
+/// Describes a tensor that differs between two sources. The numbers are
+/// computed in double precision, and only for tensors of equal shape.
 struct WeightDifference {
   std::string name;
-  std::optional<SourceTensor> first, second; ///< none: not in that source
-  // The following members are set for tensors of equal shape, and computed in
-  // double precision.
-  std::int64_t elements = 0; ///< number of differing elements
-  double largest = 0.0;      ///< largest |a - b|; infinite if one is not finite
-  std::int64_t at = 0; ///< index of the element with the largest difference
-  double size = 0.0;   ///< largest |a|
+  std::optional<SourceTensor> first, second; ///< none: the source lacks it
+  std::int64_t elements = 0;                 ///< number of differing elements
+  double largest = 0.0; ///< largest |a - b|; infinite if one is not finite
+  std::int64_t at = 0;  ///< index of the element with the largest difference
+  double size = 0.0;    ///< largest |a|
 };
 
-/// Holds the result of a comparison.
 struct WeightComparison {
-  std::int64_t tensors = 0; ///< number of tensors that both have
+  std::int64_t tensors = 0;                  ///< tensors that both sources have
   std::vector<WeightDifference> differences; ///< sorted by name
-  /// Says whether only one source has moments, which are then not compared.
+  /// Says that only one source has moments, which are then not compared.
   bool withoutMoments = false;
 };
 

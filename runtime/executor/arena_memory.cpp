@@ -54,8 +54,8 @@ std::byte *ArenaMemory::startOf(int arena) const {
   return arenas[sized(arena)].get();
 }
 
-/// Returns whether every communicator of the group that has ranks of the stage
-/// has several ranks and none of another stage.
+/// Returns whether the group's collectives stay within the stage: every
+/// communicator with ranks of the stage has several ranks, all of the stage.
 static bool isWithin(const Stage &stage, const Group &group) {
   const auto isOurs = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

@@ -13,16 +13,16 @@
 namespace mtplan::runtime {
 
 /// Returns, by group of the plan, the arenas (indices into Stage::arenas) that
-/// the group's collectives use within the stage. The set is empty for groups of
-/// one rank, and for groups with ranks of other stages, whose arenas have
-/// another layout. All-to-alls add no arena, because they communicate through
-/// memory outside the arenas.
+/// the group's collectives use within the stage. Groups of one rank have an
+/// empty set. So do groups with ranks of other stages, because the arenas of
+/// those stages have another layout. All-to-alls add no arena, because they
+/// communicate through memory outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 
 /// Holds one zeroed allocation per arena of a stage. The arena of class host is
-/// in the backend's staging memory, arenas that collectives use are in
-/// Memory::ofCollectives(), and the others in the backend's memory.
+/// in the backend's staging memory. Arenas that collectives use are in
+/// Memory::ofCollectives(), and the others are in the backend's memory.
 class ArenaMemory {
 public:
   /// Throws std::runtime_error with the arena's class and bytes if memory is
@@ -30,15 +30,12 @@ public:
   /// \param seen  indices of the arenas of theStage that collectives use
   ArenaMemory(const Stage &theStage, Memory &memory, const std::set<int> &seen);
 
-  /// Returns the start of a tensor for layer `copy` and micro-batch
-  /// `microBatch`.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
-  /// Returns the start of entry `entry` and slot `slot` of a buffer.
   std::byte *at(int buffer, int entry, int slot) const;
-  /// Returns the start of an arena, an index into Stage::arenas.
   std::byte *startOf(int arena) const;
 
-  /// Returns the memory that holds the tensor: staging or the backend's.
+  /// Returns the staging memory for a tensor of class host, or else the
+  /// backend's memory.
   Memory &memoryOf(const Tensor &tensor) const;
 
 private:

@@ -13,13 +13,13 @@ using base::sized;
 
 namespace {
 
-/// Runs a product in a batch. The first task runs the whole batch. The other
-/// tasks do nothing; their events remain valid, because they are recorded later
-/// on the same stream.
+/// Runs a product in a batch. The first task runs the whole batch, and the
+/// other tasks do nothing. Their events remain valid, because these events are
+/// recorded after the launch on the same stream.
 class BatchedProduct : public Task {
 public:
-  /// \param theAlone  runs this product alone
-  /// \param theAll    runs the whole batch; null for all but the first product
+  /// \param theAlone  the task of this product alone
+  /// \param theAll    the task of the batch; null for all but the first product
   BatchedProduct(const ArenaMemory &theMemory, const Instruction &what,
                  std::unique_ptr<Task> theAlone, std::unique_ptr<Task> theAll)
       : Task(theMemory, what), alone(std::move(theAlone)),
@@ -34,8 +34,7 @@ private:
   const std::unique_ptr<Task> alone, all;
 };
 
-/// Runs as the task of the first of several grouped collectives, and issues all
-/// calls.
+/// Issues all calls of a group. This task replaces the group's first task.
 class GroupedCollectives : public Task {
 public:
   GroupedCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -58,7 +57,7 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// Runs as the task of any further grouped collective, and does nothing.
+/// Does nothing. This task replaces each further task of a group.
 class GroupedCollective : public Task {
 public:
   using Task::Task;
@@ -69,14 +68,13 @@ public:
   }
 };
 
-/// Runs an update in a batch. The first task of the batch runs all its updates:
-/// those of one layer in each run, or those of all layers in the run of the
-/// first layer.
+/// Runs an update in a batch. The first task of the batch runs all updates of
+/// the batch. A run covers its own layer, or the first layer's run covers all
+/// layers.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer
 
-  /// \param theAlone  runs this update alone
   BatchedUpdate(const ArenaMemory &theMemory, const Instruction &what,
                 std::unique_ptr<Task> theAlone, Kernels theKernels,
                 const StepNumbers *theNumbers)

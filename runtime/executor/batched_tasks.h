@@ -1,7 +1,8 @@
 //===- batched_tasks.h - Instructions that are one launch -------*- C++ -*-===//
 //
-// Replaces the tasks of a batch by one launch. If the backend has no kernel for
-// the batch, the tasks stay single launches, with the same bits.
+// These functions replace the tasks of a batch by one launch. If the backend
+// has no kernel for the batch, the tasks stay single launches, which compute
+// the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,18 +17,16 @@
 
 namespace mtplan::runtime {
 
-/// Runs the products of a batch as one kernel, if the backend supports it.
-/// \param tasks  the program's tasks by instruction; the batch's are replaced
+/// \param tasks  the program's tasks, by instruction
 void batchProducts(const TaskContext &all, int program, const Batch &batch,
                    std::vector<std::unique_ptr<Task>> &tasks);
 
-/// Runs the updates of a batch as one kernel, if the backend supports it.
 /// \param entry  the entry of Stage::apply that runs the program
 void batchUpdates(const TaskContext &all, const ScheduleEntry &entry,
                   const Batch &batch,
                   std::vector<std::unique_ptr<Task>> &tasks);
 
-/// Issues collectives as one grouped call of their communicator.
+/// Issues collectives as one grouped call of `group`.
 /// \param members  consecutive instructions of the program
 void groupCollectives(const ArenaMemory &memory, const Program &program,
                       const std::vector<int> &members, Communicator &group,

@@ -29,7 +29,6 @@ ElementType typeOfProducts(const Plan &plan) {
   return most;
 }
 
-/// Multiplies two square matrices.
 class Product {
 public:
   /// \throws std::runtime_error if memory is insufficient
@@ -101,13 +100,13 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
   auto product = std::make_unique<Product>(backend, type, kSmallest);
   product->run(1);
   int runs = kRuns;
-  // A small product on a device measures little but its launch. Many long runs
-  // make launch and synchronization negligible on the host's clock.
+  // On a device, the time of a small product is mostly that of its launch. Many
+  // long runs make launch and synchronization negligible on the host's clock.
   if (backend.queue().records()) {
     double one = 0.0;
     for (;;) {
       one = secondsOfOne(*product, now);
-      if (one >= kLong) // possibly a delay of the host
+      if (one >= kLong) // the host may have been delayed
         one = std::min(one, secondsOfOne(*product, now));
       if (one >= kLong || product->size == kLargest)
         break;

@@ -20,7 +20,6 @@ public:
   int coordinateOn(int axis) const {
     return places[static_cast<std::size_t>(axis)];
   }
-  /// Returns the number of coordinates on an axis, an index into Plan::mesh.
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
   /// Returns the rank of `stage` whose index in Stage::ranks is this rank's.
   int rankOfStage(const Plan &plan, int stage) const;
@@ -29,8 +28,7 @@ public:
   TensorView viewOf(const Tensor &tensor) const;
 
 private:
-  /// `stageNumber` is the index of the rank's stage in Plan::stages, and
-  /// `index` that of the rank in Stage::ranks.
+  /// `index` is the rank's index in Stage::ranks.
   int stageNumber = -1, index = 0;
   std::vector<int> places, sizes; ///< coordinates and sizes, by axis
 };

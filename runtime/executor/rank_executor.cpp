@@ -118,7 +118,6 @@ void RankExecutor::registerArenas() {
                                 own.arenas[sized(arena)].size);
 }
 
-// Prepares the kernels of the gradient norm.
 void RankExecutor::prepareOwnKernels() {
   const TensorView sum{ElementType::f64, {2}, {}};
   clearSquares =
@@ -151,7 +150,7 @@ void RankExecutor::prepareOwnKernels() {
 
 RankExecutor::~RankExecutor() = default;
 
-// A weight and its master get the same draws, each rounded to its own type.
+// Gives a weight and its master the same draws, each rounded to its own type.
 // Draws are made once if both have the same shard.
 void RankExecutor::initialise(const InitialValues &initial, int threads) {
   PieceFiller filler(backend.memory().staging(), threads);
@@ -217,7 +216,6 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
   return all;
 }
 
-// Queues forward, backward and reduction.
 void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   const auto runAll = [&](const std::vector<ScheduleEntry> &entries) {
     for (const ScheduleEntry &entry : entries)
@@ -228,7 +226,7 @@ void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   runAll(own.reduce);
 }
 
-// The first execution is not recorded: it warms up, and may initialise state
+// Does not record the first execution, which warms up and may initialise state
 // that a recording cannot contain.
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
@@ -293,8 +291,8 @@ void RankExecutor::sumSquares() {
                                  sizeof(LongSum));
 }
 
-// Computes on every device what `agree` and the rule compute on the host, so
-// that devices need not wait for the host.
+// Computes on every device what `agree` and the rule compute on the host.
+// Devices therefore need not wait for the host.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
   allDeviceRanks->allGather("gradient norm", squareSums.get(),
@@ -308,8 +306,8 @@ void RankExecutor::decideThere() {
 
 // All-gathers the sums of squared gradients and the reports in one call, and
 // returns the global sum of squares. All ranks of a stage have the same
-// reports, so only its first rank contributes. Dividing the reports by the loss
-// scale is exact if the scale is a power of two, as usual.
+// reports, so only its first rank contributes them. Dividing the reports by the
+// loss scale is exact if the scale is a power of two, as usual.
 double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                            double scale) {
   std::vector<double> mine{norm.sum, norm.lost};
@@ -358,8 +356,8 @@ StepOutput RankExecutor::step(const StepInput &input) {
     stepTimes->stop(secondsOfNorm, nullptr);
   });
   // The device updates by its own decision while the host computes the same
-  // decision. The first update is an exception: it warms up and may wait for
-  // the device.
+  // decision. The first update waits for the host's decision instead, because
+  // that update warms up and may wait for the device.
   const bool isAhead =
       allDeviceRanks && update.mayBeRecorded && update.times > 0;
   if (isAhead) {

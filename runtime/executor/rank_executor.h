@@ -2,15 +2,16 @@
 //
 // The constructor allocates memory and prepares all kernels. A step then queues
 // the schedule, instruction by instruction in the plan's order, on the plan's
-// streams. A backend without a queue runs each kernel when it is called, in the
-// same order, which satisfies all streams and waits. If the queue and the
-// transport allow it, one step after the first is recorded, and later steps
-// replay the recording; timed steps are neither recorded nor replayed. Devices
-// with a transport of their own decide whether to update, and compute the
-// number that clips and unscales the gradients, so that they need not wait for
-// the host. The host waits once per step, for the reports and the norm, and
-// reaches the same decision. An update with work for the host follows the
-// host's decision. Such an update cannot be recorded, because the host waits
+// streams. A backend without a queue runs each kernel when it is called. The
+// plan's order satisfies all streams and waits. If the queue and the transport
+// allow recording, one step after the first is recorded, and later steps replay
+// the recording. Timed steps are neither recorded nor replayed.
+//
+// Devices with a transport of their own need not wait for the host: they decide
+// whether to update, and compute the factor that clips and unscales the
+// gradients. The host waits once per step, for the reports and the norm, and
+// reaches the same decision. An update with host kernels follows the host's
+// decision instead. Such an update cannot be recorded, because the host waits
 // for each gradient.
 //
 //===----------------------------------------------------------------------===//
@@ -40,18 +41,18 @@ using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
-/// Runs a plan's steps on one rank, and holds the rank's parameters and state.
 class RankExecutor {
 public:
   /// All ranks of the plan must call this together. All arguments must outlive
-  /// the executor. Throws std::runtime_error for anything that the backend or
-  /// the world does not support.
+  /// the executor.
+  /// \throws std::runtime_error if the backend or the world does not support
+  /// the plan
   RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
   ~RankExecutor();
 
   /// Sets parameters and master weights to their initial values.
-  /// \param threads  number of threads that compute values, with the caller's,
-  ///                 >= 1; the values do not depend on it
+  /// \param threads  number of threads that compute values, >= 1, including the
+  /// caller's; the values do not depend on this number
   void initialise(const InitialValues &initial, int threads = 1);
   /// Runs a training step. All ranks must call this together.
   StepOutput step(const StepInput &input);
@@ -59,16 +60,13 @@ public:
   /// Parameters, optimizer state and collectives() do not change.
   std::map<std::string, double> evaluate(const StepInput &input);
 
-  /// Returns the rank's coordinates.
   const RankCoordinates &place() const { return where; }
-  /// Returns the rank's pipeline stage.
   const Stage &stage() const { return own; }
   /// Calls `see` with a tensor's contents, for layer `copy` and micro-batch 0,
   /// as of the last settle(). May be called from any thread.
   void read(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
-  /// Calls `fill` to change a tensor's contents. Must not be called during a
-  /// step.
+  /// Calls `fill` to change a tensor's contents. Must not run during a step.
   void modify(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
   /// Waits until all queued work is complete; step() may return earlier.
@@ -77,24 +75,22 @@ public:
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
-  /// Returns seconds by category, over all timed steps so far.
   TimeSpent timeSpent() const;
   /// Returns the times of all instructions in the order of the stage's
-  /// programs, and then that of the gradient norm.
+  /// programs, followed by the time of the gradient norm.
   std::vector<InstructionTime> instructionTimes() const;
   /// Returns the flops of one step's kernels on this rank.
   double flops() const { return programs->flops(); }
 
 private:
-  /// Describes a part of a step that is queued identically in every step, and
-  /// can therefore be recorded.
+  /// Describes a part of a step that is queued identically in every step. Such
+  /// a part can be recorded.
   struct Part {
     int times = 0;
-    bool mayBeRecorded = true; ///< the host only queues work
+    bool mayBeRecorded = true; ///< false if the host does more than queue work
     /// Holds the collectives and messages of `recording`; may be null.
     std::unique_ptr<RecordedCalls> calls;
-    /// Holds the recorded work. This member is declared after `calls`, so that
-    /// it is destroyed first.
+    /// Holds the recorded work. `recording` must be destroyed before `calls`.
     std::unique_ptr<Recording> recording;
     std::map<CollectiveCount, std::int64_t> counts; ///< calls per execution
   };
@@ -106,10 +102,9 @@ private:
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
   void runSchedule(const StepInput &input, bool reportsAlone);
-  /// Stores the step's inputs. The work that is queued or replayed next reads
-  /// them.
+  /// Stores the step's inputs for the work that is queued or replayed next.
   void feed(const StepInput &input, bool drops);
-  /// Queues the start of a step: copies its numbers and clears the reports.
+  /// Queues the start of a step: uploads its numbers and clears the reports.
   void beginStep();
   void sumSquares();
   void decideThere();
@@ -122,10 +117,10 @@ private:
   RankCoordinates where;
   const Stage &own;
   ArenaMemory memory;
-  /// Device kernels read the step's numbers in `numbers`. At the beginning of a
+  /// Device kernels read the step's numbers in `numbers`. At the start of a
   /// step, stepNumbers is uploaded to `numbers`. If the update follows the
-  /// host's decision, updateNumbers is uploaded to `numbers` before the update,
-  /// and host kernels read updateNumbers itself.
+  /// host's decision, updateNumbers is uploaded to `numbers` before the update.
+  /// Host kernels read updateNumbers itself.
   Allocation numbers, stepNumbers, updateNumbers;
   /// `squareSums` is the rank's sum of squared gradients (a LongSum), and
   /// `normOfOwn` is its host copy.

@@ -14,7 +14,6 @@ using base::sized;
 
 namespace {
 
-// Returns the phase of each program, as in CollectiveCount.
 std::vector<std::string> phasesOf(const Stage &stage) {
   std::vector<std::string> phases(stage.programs.size(), "forward");
   for (std::size_t p = 0; p < phases.size(); ++p)
@@ -56,8 +55,8 @@ RankPrograms::RankPrograms(const TaskContext &context) : all(context) {
   all.backend.queue().select(0);
 }
 
-// Finds the instructions that an evaluation needs: the forward pass, and the
-// instructions of `reduce` that compute the inputs of reports.
+// An evaluation needs the forward pass, and the instructions of `reduce` that
+// compute the inputs of reports.
 void RankPrograms::findReporting() {
   const std::vector<std::string> phases = phasesOf(all.stage);
   for (std::size_t p = 0; p < programs.size(); ++p)
@@ -102,8 +101,8 @@ void RankPrograms::batchTasks() {
 }
 
 // Groups the collectives of a batch into launches. An evaluation issues only
-// some collectives. The batch is split where needed, so that an evaluation
-// issues either all collectives of a launch or none.
+// some of the collectives. Splits the batch so that an evaluation issues either
+// all collectives of a launch or none.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =

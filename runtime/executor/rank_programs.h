@@ -13,30 +13,26 @@
 namespace mtplan::runtime {
 
 /// Holds the prepared instructions of a rank's stage. Each batch is one launch
-/// if the backend or the communicator supports it.
+/// if the backend or the communicator supports that launch.
 class RankPrograms {
 public:
-  /// Throws std::runtime_error for instructions that the backend does not
-  /// support.
+  /// \throws std::runtime_error for instructions that the backend lacks
   explicit RankPrograms(const TaskContext &context);
 
-  /// Stages the training data of a step, for the runs that follow.
+  /// Stages the training data of a step for the runs that follow.
   void feed(const StepInput &input);
   /// Queues the runs of a schedule entry.
-  /// \param reportsAlone  queues only instructions that an evaluation needs
+  /// \param reportsAlone  true: queues only what an evaluation needs
   void run(const ScheduleEntry &entry, const StepInput &input,
            bool reportsAlone, StepTimes &times);
   /// Lets stream 0 wait for overlapped collectives, at the end of the schedule.
   void endOverlap();
 
-  /// Returns whether the program has kernels for the host.
   bool hasHost(int program) const;
   /// Returns the flops of the kernels of one step.
   double flops() const;
-  /// Adds the seconds of all timed steps to the members of `spent`.
+  /// Adds the seconds of all timed steps to `spent`.
   void addTo(TimeSpent &spent) const;
-  /// Returns the times of all instructions in the order of the stage's
-  /// programs.
   std::vector<InstructionTime> instructionTimes() const;
 
 private:
@@ -49,8 +45,7 @@ private:
   const TaskContext all;
   std::vector<Tasks> programs;
   std::vector<StreamOrder> orders; ///< by program
-  /// Says by program and instruction whether an evaluation runs the
-  /// instruction.
+  /// Says, by program and instruction, what an evaluation runs.
   std::vector<std::vector<bool>> reporting;
 };
 

@@ -92,7 +92,8 @@ void SampleData::fill(const Input &input, int microBatch,
       : input.label == kTargetsLabel ? samples->targets
       : input.label == "types"       ? samples->types
                                      : samples->decoderIds;
-  std::int64_t whole = 1; // elements of a micro-batch, all replicas
+  // Counts the elements of a micro-batch, over all replicas.
+  std::int64_t whole = 1;
   for (const Span &piece : view.pieces)
     whole *= piece.global;
   const std::int64_t first = microBatch * whole;

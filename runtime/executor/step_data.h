@@ -12,12 +12,12 @@
 
 namespace mtplan::runtime {
 
-/// Provides the training data of one step. Every rank reads its shards.
 class StepData {
 public:
   virtual ~StepData() = default;
   /// Fills `out`, of the view's shape and type, with the rank's shard of one
-  /// micro-batch. Throws std::runtime_error if there is no such input.
+  /// micro-batch.
+  /// \throws std::runtime_error if there is no such input
   virtual void fill(const Input &input, int microBatch, const TensorView &view,
                     void *out) = 0;
   /// Returns the value of the input "count": the number of targets in the whole
@@ -26,8 +26,8 @@ public:
 };
 
 /// Draws random inputs, which equal those of ir/interpret. A sample depends
-/// only on the seed and the sample's number in the run, not on the size of
-/// batches.
+/// only on the seed and on the sample's number in the run. The batch size does
+/// not change a sample.
 class DrawnData : public StepData {
 public:
   /// \param theFirst      number of the step's first sample, from 0
@@ -45,24 +45,23 @@ public:
   double count() override;
 
 private:
-  /// Returns the first index of a micro-batch in the input's random stream.
+  /// Returns the index, in the input's random stream, of a micro-batch's start.
   std::int64_t indexOf(int microBatch, std::int64_t elements) const {
     return first * elements / samples + microBatch * elements;
   }
 
-  std::optional<double> counted; ///< targets of the step
+  std::optional<double> counted;
   std::uint64_t seed;
   std::int64_t first, samples;
   int microBatches;
   std::int64_t targets, limit;
 };
 
-/// Returns the data of a step whose first sample is number `firstSample` of the
-/// run, counted from 0.
+/// \param firstSample  number of the step's first sample in the run, from 0
 DrawnData drawnDataFrom(const Plan &plan, std::uint64_t seed,
                         std::int64_t firstSample);
-/// Returns the data of step `step`, from 1, of a run with constant global
-/// batch.
+/// Returns the data of step `step`, counted from 1. Every step of the run must
+/// have the plan's global batch.
 DrawnData drawnDataOf(const Plan &plan, std::uint64_t seed, std::int64_t step);
 
 /// Calls visit(local, global) for every element of the shard, in row-major
@@ -86,9 +85,9 @@ void forEachElement(const TensorView &view, Visit visit) {
   }
 }
 
-/// Takes inputs from a dataset's samples of a step, which cover all replicas.
-/// If a micro-batch has b samples, micro-batch m has samples m b to (m + 1) b -
-/// 1.
+/// Takes inputs from a dataset's samples of a step. The samples cover all
+/// replicas. If a micro-batch has b samples, micro-batch m has the samples m *
+/// b to (m + 1) * b - 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
@@ -101,13 +100,13 @@ private:
   std::shared_ptr<const StepSamples> samples;
 };
 
-/// Returns the training objective, derived from the names and limits of the
-/// plan's inputs. Throws std::invalid_argument with the name of an input that
-/// cannot be made from text.
+/// Derives the training objective from the names and limits of the plan's
+/// inputs.
+/// \throws std::invalid_argument with the name of an input that cannot be made
+/// from text
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
-/// Returns the size of the model's vocabulary, or 0 if its inputs are not
-/// tokens.
+/// Returns the vocabulary's size; 0 if the model's inputs are not tokens.
 std::int64_t vocabularyOf(const Plan &plan);
 
 } // namespace mtplan::runtime

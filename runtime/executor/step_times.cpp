@@ -71,10 +71,10 @@ void StepTimes::end() {
   on = false;
 }
 
-// A mark itself takes time: a microsecond on a GPU, and a step has thousands of
-// instructions. Between most instructions there is no other work. The median
-// gap between the mark that ends an instruction and the mark that begins the
-// next is therefore the time of a mark.
+// A mark itself takes about a microsecond on a GPU, and a step has thousands of
+// instructions. Most instructions follow each other directly. The median gap
+// between the end mark of an instruction and the start mark of the next is
+// therefore the time of a mark.
 double StepTimes::secondsOfNothing() const {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < parts.size(); ++i)

@@ -1,10 +1,11 @@
 //===- step_times.h - Times of the parts of a step --------------*- C++ -*-===//
 //
-// Measures parts of a step (instructions, mostly) by the clock of the device
-// that runs them. The device's streams are serialized, so that nothing overlaps
-// and the host need not wait for each part: a part that is queued early begins
-// when the previous one ends. If the host falls behind, as with kernels shorter
-// than their launch, a part's time includes the host's time to queue it.
+// StepTimes measures the parts of a step, mostly instructions, by the clock of
+// the device that runs them. The device's streams are serialized, so that
+// nothing overlaps. The host need not wait for each part: a part that is queued
+// early begins when the previous one ends. If the host falls behind, a part's
+// time includes the host's time to queue it. This happens if kernels are
+// shorter than their launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,8 @@ namespace mtplan::runtime {
 double monotonicSeconds();
 
 /// Describes one run of an instruction of the rank's stage. If several
-/// instructions are one launch, the run of the first of them has the time of
-/// the launch, and the others have 0.
+/// instructions are one launch, the first one's run has the time of the launch.
+/// The runs of the others take 0 s.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
@@ -33,11 +34,10 @@ struct InstructionRun {
   double start = 0.0, end = 0.0; ///< seconds on the process's clock
 };
 
-/// Times the parts of a step, and adds each part's seconds to a given sum.
 class StepTimes {
 public:
-  /// Limits the parts that are queued before the host waits and frees their
-  /// marks. Each mark is an object of the device's driver.
+  /// The host waits after this many queued parts and frees their marks, because
+  /// each mark is an object of the device's driver.
   static constexpr std::size_t kMost = 8192;
 
   /// \param theQueue  must outlive this object
@@ -46,25 +46,22 @@ public:
       : queue(theQueue), turn(theTurn), clock(theQueue.clock()) {}
 
   /// If `areTimed`, waits for all queued work, and times parts until end().
-  /// Otherwise parts are ignored until the next call.
+  /// Otherwise the calls before the next begin() do nothing.
   /// \param theTrace  receives the runs of timed parts; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
 
-  /// If parts are timed, selects stream `to` and makes its later work wait for
-  /// everything queued on `before`, so that parts run one after another.
-  /// Otherwise does nothing.
+  /// Selects stream `to` and makes its later work wait for everything queued on
+  /// `before`, so that parts run one after another.
   void switchStream(int before, int to);
 
-  /// Begins a part.
   void start();
-  /// Ends the part and adds its seconds to `spent`. Adds `run`, unless it is
-  /// null, to the trace.
+  /// Ends the part, adds its seconds to `spent`, and adds `run` to the trace
+  /// unless `run` is null.
   void stop(double &spent, const InstructionRun *run);
-  /// Records a part that takes no time.
+  /// Records a part that takes 0 s.
   void pass(double &spent, const InstructionRun *run);
 
-  /// If parts are timed, waits for all queued work, and adds each part's
-  /// seconds to its sum.
+  /// Waits for all queued work, and adds each part's seconds to its sum.
   void end();
 
 private:

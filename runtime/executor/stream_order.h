@@ -1,9 +1,10 @@
 //===- stream_order.h - Stream order of a program's run ---------*- C++ -*-===//
 //
-// When a run begins, the program's other streams wait for stream 0; when it
-// ends, stream 0 waits for them, as plan.h requires. For streams with only
-// overlapped instructions, stream 0 waits when the schedule ends. Before a host
-// kernel, the host waits for the instructions that the kernel depends on.
+// When a run begins, the program's other streams wait for stream 0. When the
+// run ends, stream 0 waits for the other streams, as plan.h requires. If a
+// stream has only overlapped instructions, stream 0 waits for it when the
+// schedule ends. Before a host kernel, the host waits for the instructions that
+// the kernel depends on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,29 +18,22 @@
 
 namespace mtplan::runtime {
 
-/// Queues the waits and events of one program's runs.
 class StreamOrder {
 public:
   StreamOrder(const Stage &stage, const Program &program);
 
-  /// Returns the number of events that suffice for every program of the stage.
+  /// Returns a number of events that suffices for every program of the stage.
   static int eventsOf(const Stage &stage, int streams);
 
-  /// Returns the stream of instruction i.
   int streamOf(std::size_t i) const { return places[i].stream; }
-  /// Returns whether the program has kernels for the host.
   bool hasHost() const;
 
-  /// Lets the program's other streams wait for stream 0, before a run.
   void begin(Queue &queue) const;
   /// Selects the stream of instruction i and queues its waits.
   void before(std::size_t i, Queue &queue) const;
   /// Records the event of instruction i, if another instruction waits for it.
   void after(std::size_t i, Queue &queue) const;
-  /// Lets stream 0 wait for the other streams, after a run, except for those
-  /// with only overlapped instructions.
   void end(Queue &queue) const;
-  /// Lets stream 0 wait for overlapped collectives, after the schedule.
   void endOverlap(Queue &queue) const { join(overlapped, queue); }
   /// Returns whether some stream has only overlapped instructions.
   bool overlaps() const { return !overlapped.empty(); }

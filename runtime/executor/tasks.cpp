@@ -132,8 +132,8 @@ public:
   }
 
 private:
-  // Transposes [rows][rank][rest] to [rank][rows][rest], or back, so that each
-  // rank's piece is contiguous.
+  // Transposes [rows][rank][rest] to [rank][rows][rest], or back. In the second
+  // layout, each rank's piece is contiguous.
   struct Rearrange {
     Rearrange(const Tensor &tensor, int dim, bool apart, int places,
               Backend &backend)
@@ -151,7 +151,7 @@ private:
     }
     void run(const void *from, void *to) { kernel->run({&from, &to}); }
 
-    Allocation room; ///< memory of the rearranged tensor
+    Allocation room;
     std::unique_ptr<Kernel> kernel;
   };
 
@@ -159,7 +159,7 @@ private:
   const Collective call;
   Pieces pieces;
   std::int64_t &count;
-  std::unique_ptr<Rearrange> packs, unpacks; ///< used by allToAll only
+  std::unique_ptr<Rearrange> packs, unpacks; ///< only of allToAll
 };
 
 class TransferTask : public Task {
@@ -190,8 +190,8 @@ private:
 };
 
 /// Provides a micro-batch. On the host, the task fills the tensor when the
-/// instruction runs. For a device, the task fills staging memory before the
-/// step, for all micro-batches, and queues a copy.
+/// instruction runs. For a device, the task fills staging memory for all
+/// micro-batches before the step. Each run then queues a copy.
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,
@@ -221,8 +221,8 @@ private:
   void fill(const StepInput &input, int microBatch, std::byte *out) const {
     const auto &what = std::get<Input>(instruction.what);
     input.data->fill(what, microBatch, view, out);
-    // Losses are divided by this number. Dividing the number by the loss scale
-    // multiplies the loss by the scale.
+    // Losses are divided by the number of targets, so that dividing this number
+    // by the loss scale multiplies the loss by the scale.
     if (what.label == kCountLabel && input.lossScale != 1.0)
       for (std::int64_t i = 0; i < view.elements(); ++i)
         writeElement(view.type, out, i,

@@ -1,6 +1,6 @@
 //===- tasks.h - Instructions that are ready to run -------------*- C++ -*-===//
 //
-// Also defines the inputs and outputs of a step, which tasks read and write.
+// This file also defines the inputs and outputs of a step, which tasks use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,12 +27,11 @@
 
 namespace mtplan::runtime {
 
-/// Holds the time of an instruction of the rank's stage, summed over all timed
-/// steps so far.
+/// Holds the time of an instruction, summed over all timed steps so far.
 struct InstructionTime {
-  /// Is null for the gradient norm, which no program contains. The norm's time
-  /// covers this rank's sum, and the exchange of sums if devices make the
-  /// decision.
+  /// A null pointer stands for the gradient norm, which is in no program. The
+  /// norm's time covers this rank's sum of squares and, if devices decide about
+  /// the update, the exchange of these sums.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
@@ -41,21 +40,21 @@ struct InstructionTime {
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
-  std::int64_t step = 1; ///< counted from 1
+  std::int64_t step = 1; ///< from 1
   UpdateNumbers update;  ///< gradientFactor is ignored if there is a rule
-  /// Multiplies the loss and thereby all gradients; reports are unscaled.
+  /// Multiplies the loss and thereby all gradients. Reports are unscaled.
   double lossScale = 1.0;
-  /// Serializes the streams of a device to time each instruction alone: nothing
-  /// overlaps, and nothing is recorded or replayed. If kernels run when they
-  /// are called, all steps are timed.
+  /// Serializes the streams of a device to time each instruction alone. Such a
+  /// step has no overlap, and is neither recorded nor replayed. A backend
+  /// without a queue times all steps.
   bool isTimed = false;
-  /// Receives the start and end of each instruction of a timed step; may be
+  /// Receives the start and end of each instruction of a timed step, unless
   /// null.
   std::vector<InstructionRun> *trace = nullptr;
   /// Decides about clipping, loss scale and non-finite norms, identically on
   /// all ranks. If null, every step updates.
   UpdateRule *rule = nullptr;
-  /// Is called before the update changes parameters and moments; may be empty.
+  /// Runs before the update changes parameters and moments; may be empty.
   std::function<void()> beforeUpdate;
 };
 
@@ -66,9 +65,10 @@ struct StepOutput {
   bool skipped = false;      ///< nothing was updated
 };
 
-/// Identifies calls that are counted together. `phase` is that of the program:
-/// "forward", "backward" or "update"; overlapped collectives belong to
-/// "update". `kind` and `group` are those of the collective or message.
+/// Identifies calls that are counted together. `phase` is the program's phase:
+/// "forward", "backward" or "update". Overlapped collectives belong to
+/// "update". `kind` and `group` are the kind and the group of the collective or
+/// message.
 struct CollectiveCount {
   std::string phase, kind, group;
   std::int64_t bytes = 0; ///< one rank's input of a collective
@@ -79,18 +79,18 @@ struct CollectiveCount {
   }
 };
 
-/// Holds seconds, summed over all timed steps so far. `steps` also includes the
-/// hosts' exchange of norms and gaps between instructions.
+/// Holds seconds, summed over all timed steps so far. `steps` also includes
+/// gaps between instructions and the hosts' exchange of norms.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;
 };
 
-/// Holds numbers that the queue copies to the host during a step. They may be
-/// read when the queue has completed the copies.
+/// Holds numbers that the queue copies to the host during a step. Callers may
+/// read the numbers when the queue has completed the copies.
 class Results {
 public:
-  /// \param most  the most numbers that are kept between two calls of clear()
+  /// \param most  limit of the numbers between two calls of clear()
   Results(Memory &theMemory, std::size_t most)
       : memory(theMemory), places(theMemory.staging(), most * kPlace) {}
 
@@ -113,28 +113,25 @@ private:
   std::vector<Kept> kept;
 };
 
-/// Holds the arguments of a task that differ between runs.
 struct TaskRun {
   const StepInput *input = nullptr;
   int firstCopy = 0; ///< Program::firstCopy
   int copy = 0, microBatch = 0;
 };
 
-/// Runs a prepared instruction.
 class Task {
 public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
-  /// Stages the host's data for all runs of a step, before the step.
+  /// Stages the host's data for all runs of a step. Must precede the step.
   virtual void feed(const StepInput & /*input*/) {}
   /// Queues the instruction, or executes it if the backend has no queue.
   virtual void run(const TaskRun &run) = 0;
   /// Returns whether another task does the work of this run, as in a batch.
   virtual bool isIdle(const TaskRun & /*run*/) const { return false; }
-  /// Returns the member of TimeSpent to which the task's time belongs.
+  /// Returns the member of TimeSpent that includes the task's time.
   virtual double TimeSpent::*account() const = 0;
-  /// Returns the flops of one run.
   virtual double flops() const { return 0.0; }
 
   double seconds = 0.0; ///< summed over all runs in timed steps
@@ -151,8 +148,8 @@ protected:
   const Instruction &instruction;
 };
 
-/// Holds the context that all tasks of a rank share, and that must outlive
-/// them.
+/// Holds the context of all tasks of a rank. The context must outlive the
+/// tasks.
 struct TaskContext {
   const Plan &plan;
   const Stage &stage; ///< the rank's stage
@@ -169,18 +166,17 @@ struct TaskContext {
   const StepNumbers *hostNumbers; ///< read by host kernels
 };
 
-/// Returns the kernel's specification for this rank: settings and local views.
+/// Returns the kernel's settings and this rank's views of its tensors.
 KernelSpec specOf(const RankCoordinates &place, const Instruction &instruction);
 
-/// Returns a task that runs `kernel` on the instruction's tensors.
 std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
                                  const Instruction &instruction,
                                  std::unique_ptr<Kernel> kernel,
                                  const StepNumbers *numbers);
 
-/// Prepares an instruction. Throws std::runtime_error if the backend or the
-/// rank does not support it.
 /// \param phase  the program's phase, as in CollectiveCount
+/// \throws std::runtime_error if the backend or the rank does not support the
+/// instruction
 std::unique_ptr<Task> prepareTask(const TaskContext &all,
                                   const Instruction &instruction,
                                   const std::string &phase);

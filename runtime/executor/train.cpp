@@ -40,9 +40,8 @@ public:
     }
   }
 
-  // Calls `beforeUpdate`, which must run before `rank` is destroyed with the
-  // parameters and moments. The destructor makes this call, so that
-  // `beforeUpdate` also runs when a step throws.
+  // `beforeUpdate` must run before `rank` is destroyed with the parameters and
+  // moments, also when a step throws.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -139,8 +138,8 @@ public:
   }
 
 private:
-  // Waits for the device, and adds the wait to the duration of the counted
-  // steps, because some of them are still queued.
+  // Waits for the device. The wait belongs to the counted steps, because some
+  // of them may still be queued.
   void settle() {
     const double start = monotonicSeconds();
     rank.settle();
@@ -148,18 +147,19 @@ private:
       times.seconds += monotonicSeconds() - start;
   }
 
-  // Returns whether the step's duration counts, which is so if all later steps
-  // run like this one. A device records the second step (or, if that is traced,
-  // the first after the timed one) and replays later ones.
+  // Returns whether the step's duration counts. It counts if all later steps
+  // run in the same way. A device records its second step and replays later
+  // ones. If the second step is traced, the first step after the timed one is
+  // recorded.
   bool counts(std::int64_t number, bool isTimed) const {
     const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
     return !isQueued || (number > timedStep() + cold && !isTimed);
   }
 
-  // Returns the number of the step that is timed on a device: the third of this
-  // run, which usually follows the recorded one, or the last if there are
-  // fewer. Returns 0 if kernels run when they are called, because then all
-  // steps are timed.
+  // Returns the number of the step that is timed on a device, or 0 if kernels
+  // run when they are called, because then all steps are timed. The timed step
+  // is the third of this run, which usually follows the recorded one, or the
+  // last if there are fewer.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;
@@ -205,7 +205,6 @@ private:
     }
   }
 
-  // Returns the mean loss of a validation, weighted by the number of targets.
   double validate() {
     double sum = 0.0, targets = 0.0;
     for (std::int64_t step = 1; step <= options.validationSteps; ++step) {
@@ -225,14 +224,13 @@ private:
   const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
-  /// `started` counts the steps completed before this run, and `done` all
-  /// completed steps.
+  /// `started` counts the steps before this run, `done` all completed ones.
   std::int64_t started = 0, done = 0;
-  std::int64_t updates = 0; ///< steps completed and not skipped
+  std::int64_t updates = 0; ///< completed steps that were not skipped
   /// Holds the instruction times after the first step of this run or, on a
   /// device, before the latest timed step.
   std::vector<InstructionTime> first;
-  /// Holds the instruction times of the latest timed step, on a device.
+  /// Holds the instruction times of a device's latest timed step.
   std::vector<InstructionTime> timed;
   double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;

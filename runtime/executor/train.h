@@ -14,36 +14,35 @@
 
 namespace mtplan::runtime {
 
-/// Holds the settings of a run.
 struct TrainOptions {
   std::int64_t steps = 100;
   std::uint64_t seed = 1234;
   LearningRate learningRate;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1;
   double clipNorm = 1.0; ///< 0: no clipping
-  /// Skips steps with non-finite gradients, instead of stopping.
+  /// Skips steps with non-finite gradients instead of stopping the run.
   bool skipNonFinite = false;
   std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double deviation = 0.02; ///< standard deviation of initial weights
-  /// Counts the steps between two validations; 0 means no validation. The last
-  /// step is validated, too.
+  /// Sets the number of steps between two validations; 0 disables validation. A
+  /// validation also follows the last step.
   std::int64_t validateEvery = 0;
-  /// Counts the steps of a validation. Their losses are averaged, weighted by
-  /// the number of targets.
+  /// Sets the number of steps of a validation. The mean of their losses is
+  /// weighted by the number of targets.
   std::int64_t validationSteps = 1;
   std::int64_t traceStep = 0; ///< step to trace; 0: none
   double peakFlops = 0.0;     ///< peak of this rank, flop/s; 0: unknown
 };
 
-/// Returns the data of a step, counted from 1. Every rank calls this function.
+/// Returns the data of a step, counted from 1. Every rank makes this call.
 using DataOfStep = std::function<std::unique_ptr<StepData>(std::int64_t step)>;
 
 struct TrainData {
   DataOfStep trained;
-  DataOfStep validated; ///< steps start at 1 in each validation
+  DataOfStep validated; ///< each validation counts its steps from 1
 };
 
-/// Holds the progress of a run. A run resumes from this progress and the
+/// Holds the progress of a run. A run resumes from this state and from the
 /// executor's tensors.
 struct TrainState {
   std::int64_t step = 0;    ///< completed steps
@@ -51,41 +50,39 @@ struct TrainState {
   UpdateRuleState rule;
 };
 
-/// Lists callbacks around the steps; every rank calls them.
+/// Lists callbacks. Every rank calls them.
 struct TrainHooks {
-  /// Is called once, before the first step. It may load a saved state into the
-  /// executor and return the state's progress. If it returns none, the run
-  /// starts at step 1.
+  /// Runs once, before the first step. The callback may load a saved state into
+  /// the executor and return its progress. If it returns none, the run starts
+  /// at step 1.
   std::function<std::optional<TrainState>(RankExecutor &executor)> resume;
-  /// Is called after every step. Returns false, on all ranks, to end the run.
+  /// Runs after every step. Returns false, on all ranks, to end the run.
   std::function<bool(const TrainState &state)> after;
-  /// Is called in every step before parameters and moments change, and before
-  /// they are destroyed, also after an exception. Must not throw.
+  /// Runs in every step before parameters and moments change. The last call
+  /// precedes their destruction, also after an exception. Must not throw.
   std::function<void()> beforeUpdate;
 };
 
-/// Holds the times of a rank's run.
 struct TrainTimes {
   TimeSpent spent;
-  /// Holds the times over all steps but the first, which warms up, or over the
-  /// first if it is the only one. On a device, they are the times of the last
-  /// timed step multiplied by `steps`.
+  /// Holds the instruction times of all steps except the first, which warms up.
+  /// If there is only one step, holds its times. On a device, the times are
+  /// those of the last timed step, multiplied by `steps`.
   std::vector<InstructionTime> instructions;
   double seconds = 0.0; ///< duration of `steps` steps
   /// Counts the steps that `seconds` and `instructions` cover. On a device,
-  /// these are the untimed steps after the recording, or one step if there are
+  /// this is the number of untimed steps after the recording, or 1 if there are
   /// none.
   std::int64_t steps = 0;
-  /// Says whether the run is on a device. In that case `spent` covers only
-  /// timed steps, with serialized streams, and `instructions` is extrapolated
-  /// from one of them.
+  /// Says whether the run is on a device. On a device, `spent` covers only
+  /// timed steps, whose streams are serialized.
   bool isOfOneStep = false;
   std::vector<InstructionRun> trace; ///< seconds since the traced step began
   double traceSeconds = 0.0;         ///< duration of the traced step
 };
 
-/// Trains up to step `options.steps`. All ranks must call this together. `seen`
-/// is called after every step on rank 0. Returns this rank's times.
+/// Trains up to step `options.steps`, and returns this rank's times. All ranks
+/// must call this together. Rank 0 calls `seen` after every step.
 TrainTimes train(const Plan &plan, World &world, Backend &backend,
                  const TrainOptions &options, const TrainData &data,
                  const std::function<void(const StepRecord &)> &seen,

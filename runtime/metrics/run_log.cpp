@@ -33,7 +33,7 @@ LogFile::LogFile(const std::string &path, Mode mode) : name(path) {
 LogFile::~LogFile() { ::close(handle); }
 
 bool LogFile::write(std::string_view record) {
-  // An earlier partial record is truncated first.
+  // A partial record that write() could not remove is truncated first.
   if (torn && ::ftruncate(handle, size) == 0 &&
       ::lseek(handle, size, SEEK_SET) == size)
     torn = false;

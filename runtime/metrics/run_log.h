@@ -1,13 +1,12 @@
 //===- run_log.h - The logs of a run ----------------------------*- C++ -*-===//
 //
-// Every record is written immediately, completely or not at all, so that the
-// log can be read while it grows and never ends in a partial record.
+// Every record is written immediately, and completely or not at all. The log
+// can therefore be read while it grows, and never ends in a partial record.
 //
 // Training continues when the disk is full, because a run is worth more than
 // its log. A record that cannot be written completely is removed from the file
-// and lost; later records are written if they can be. `problem` describes the
+// and lost. Later records are written if they can be. problem() describes the
 // failures, so that the command can warn at the first one and at the end.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_METRICS_RUN_LOG_H
@@ -23,26 +22,24 @@
 
 namespace mtplan::runtime {
 
-/// Writes a log file; write errors do not stop training.
 class LogFile {
 public:
   enum class Mode { replace, append };
 
-  /// \throws std::runtime_error if the file cannot be opened, because before
-  ///         the first step an error loses no work
+  /// An error before the first step loses no work and is therefore thrown.
+  /// \throws std::runtime_error if the file cannot be opened
   LogFile(const std::string &path, Mode mode);
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Appends a record. Returns false if it was lost.
+  /// Appends a record. Returns false if the record was lost.
   bool write(std::string_view record);
 
   const std::string &path() const { return name; }
-  /// Returns the number of lost records.
   std::int64_t lost() const { return lostRecords; }
-  /// Returns "metrics.jsonl: 3 records lost: No space left on device"; "" if
-  /// none was lost.
+  /// Returns "metrics.jsonl: 3 records lost: No space left on device", or "" if
+  /// no record was lost.
   std::string problem() const;
 
 private:
@@ -54,17 +51,16 @@ private:
   std::string reason; ///< error of the first lost record
 };
 
-/// Names the logs of a run.
 struct RunLogOptions {
   std::string linesPath;    ///< file of JSON lines; "": none
   std::string eventsFolder; ///< folder for TensorBoard; "": none
-  /// Holds the step of the checkpoint from which the run resumes; the lines of
-  /// later steps are removed. It is 0 for a new run, which replaces the file.
+  /// Holds the step of the checkpoint from which the run resumes. The lines of
+  /// later steps are removed. A new run has 0 here and replaces the file.
   std::int64_t resumedAt = 0;
 };
 
 /// Writes the JSON lines and the TensorBoard events of a run, if requested.
-/// Failures during the run are reported and not thrown.
+/// Failures during the run are returned, not thrown.
 class RunLog {
 public:
   /// \throws std::runtime_error if a log cannot be opened or started

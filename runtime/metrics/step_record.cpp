@@ -15,10 +15,6 @@
 
 namespace mtplan::runtime {
 
-//===----------------------------------------------------------------------===//
-// A line for the screen
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 template <typename... Ts> std::string print(const char *format, Ts... values) {
@@ -60,7 +56,7 @@ std::string memory(std::int64_t bytes) {
                             : print("%.1f GiB", mebibytes / 1024.0);
 }
 
-/// Returns "0:45" for 45 and "1:02:03" for 3723.
+/// Returns "0:45" for 45 seconds and "1:02:03" for 3723 seconds.
 std::string duration(double seconds) {
   const auto whole = std::llround(seconds);
   const long long hours = whole / 3600, minutes = whole / 60 % 60;
@@ -98,10 +94,6 @@ std::string progressLine(const StepRecord &record) {
   return line;
 }
 
-//===----------------------------------------------------------------------===//
-// A JSON line
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 /// Calls `add(name, value)` for every known figure of a step.
@@ -127,7 +119,7 @@ template <typename Add> void forEachMember(const StepRecord &record, Add add) {
   }
 }
 
-/// Builds a JSON object on one line. Names need no escapes.
+/// Builds a JSON object on one line. Member names must not need escapes.
 class Members {
 public:
   void add(const char *name, double value) {
@@ -197,10 +189,6 @@ std::int64_t cutStepsAfter(const std::string &path, std::int64_t step) {
   return cut;
 }
 
-//===----------------------------------------------------------------------===//
-// TensorBoard
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 constexpr std::array<std::uint32_t, 256> makeTable() {
@@ -215,8 +203,8 @@ constexpr std::array<std::uint32_t, 256> makeTable() {
 }
 constexpr std::array<std::uint32_t, 256> kTable = makeTable();
 
-/// Masks a checksum as TFRecord requires, because a CRC over data that contains
-/// CRCs is unreliable.
+/// Masks a checksum as TFRecord requires. A CRC over data that contains CRCs
+/// would be unreliable.
 std::uint32_t masked(std::uint32_t crc) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }

@@ -11,28 +11,25 @@
 
 namespace mtplan::runtime {
 
-/// Holds the figures of one step.
 struct StepRecord {
   std::int64_t step = 0;     ///< counted from 1
-  std::int64_t steps = 0;    ///< number of the run's last step
+  std::int64_t steps = 0;    ///< the run's last step
   double loss = 0.0;         ///< nats per token
   double gradientNorm = 0.0; ///< before clipping
   double learningRate = 0.0;
   std::optional<double> lossScale; ///< scale of this step; none without scaling
-  bool skipped = false;            ///< whether an overflow prevented the update
+  bool skipped = false;            ///< an overflow prevented the update
   std::int64_t tokens = 0;         ///< tokens of the step, over all ranks
-  double seconds = 0.0;            ///< duration of the step
+  double seconds = 0.0;
   double modelFlops = 0.0; ///< flops of the step, over all ranks; 0: unknown
   int ranks = 1;
   double peakFlops = 0.0;       ///< peak of one rank, flop/s; 0: unknown
   std::int64_t memoryBytes = 0; ///< peak of the process; 0: unknown
   std::optional<double> validationLoss;
 
-  /// Returns the tokens per second of all ranks together.
   double tokensPerSecond() const {
     return seconds > 0.0 ? static_cast<double>(tokens) / seconds : 0.0;
   }
-  /// Returns the flop/s of one rank.
   double flopsPerRank() const {
     return seconds > 0.0 ? modelFlops / seconds / ranks : 0.0;
   }
@@ -40,14 +37,12 @@ struct StepRecord {
   double shareOfPeak() const {
     return peakFlops > 0.0 ? flopsPerRank() / peakFlops : 0.0;
   }
-  /// Returns the seconds until the last step, if all steps take as long as this
-  /// one.
+  /// Returns the seconds that the remaining steps take at this step's pace.
   double secondsLeft() const {
     return static_cast<double>(steps - step) * seconds;
   }
 };
 
-/// Returns the perplexity of a loss in nats.
 inline double perplexityOf(double loss) { return std::exp(loss); }
 
 //===----------------------------------------------------------------------===//
@@ -57,36 +52,35 @@ inline double perplexityOf(double loss) { return std::exp(loss); }
 //   1.02 TFLOP/s (34 %)  812 MiB  0:45 left
 //
 // The text above is one line. Unknown values are left out. Programs should read
-// the JSON lines, whose names are stable.
+// the JSON lines instead, because their names are stable.
 //===----------------------------------------------------------------------===//
 
-/// Returns the line without a line break.
 std::string progressLine(const StepRecord &record);
 
 //===----------------------------------------------------------------------===//
 // A JSON line
 //
-// Every step is one object on one line. Other programs rely on the names: names
-// are only added, and `version` is incremented for any other change.
+// Every step is one object on one line. Other programs rely on the names of the
+// members. Members may be added, and any other change increments `version`.
 //
 //   step loss gradient_norm learning_rate loss_scale? skipped tokens seconds
 //   tokens_per_second flops_per_rank? share_of_peak? memory_bytes?
 //   validation_loss? perplexity? version
 //
-// A member with `?` is left out if it is unknown. Numbers are the shortest text
-// that reads back as the same double. Infinity and NaN, which JSON lacks,
-// become null.
+// A member with `?` is left out if its value is unknown. Numbers are the
+// shortest text that reads back as the same double. Infinity and NaN, which
+// JSON lacks, become null.
 //===----------------------------------------------------------------------===//
 
 inline constexpr int kStepLinesVersion = 1;
 
-/// Returns the line with its line break.
 std::string jsonLine(const StepRecord &record);
 
-/// Truncates a log before the first line of a step after `step`, and removes a
-/// partial last line: a run that resumes from a checkpoint repeats those steps.
-/// A missing file is not created. Returns the number of removed lines.
-/// \throws std::runtime_error if it cannot be read or truncated
+/// Truncates a log before the first line of a step after `step`, because a run
+/// that resumes from a checkpoint repeats those steps. Also removes a partial
+/// last line. A missing file is not created. Returns the number of removed
+/// lines.
+/// \throws std::runtime_error if the log cannot be read or truncated
 std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 
 //===----------------------------------------------------------------------===//
@@ -107,11 +101,9 @@ std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 std::uint32_t crc32c(std::string_view bytes);
 
 /// Returns the first record of a file.
-/// \param wallTime  seconds since 1970
+/// \param wallTime  seconds since 1970, here and below
 std::string versionRecord(double wallTime);
 
-/// Returns the record of one scalar of a step.
-/// \param wallTime  seconds since 1970
 std::string scalarRecord(double wallTime, std::int64_t step,
                          std::string_view tag, float value);
 
@@ -130,7 +122,6 @@ struct ProcessMemory {
   std::int64_t peak = 0; ///< since the process began
 };
 
-/// Returns the process's memory at this moment.
 ProcessMemory processMemory();
 
 } // namespace mtplan::runtime

@@ -7,8 +7,8 @@
 namespace mtplan::runtime {
 
 const void *moduleTable(const char *file, const char *entry) {
-  // RTLD_NOW reports a missing symbol here; with lazy binding it would
-  // terminate the program later.
+  // RTLD_NOW reports a missing symbol here. With lazy binding, the missing
+  // symbol would terminate the program later.
   void *const module = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   void *const found = module ? dlsym(module, entry) : nullptr;
   if (!found)

@@ -43,16 +43,15 @@ bool areAlike(const Instruction &one, const Instruction &other) {
                             });
 }
 
-/// Describes a range of bytes that an instruction reads or writes in one run of
-/// the program. `run` numbers the pairs of an instruction and a run of the
-/// program.
+/// Holds a range of bytes that an instruction touches in one run of the
+/// program. `run` numbers the pairs of instruction and run.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
-/// Holds the furthest end of all byte ranges seen so far, and the furthest end
-/// among the ranges whose Touched::run differs from that of the first end.
+/// Holds the furthest end of all ranges seen so far (`first`), and the furthest
+/// end of the ranges with another Touched::run than `first` (`second`).
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -64,7 +63,7 @@ public:
       second = {one.run, one.end};
     }
   }
-  /// Returns whether a range with another Touched::run extends beyond the start
+  /// Returns whether a range of another Touched::run extends beyond the start
   /// of `one`.
   bool reach(const Touched &one) const {
     return (first.run == one.run ? second : first).end > one.begin;
@@ -78,8 +77,8 @@ private:
   End first, second;
 };
 
-/// Returns whether one instruction's run writes bytes that another's reads or
-/// writes. O(n log n).
+/// Returns whether two ranges with different Touched::run overlap and at least
+/// one of the two is written. Takes O(n log n) time.
 bool anyConflict(std::vector<Touched> touched) {
   std::ranges::sort(touched, {}, [](const Touched &one) {
     return std::tuple(one.arena, one.begin);
@@ -98,7 +97,6 @@ bool anyConflict(std::vector<Touched> touched) {
   return false;
 }
 
-/// Checks the batches of one program.
 class BatchCheck {
 public:
   BatchCheck(const Plan &thePlan, std::size_t stageNumber, std::size_t number,
@@ -288,7 +286,8 @@ private:
   }
 
   /// Returns the distances in bytes from the tensors of one product to those of
-  /// the next; empty if they are negative or cross arenas.
+  /// the next. Returns an empty list if a distance is negative or crosses
+  /// arenas.
   std::vector<std::int64_t> stepsIn(const ProgramRun &run,
                                     const Instruction &from,
                                     const Instruction &to) const {
@@ -308,8 +307,9 @@ private:
     return steps;
   }
 
-  /// Returns whether product `late` may start when `early` does: `late` needs
-  /// none of the instructions that `late` follows and `early` does not follow.
+  /// Returns whether product `late` may start when `early` does. For this,
+  /// `late` must need no instruction that precedes it in the partial order,
+  /// unless the instruction also precedes `early`.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)
       if (order.follows(late, i) && !(i < early && order.follows(early, i)) &&
@@ -318,7 +318,6 @@ private:
     return true;
   }
 
-  /// Returns whether a product has to run after another instruction.
   bool needs(const Instruction &product, const Instruction &other) const {
     const auto overlap = [&](const Tensor &own, const Tensor &its) {
       return std::ranges::any_of(runs, [&](const ProgramRun &run) {

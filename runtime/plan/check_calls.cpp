@@ -8,17 +8,12 @@
 
 namespace mtplan::runtime {
 
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 std::string counted(std::size_t count, const char *what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-// Checks the operands of one instruction.
 class CallCheck {
 public:
   CallCheck(const Plan &whole, std::size_t stage, std::size_t program,
@@ -52,7 +47,6 @@ public:
     if (group.communicators.empty())
       return;
     const auto size = static_cast<std::int64_t>(group.communicators[0].size());
-    // This is the expected shape of the output.
     std::vector<std::int64_t> wanted = in;
     if (gathers(collective.kind))
       wanted[indexed(collective.gathered)] *= size;
@@ -154,8 +148,8 @@ private:
                                   std::string(wordOf(call.outputs[0].type)));
   }
 
-  // Checks that the group has all ranks of the stage, because all of them make
-  // the call.
+  // Checks that the group has all ranks of the stage, because all of these
+  // ranks make the call.
   void checkMembers(const Group &group) {
     std::vector<int> members;
     for (const std::vector<int> &ranks : group.communicators)
@@ -198,10 +192,6 @@ void checkCalls(const Plan &plan, Faults &faults) {
            i < plan.stages[s].programs[p].instructions.size(); ++i)
         CallCheck(plan, s, p, i, faults).check();
 }
-
-//===----------------------------------------------------------------------===//
-// Host and device
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -259,7 +249,7 @@ private:
   const Stage &stage;
   std::size_t s, p = 0, i = 0;
   Faults &faults;
-  /// Says, by program, whether it runs before the gradient norm.
+  /// Says, by program, whether `schedule` or `reduce` runs it.
   std::vector<bool> early;
 };
 

@@ -1,6 +1,6 @@
 //===- check_memory.cpp - Checks the values that instructions read --------===//
 //
-// The check executes each stage's step symbolically: every piece of a buffer
+// The check executes each stage's step symbolically. Every piece of a buffer
 // (one entry in one slot) records which value it holds.
 //
 //===----------------------------------------------------------------------===//
@@ -17,11 +17,11 @@ namespace mtplan::runtime {
 
 namespace {
 
-// These are indices into phasesOf(); -1 means before the step.
+// These numbers are indices into phasesOf(); -1 stands for the time before the
+// step.
 constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2;
 constexpr int kEveryMicroBatch = -1;
 
-// Describes the value that a piece of a buffer holds.
 struct Value {
   enum { nothing, something, lost } state = nothing;
   ElementType type = ElementType::f32;
@@ -30,7 +30,7 @@ struct Value {
   unsigned readIn = 0;     ///< bit set of the phases that read the piece
   std::int64_t entry = 0;
   std::int64_t elements = 0;
-  std::size_t takenBy = 0; ///< the piece that overwrote it, if lost
+  std::size_t takenBy = 0; ///< the piece that overwrote this one, if lost
 };
 
 bool isAdamw(const Instruction &instruction) {
@@ -38,8 +38,7 @@ bool isAdamw(const Instruction &instruction) {
   return call && call->kernel == "adamw";
 }
 
-// Returns whether this run of an accumulation overwrites its sum, instead of
-// adding to it.
+// Returns whether this run of an accumulation overwrites its sum.
 // \param copy  layer, counted in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
   return accumulates(instruction) &&
@@ -47,13 +46,12 @@ bool begins(const Instruction &instruction, int microBatch, int copy) {
              .isOf(microBatch, copy);
 }
 
-// Returns whether the instruction updates this output in place, so that the
-// kernel also reads it (runtime/backend/kernels.md). Accumulations are
-// excluded.
+// Returns whether the instruction updates this output in place. Its kernel then
+// also reads the output (runtime/backend/kernels.md). Excludes accumulations.
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
-  // The first output, the parameter, is write-only; master and moments are
-  // updated in place.
+  // The parameter, which is the first output, is write-only. The master and the
+  // moments are updated in place.
   if (isAdamw(instruction))
     return output > 0;
   return call && call->kernel == "square_sum";
@@ -93,7 +91,7 @@ public:
   }
 
 private:
-  // Identifies the instruction that the step has reached.
+  // Identifies the instruction that the symbolic step has reached.
   struct Moment {
     int phase = 0;
     std::size_t entry = 0, program = 0, instruction = 0;
@@ -107,7 +105,7 @@ private:
         auto each = [&](const Tensor &tensor, const char *member) {
           std::int64_t entry =
               tensor.entry + std::int64_t{copy} * tensor.entryStep;
-          if (entry >= 0) // checkParameters reports entries below 0
+          if (entry >= 0) // checkParameters reports others
             act(i, copy, tensor, entry, member);
         };
         each(parameter.value, "value");
@@ -224,7 +222,6 @@ private:
     }
   }
 
-  // Returns whether every tensor's entry is at least 0.
   bool reaches(const std::vector<Tensor> &tensors, const char *list) {
     for (std::size_t t = 0; t < tensors.size(); ++t)
       if (entryOf(tensors[t]) < 0) {
@@ -268,8 +265,8 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Checks that a sum holds nothing before the run that overwrites it, and
-  // holds the earlier runs' sum before every other run.
+  // Checks that a sum holds nothing before the run that overwrites the sum, and
+  // holds the sum of earlier runs before every other run.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);
@@ -306,8 +303,8 @@ private:
       }
   }
 
-  // Checks that an output overlaps no other operand, unless an all-reduce works
-  // in place or a parameter is its own master.
+  // Checks that an output overlaps no other operand. There are two exceptions:
+  // an all-reduce may work in place, and a parameter may be its own master.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";
@@ -322,7 +319,6 @@ private:
         fail("/outputs/" + std::to_string(t),
              "overlaps input " + std::to_string(u) + std::string(rule));
     for (std::size_t u = 0; u < t; ++u) {
-      // The update's parameter and master may be the same tensor.
       bool isMaster = isAdamw(what) && u == 0 && t == 1 &&
                       pieceOf(what.outputs[u]) == piece;
       if (meets(what.outputs[u]) && !isMaster)
@@ -337,7 +333,7 @@ private:
   Faults &faults;
   Placement placement;
   std::vector<Value> values;  ///< by piece
-  std::vector<bool> stepWide; ///< by buffer: one value for all micro-batches
+  std::vector<bool> stepWide; ///< by buffer: all micro-batches share one value
   Moment now;
   std::set<std::tuple<std::size_t, std::size_t, std::string>> reported;
 };

@@ -1,7 +1,7 @@
 //===- check_messages.cpp - Checks messages between stages ----------------===//
 //
 // The check compares both ends of every message and the calls of every group.
-// Then it simulates all stages together to find deadlocks.
+// Then the check simulates all stages together to find deadlocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,6 @@ struct Event {
   int microBatch;
 };
 
-// Returns the stage of each rank.
 std::vector<int> stagesOfRanks(const Plan &plan) {
   std::vector<int> stages(indexed(plan.ranks), -1);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
@@ -71,13 +70,12 @@ public:
   void check() {
     checkChannels();
     checkGroups();
-    // Stages whose calls differ would deadlock for that reason alone.
+    // A mismatch of calls would itself cause a deadlock.
     if (!faults.any())
       runAll();
   }
 
 private:
-  // Finds, by group and stage, the other stages that share a communicator.
   void findPartners() {
     const std::vector<int> stageOf = stagesOfRanks(plan);
     partners.resize(plan.groups.size());
@@ -171,7 +169,6 @@ private:
   }
 
   void checkGroups() {
-    // Lists the calls in order, by group and stage.
     std::vector<std::vector<std::vector<const Event *>>> calls(
         plan.groups.size(),
         std::vector<std::vector<const Event *>>(plan.stages.size()));
@@ -215,10 +212,6 @@ private:
                    std::to_string(other));
   }
 
-  //===--------------------------------------------------------------------===//
-  // Deadlock
-  //===--------------------------------------------------------------------===//
-
   void runAll() {
     next.assign(events.size(), 0);
     joined.assign(plan.groups.size(),
@@ -238,8 +231,8 @@ private:
         return reportCycle(s);
   }
 
-  // Returns the index of the stage that blocks the next event of stage `s`, or
-  // -1 if the event completes.
+  // Returns the stage that blocks the next event of stage `s`, or -1 if the
+  // event completes.
   int waitsFor(std::size_t s) {
     const Instruction &instruction = *events[s][next[s]].instruction;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what)) {
@@ -262,7 +255,7 @@ private:
     return -1;
   }
 
-  // Reports the cycle of waiting stages to which stage `s` leads. A cycle
+  // Reports the cycle of waiting stages to which stage `s` leads. Such a cycle
   // exists, because every blocked stage waits for another blocked one.
   void reportCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
@@ -287,9 +280,10 @@ private:
 
   const Plan &plan;
   Faults &faults;
+  // Lists, by group and stage, the other stages that share a communicator.
   std::vector<std::vector<std::vector<int>>> partners;
   std::vector<std::vector<Event>> events; ///< by stage, in order
-  std::vector<std::size_t> next; ///< by stage, the index of its next event
+  std::vector<std::size_t> next;          ///< by stage: its next event
   /// Counts, by group and stage, the calls that the stage has begun.
   std::vector<std::vector<std::size_t>> joined;
   std::vector<bool> calling; ///< by stage: `joined` counts the next event

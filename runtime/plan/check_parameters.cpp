@@ -33,7 +33,6 @@ std::vector<std::int64_t> globalShape(const Plan &plan, const Tensor &tensor) {
   return shape;
 }
 
-// Returns the tensor's split, padded to one entry for each dimension.
 std::vector<std::vector<int>> splitOf(const Tensor &tensor) {
   std::vector<std::vector<int>> split = tensor.split;
   split.resize(tensor.shape.size());
@@ -80,8 +79,9 @@ private:
              "axis " + std::to_string(parameter.alike[a]) + " is listed twice");
         break;
       }
-    // After the reduction the gradient is complete, so each axis on which ranks
-    // of the stage differ either shards it or is listed as replicating it.
+    // The reduction has completed the gradient. Each axis on which ranks of the
+    // stage differ therefore either shards the gradient or is listed in
+    // `alike`.
     for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
       const int axis = static_cast<int>(a);
       bool isSplit = splits(parameter.gradient, axis);
@@ -120,7 +120,7 @@ private:
   }
 
   // Returns whether a rank's shard under the split `fine` is part of its shard
-  // under `coarse`, so that the weight can be its own master.
+  // under `coarse`. In that case the weight can be its own master.
   static bool isWithin(const std::vector<std::vector<int>> &fine,
                        const std::vector<std::vector<int>> &coarse) {
     for (std::size_t d = 0; d < coarse.size(); ++d)
@@ -130,8 +130,6 @@ private:
     return true;
   }
 
-  // Checks that the optimizer state is sharded like the gradient, and that all
-  // tensors of the parameter have one global shape.
   void checkShapes(const Parameter &parameter) {
     const Tensor &gradient = parameter.gradient;
     const std::vector<std::int64_t> whole = globalShape(plan, parameter.value);
@@ -194,8 +192,8 @@ private:
                  ", the value's extent, got " + std::to_string(unpadded[d]));
   }
 
-  // Checks the buffer of a parameter's tensor, and that no other tensor of a
-  // parameter uses its entries.
+  // Checks the buffer of a parameter's tensor. No other tensor of a parameter
+  // may use the same entries.
   void checkPlace(const Parameter &parameter, const Tensor &tensor,
                   const std::string &member, MemoryClass expected) {
     const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
@@ -239,11 +237,11 @@ private:
   const Stage &stage;
   std::size_t s, i = 0;
   Faults &faults;
-  /// Names, by buffer and entry, the parameter's tensor that uses the entry.
+  /// Names, by buffer and entry, the tensor that uses the entry.
   std::map<std::pair<int, std::int64_t>, std::string> owners;
 };
 
-// Checks that, of the stages that have a parameter, only the first counts it in
+// If several stages have a parameter, only the first of them may count it in
 // the gradient norm.
 void checkCounting(const Plan &plan, Faults &faults) {
   struct Holder {

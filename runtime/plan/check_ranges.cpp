@@ -11,13 +11,13 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Limits the instructions that a stage may run in a step; checking more would
-// take unreasonably long.
+// Limits the instructions that a stage may run in a step. Checking more
+// instructions would take unreasonably long.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;
 
-// Checks the numbers of one JSON object. Its JSON pointer is built only for
-// faults.
+// Checks the numbers of one JSON object. The JSON pointer of the object is
+// built only for faults.
 template <typename Pointer> class Numbers {
 public:
   Numbers(Pointer where, Faults &list) : pointer(where), faults(list) {}
@@ -32,7 +32,7 @@ public:
     return false;
   }
 
-  // Checks an index into `size` elements; `of` is their name in the message.
+  // Checks an index into `size` elements, which the message calls `of`.
   bool index(std::string_view member, std::int64_t value, std::size_t size,
              const char *of) {
     if (value >= 0 && value < static_cast<std::int64_t>(size))
@@ -262,7 +262,7 @@ private:
       fields.fail(member, std::string("needs ") + kFirstTerm);
   }
 
-  // Checks a schedule entry and returns how many instructions it runs.
+  // Returns how many instructions the entry runs.
   std::int64_t checkEntry(const Phase &phase, std::size_t i) {
     const ScheduleEntry &entry = (*phase.entries)[i];
     auto fields = numbers([&, i] { return at("stages", s, phase.name, i); });

@@ -14,11 +14,11 @@ namespace mtplan::runtime {
 //===----------------------------------------------------------------------===//
 // Streams
 //
-// If two instructions on different streams of a program touch the same bytes
-// and at least one of the two writes, the later instruction must wait, directly
-// or indirectly, for the earlier one. The same holds for the calls of a group
-// and the messages of a channel, because all ranks must issue them in one
-// order.
+// Two instructions of a program on different streams conflict if they touch the
+// same bytes and at least one of them writes. The later instruction must then
+// wait, directly or indirectly, for the earlier one. The same holds for the
+// calls of a group and the messages of a channel, because all ranks must issue
+// them in one order.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -81,8 +81,8 @@ private:
     return static_cast<int>(std::min(period, std::int64_t{plan.microBatches}));
   }
 
-  // Checks that each collective follows the previous one of its group, and each
-  // send or receive the previous one of its channel.
+  // Checks that each collective follows the previous one of its group, and that
+  // each send or receive follows the previous one of its channel.
   void checkCalls(const ProgramOrder &order) {
     std::map<int, std::size_t> ofGroup;
     std::map<std::tuple<int, int, bool>, std::size_t> ofChannel;
@@ -104,8 +104,8 @@ private:
     }
   }
 
-  // Checks that an instruction of a run follows every earlier one with which it
-  // conflicts on a piece: both touch the piece, and at least one writes it.
+  // Checks that each instruction of a run follows every earlier one with which
+  // it conflicts on a piece.
   void checkRun(const ProgramOrder &order) {
     struct Users { // by stream, the last reader and the last writer
       std::map<int, std::size_t> readers, writers;
@@ -169,9 +169,9 @@ void checkStreams(const Plan &plan, Faults &faults) {
 //===----------------------------------------------------------------------===//
 // Overlapped collectives
 //
-// Later runs do not wait for an overlapped collective. Therefore it must be on
-// a stream other than 0, its group must have no ranks of other stages, and no
-// other stream may touch its bytes before the schedule ends.
+// Later runs do not wait for an overlapped collective. The collective must
+// therefore be on a stream other than 0. Its group must have no ranks of other
+// stages, and no other stream may touch its bytes before the schedule ends.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -202,7 +202,7 @@ private:
     bool isWritten = false;
   };
 
-  // Returns, by program, whether only the schedule runs it.
+  // Returns, by program, whether only `schedule` runs the program.
   std::vector<bool> scheduledAlone() const {
     std::vector<bool> scheduled(stage.programs.size(), true);
     for (const auto *entries : {&stage.reduce, &stage.apply})
@@ -260,7 +260,6 @@ private:
                what);
   }
 
-  // Reports a pair once, because a fault recurs in many runs.
   void reportOverlap(std::size_t p, std::size_t i, std::size_t e, int copy,
                      const UnderWay &early) {
     if (reported.emplace(p, i, early.program, early.instruction).second)

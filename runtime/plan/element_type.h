@@ -7,13 +7,11 @@
 
 namespace mtplan::runtime {
 
-/// Every offset is a multiple of this many bytes.
+/// Offsets and strides in arenas are multiples of this many bytes.
 inline constexpr std::int64_t kAlignment = 256;
 
-/// Names the type of a tensor's elements.
 enum class ElementType { f64, f32, f16, bf16, i32 };
 
-/// Returns the size of one element, in bytes.
 constexpr std::int64_t bytesOf(ElementType type) {
   return type == ElementType::f64                               ? 8
          : type == ElementType::f32 || type == ElementType::i32 ? 4

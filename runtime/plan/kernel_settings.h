@@ -17,33 +17,31 @@ namespace mtplan::runtime {
 //===----------------------------------------------------------------------===//
 
 /// This setting names the consumer that is fused into an einsum, a sum, a
-/// dropout or a norm's gradient (runtime/backend/kernels.md).
+/// dropout or the gradient of a norm (runtime/backend/kernels.md).
 inline constexpr const char *kThen = "then";
 
 /// This setting is 1 if an einsum also computes the `sum` of its second
-/// operand. The fused consumer (`then`) then applies to both results.
+/// operand. A fused consumer (`then`) then applies to both results.
 inline constexpr const char *kBiasGradient = "bias_gradient";
 
 //===----------------------------------------------------------------------===//
 // The first term of an accumulation
 //
-// An `accumulate`, alone or as the fused consumer (`then`) of another kernel,
-// overwrites its sum in the run that these settings name, and adds to it in all
-// other runs.
+// An `accumulate` is a kernel of its own, or the fused consumer (`then`) of
+// another kernel. In the run that these settings name, it overwrites its sum.
+// In all other runs, it adds to the sum.
 //===----------------------------------------------------------------------===//
 
 /// This setting is the micro-batch of the run that overwrites the sum.
 inline constexpr const char *kFirstTerm = "first_term";
 /// This setting is the layer of the run that overwrites the sum, counted in the
-/// model, if all layers accumulate into one sum.
+/// model. It is needed only if all layers accumulate into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
-/// Identifies the run in which an accumulation overwrites its sum.
 struct FirstTerm {
-  static constexpr std::int64_t kNone = -1; ///< the settings do not name it
+  static constexpr std::int64_t kNone = -1; ///< the settings name no run
   std::int64_t microBatch = kNone, copy = kNone;
 
-  /// Returns whether the run of a micro-batch and a layer overwrites the sum.
   /// \param theCopy  layer, counted in the model
   bool isOf(std::int64_t theMicroBatch, std::int64_t theCopy) const {
     return theMicroBatch == microBatch && (copy == kNone || theCopy == copy);
@@ -51,7 +49,7 @@ struct FirstTerm {
 };
 
 /// Returns whether an instruction accumulates into an output. `accumulate` has
-/// a single output; a kernel with a fused `accumulate` adds to every second
+/// a single output. A kernel with a fused `accumulate` adds to every second
 /// output.
 inline bool accumulatesInto(const Instruction &instruction,
                             std::size_t output) {
@@ -67,7 +65,6 @@ inline bool accumulatesInto(const Instruction &instruction,
   return false;
 }
 
-/// Returns whether an instruction accumulates into any output.
 inline bool accumulates(const Instruction &instruction) {
   for (std::size_t t = 0; t < instruction.outputs.size(); ++t)
     if (accumulatesInto(instruction, t))
@@ -75,7 +72,7 @@ inline bool accumulates(const Instruction &instruction) {
   return false;
 }
 
-/// Returns the run that the settings name; unnamed members are kNone.
+/// Returns the run that the settings name. Unnamed members are kNone.
 inline FirstTerm firstTermOf(const std::vector<Setting> &settings) {
   FirstTerm first;
   for (const Setting &one : settings)

@@ -10,8 +10,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// These limits are beyond any model, so that checking a malformed plan
-// terminates.
+// These limits are beyond any model. They let the check of a malformed plan
+// terminate.
 constexpr std::size_t kMostStagePieces = std::size_t{1} << 22;
 constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 
@@ -50,7 +50,7 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
-    // Gradients are not kept over steps: a scattered gradient that waits for
+    // Gradients are not kept over steps. A scattered gradient that waits for
     // the norm may reuse the bytes of activations or of another gradient.
     for (const Tensor *tensor :
          {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
@@ -94,7 +94,7 @@ void Placement::place(std::size_t b) {
     }
 }
 
-// Finds overlapping pairs by a sweep over the arena's offsets; `open` holds the
+// Finds overlapping pairs by a sweep over the arena's offsets. `open` holds the
 // pieces that contain the current offset.
 void Placement::sweep(std::vector<Interval> &intervals) {
   std::ranges::sort(intervals, {}, [](const Interval &one) {

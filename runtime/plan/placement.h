@@ -1,7 +1,7 @@
 //===- placement.h - Overlap of buffers in memory ---------------*- C++ -*-===//
 //
-// Finds which pieces of buffers share bytes. A piece is one entry of a buffer
-// in one slot; the pieces of a stage are numbered by buffer, entry and slot.
+// A piece is one entry of a buffer in one slot. The pieces of a stage are
+// numbered by buffer, entry and slot.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,19 +16,17 @@
 
 namespace mtplan::runtime {
 
-/// Holds the pieces of one stage's buffers, and their overlaps in memory.
 class Placement {
 public:
   /// Reports to `list` the buffers that exceed their arena, overlap themselves,
-  /// or overlap memory that is kept over steps.
+  /// or overlap memory that is kept over steps, and arenas of equal class.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
-  /// Returns whether all pieces are analysed. If not, because there are too
-  /// many, no other member may be used.
+  /// Returns whether all pieces are analysed. If there are too many pieces,
+  /// returns false, and no other member may be used.
   bool complete() const { return whole; }
   std::size_t pieces() const { return owners.size(); }
-  /// Returns the number of the piece that holds an entry for a micro-batch.
-  /// `entry` must be at least 0.
+  /// Returns the piece that holds an entry, >= 0, for a micro-batch.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
   /// Returns the pieces of other buffers that share bytes with `piece`.
@@ -36,7 +34,7 @@ public:
     return others[piece];
   }
   /// Calls `act(piece, isWritten)` for every tensor of an instruction in one
-  /// run. Entries below 0 are skipped, because checkMemory reports them.
+  /// run. Skips entries below 0, because checkMemory reports them.
   template <typename Act>
   void forEachPiece(const Instruction &one, int copy, int microBatch,
                     Act act) const {
@@ -49,7 +47,8 @@ public:
               tensors == &one.outputs);
   }
 
-  /// Calls `act` for all pieces of forEachPiece, and for all that overlap them.
+  /// Calls `act` for all pieces of forEachPiece and all pieces that overlap
+  /// them.
   template <typename Act>
   void forEachOverlap(const Instruction &one, int copy, int microBatch,
                       Act act) const {
@@ -76,13 +75,13 @@ private:
   std::size_t s;
   Faults &faults;
   bool whole = true;
-  std::vector<std::size_t> bases; ///< by buffer, the number of its first piece
-  std::vector<int> owners;        ///< by piece, the index of its buffer
-  std::vector<bool> kept;         ///< by buffer, whether it survives steps
-  std::vector<std::vector<std::size_t>> others; ///< by piece, its overlaps
+  std::vector<std::size_t> bases;               ///< by buffer: its first piece
+  std::vector<int> owners;                      ///< by piece: its buffer
+  std::vector<bool> kept;                       ///< by buffer: see keeps()
+  std::vector<std::vector<std::size_t>> others; ///< by piece: its overlaps
   std::vector<std::vector<Interval>> byArena;
   std::size_t pairs = 0;
-  std::set<std::pair<int, int>> reported; ///< pairs already reported
+  std::set<std::pair<int, int>> reported;
 };
 
 } // namespace mtplan::runtime

@@ -1,20 +1,20 @@
 //===- plan.h - The executable plan, as plain values ------------*- C++ -*-===//
 //
 // The plan is the interface between the compiler and the runtime, which do not
-// include each other: codegen/ fills a Plan and the executor runs it. A commit
-// that changes this file increments kPlanVersion and adapts plan_read_json.cpp,
-// plan_write_json.cpp, codegen/ and runtime/executor/.
+// include each other. codegen/ fills a Plan, and the executor runs the plan. A
+// commit that changes this file increments kPlanVersion and adapts
+// plan_read_json.cpp, plan_write_json.cpp, codegen/ and runtime/executor/.
 //
-// All ranks of a pipeline stage run the same programs on local shapes; ranks
+// All ranks of a pipeline stage run the same programs on local shapes. Ranks
 // differ only in their coordinates on the mesh. Each `int` that refers to
 // something is an index into the vector that its comment names. A segment is a
-// part of the model that is compiled once, such as a transformer layer; `copy`
-// in a name stands for one of the layers that repeat it.
+// part of the model that is compiled once, such as a transformer layer. In
+// names, `copy` stands for one of the layers that repeat the segment.
 //
 // A step of a stage has three parts. `schedule` runs forward and backward and
 // accumulates gradients (kernel_settings.h). `reduce` completes every
-// parameter's gradient, after which all ranks agree on the norm of all
-// gradients. `apply` updates the parameters.
+// parameter's gradient. All ranks then agree on the norm of all gradients.
+// `apply` updates the parameters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ struct Axis {
 };
 
 /// Describes a process group. `communicators` lists disjoint sets of ranks of
-/// equal size; collectives number the ranks of a set by their position.
+/// equal size. Collectives number the ranks of a set by their position.
 struct Group {
   std::string name; ///< "tp", "dp", "pp 0 3", for messages and reports
   std::vector<std::vector<int>> communicators;
@@ -54,8 +54,7 @@ struct Group {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Names the use of an arena, which determines the lifetime of the arena's
-/// bytes.
+/// Names the use of an arena, which determines how long its bytes live.
 enum class MemoryClass {
   parameters,  ///< kept over steps: weights as kernels read them
   optimizer,   ///< kept over steps: master weights and moments
@@ -65,17 +64,17 @@ enum class MemoryClass {
   host,        ///< pinned host memory, for offloaded tensors
 };
 
-/// Describes one allocation on each rank. A stage has at most one of each
+/// Describes one allocation on each rank. A stage has at most one arena of each
 /// class.
 struct Arena {
   MemoryClass memoryClass = MemoryClass::workspace;
   std::int64_t size = 0; ///< bytes, >= the end of every buffer in it
 };
 
-/// Describes a named region of an arena: an array of equal pieces, by layer of
-/// a repeated segment (entry) and by micro-batch in flight (slot). The piece of
-/// entry e and micro-batch m starts at `offset + (e % entries) * entryStride +
-/// (m % slots) * slotStride`.
+/// Describes a named region of an arena. The region is an array of equal
+/// pieces, by layer of a repeated segment (entry) and by micro-batch in flight
+/// (slot). The piece of entry e and micro-batch m starts at `offset + (e %
+/// entries) * entryStride + (m % slots) * slotStride`.
 struct Buffer {
   std::string name;
   int arena = 0;                ///< index into Stage::arenas
@@ -88,15 +87,15 @@ struct Buffer {
 };
 
 /// Describes a dense row-major tensor at the start of a piece of a buffer.
-/// Layer c of a segment, counted from 0 within the segment, uses entry `entry +
-/// c * entryStep`.
+/// Layer c, counted from 0 within its segment, uses entry `entry + c *
+/// entryStep`.
 struct Tensor {
   int buffer = 0; ///< index into Stage::buffers
   int entry = 0, entryStep = 0;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local, each > 0; empty: a scalar
-  /// Lists, by dimension, the axes of Plan::mesh that shard it, major first;
-  /// empty if no dimension is sharded.
+  /// Lists, by dimension, the axes of Plan::mesh that shard the dimension,
+  /// major first. The list is empty if no dimension is sharded.
   std::vector<std::vector<int>> split;
 };
 
@@ -111,11 +110,11 @@ struct Setting {
 };
 
 /// Describes a computation on this rank alone. If the computation depends on
-/// the rank's coordinate on an axis, the integer setting "axis" is that axis's
-/// index in Plan::mesh. If all operands are in the arena of class host, the
-/// kernel runs on the host, within Stage::apply. Otherwise it runs on the
-/// device and no operand is on the host, except that "copy" may move a tensor
-/// between the two.
+/// the rank's coordinate on an axis, the integer setting "axis" is the index of
+/// that axis in Plan::mesh. If all operands are in the arena of class host, the
+/// kernel runs on the host, within Stage::apply. Otherwise the kernel runs on
+/// the device, and no operand is on the host. The exception is "copy", which
+/// may move a tensor between the two.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -129,22 +128,22 @@ enum class CollectiveKind { allReduce, allGather, reduceScatter, allToAll };
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
   int group = 0; ///< index into Plan::groups
-  /// Names the reduction, which only allReduce and reduceScatter use.
+  /// Only allReduce and reduceScatter use the reduction.
   Reduction reduction = Reduction::sum;
   int gathered = 0;  ///< dimension that grows (allGather, allToAll)
   int scattered = 0; ///< dimension that shrinks (reduceScatter, allToAll)
 };
 
-/// Sends one tensor to, or receives it from, the rank with the same index in
-/// Stage::ranks of another stage, which has a matching instruction with the
-/// same `channel`. Sends are buffered.
+/// Sends one tensor to another stage, or receives it. The peer is the rank with
+/// the same index in the other stage's Stage::ranks. The peer has a matching
+/// instruction with the same `channel`. Sends are buffered.
 struct Transfer {
   bool sends = true; ///< false: receives
   int stage = 0;     ///< the peer's index in Plan::stages
   int channel = 0;
 };
 
-/// Provides a micro-batch of training data, or, with the label "count", the
+/// Provides a micro-batch of training data or, with the label "count", the
 /// number of target tokens of the whole step.
 struct Input {
   std::string label;             ///< "ids", "targets", "types", "count", ...
@@ -152,13 +151,13 @@ struct Input {
   std::int64_t limit = 0;        ///< exclusive bound of integers; 0: floats
 };
 
-/// Reports a number of the step, such as the loss, which is the only input.
+/// Reports the instruction's only input, a number of the step such as the loss.
 struct Report {
   std::string label; ///< "loss", ...
 };
 
 /// Describes one action of a rank. Within a run of its program, instructions of
-/// one stream run in order; only `waits` order instructions of different
+/// one stream run in order. Only `waits` order instructions of different
 /// streams. The order of the program is consistent with streams and waits.
 struct Instruction {
   std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
@@ -170,7 +169,7 @@ struct Instruction {
   /// Marks a collective that overlaps with the rest of the schedule. Its input
   /// is a sum over all micro-batches, so the collective runs for the last
   /// micro-batch only. Until the schedule ends, later runs wait for the
-  /// collective only on its own stream.
+  /// collective only on the collective's own stream.
   bool overlapped = false;
 };
 
@@ -179,27 +178,29 @@ struct Instruction {
 //===----------------------------------------------------------------------===//
 
 /// Lists instructions of one stream that run as one launch if the backend or
-/// the communicator supports it. None writes bytes that another reads or
-/// writes. The instructions are of one of these kinds:
+/// the communicator supports that launch. No instruction writes bytes that
+/// another instruction of the batch reads or writes. All instructions are of
+/// one of these kinds:
 ///   - Products are einsums of `schedule` that differ only in their tensors.
 ///     They share one of their first two operands. The other tensors of
 ///     consecutive einsums are a constant number of bytes apart, the same in
-///     every run. All einsums may start when the first may.
+/// every run. All einsums may start when the first may start.
 ///   - Collectives belong to one group, within the stage. They are consecutive,
 ///     and only the first waits.
 ///   - Kernels have one name and are in a program of `apply` that one schedule
 ///     entry runs. They are consecutive, and only the first waits.
 struct Batch {
   std::vector<int> instructions; ///< indices in the program, ascending
-  /// Says whether the kernels of all layers that the schedule entry runs are
-  /// one launch. If so, the batch must be the whole program, and may be a
-  /// single instruction if there are several layers.
+  /// Says whether one launch covers all layers that the schedule entry runs. If
+  /// so, the batch must be the whole program. It may be a single instruction if
+  /// there are several layers.
   bool ofAllCopies = false;
 };
 
 /// Holds the instructions of one direction of a segment ("h.forward",
 /// "h.backward"), of its last run ("h.last.forward"), of the weights that a
-/// pass reads first ("embed.weights.forward"), or of a part of the update.
+/// forward or backward pass reads first ("embed.weights.forward"), or of a part
+/// of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
@@ -209,8 +210,8 @@ struct Program {
 
 /// Runs a program for `count` layers of its segment: `first`, `first + step`
 /// and so on. A run is the program's execution for one layer. All streams join
-/// between two runs, because runs reuse buffers without waits of their own;
-/// only `overlapped` instructions continue.
+/// between two runs, because runs reuse buffers without waits of their own.
+/// Only `overlapped` instructions continue.
 struct ScheduleEntry {
   int program = 0;    ///< index into Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches
@@ -219,9 +220,8 @@ struct ScheduleEntry {
   int count = 1; ///< >= 1
 };
 
-/// Describes a parameter, or one parameter for each layer of a segment, with
-/// the state that training keeps for it. The tensors have an entry for each
-/// layer.
+/// Describes a parameter of one layer, or of each layer of a segment, with the
+/// state that training keeps for it. The tensors have one entry per layer.
 struct Parameter {
   std::string label; ///< "h.*.mlp.fc1.weight"
   std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
@@ -229,29 +229,26 @@ struct Parameter {
   int copies = 1;
   Tensor value;    ///< the stored weight, in the type that kernels read
   Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
-  /// Holds the master weight, sharded as the gradient; none if the value is its
-  /// own master.
+  /// Holds the master weight, sharded like the gradient. There is none if the
+  /// value is its own master.
   std::optional<Tensor> master;
   Tensor firstMoment, secondMoment; ///< on the host if offloaded
   /// Lists the axes of Plan::mesh over which the gradient is replicated. The
-  /// norm counts only ranks with coordinate 0 on all of them.
+  /// norm counts only ranks with coordinate 0 on all of these axes.
   std::vector<int> alike;
-  /// Says whether an earlier stage has the same parameter, and counts it in the
+  /// Says whether an earlier stage has the same parameter and counts it in the
   /// norm.
   bool countedElsewhere = false;
   /// Holds the global extents without padding, by dimension; empty if nothing
-  /// is padded. Padding depends on the plan and is no part of the model.
+  /// is padded. Padding depends on the plan, not on the model.
   std::vector<std::int64_t> unpadded;
 };
 
-/// Returns whether a run of the program for a micro-batch executes the
-/// instruction.
 inline bool runsFor(int microBatch, const Instruction &instruction,
                     int microBatches) {
   return !instruction.overlapped || microBatch + 1 == microBatches;
 }
 
-/// Describes the memory, state and work of the ranks of one pipeline stage.
 struct Stage {
   std::vector<int> ranks; ///< ascending
   std::vector<Arena> arenas;
@@ -263,13 +260,13 @@ struct Stage {
   std::vector<ScheduleEntry> apply;
 };
 
-/// Holds the whole executable plan; docs/executable-plan.md describes its JSON.
+/// docs/executable-plan.md describes the JSON of the plan.
 struct Plan {
   int version = kPlanVersion;
   std::string model; ///< name of the model, for display
   int ranks = 1;     ///< product of the axes' sizes
-  /// Lists the axes, major first: a rank's number is its coordinates, read as a
-  /// mixed-radix number.
+  /// Lists the axes, major first. A rank's number is the mixed-radix number
+  /// whose digits are the rank's coordinates.
   std::vector<Axis> mesh;
   std::vector<Group> groups;
   std::vector<std::string> streams; ///< names: "compute", "tensor", "data", ...

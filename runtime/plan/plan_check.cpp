@@ -14,8 +14,8 @@ namespace {
 void checkMesh(const Plan &plan, Faults &faults) {
   std::int64_t product = 1;
   for (std::size_t i = 0; i < plan.mesh.size(); ++i) {
-    // The product fits 64 bits, because the numbers that are multiplied are at
-    // most 2^20 + 1 and 2^20.
+    // The product fits 64 bits, because its factors are at most 2^20 + 1 and
+    // 2^20.
     product = std::min(product * plan.mesh[i].size, kMostRanks + 1);
     for (std::size_t j = 0; j < i; ++j)
       if (plan.mesh[j].name == plan.mesh[i].name)
@@ -85,7 +85,6 @@ void checkStageRanks(const Plan &plan, Faults &faults) {
                               ")");
 }
 
-/// Checks the mesh, the groups, the stage of each rank, and the global batch.
 void checkRanks(const Plan &plan, Faults &faults) {
   checkMesh(plan, faults);
   for (std::size_t g = 0; g < plan.groups.size(); ++g)
@@ -98,13 +97,13 @@ void checkRanks(const Plan &plan, Faults &faults) {
                                     " micro-batches");
 }
 
-/// Checks that every program runs, that `schedule` runs a program for the same
-/// layers in every micro-batch, and that the entries of `reduce` and `apply`
-/// have micro-batch 0.
+/// Checks that every program runs, and that the entries of `reduce` and `apply`
+/// have micro-batch 0. `schedule` must run a program for the same layers in
+/// every micro-batch.
 void checkSchedule(const Plan &plan, Faults &faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
-    // Lists the layers that run in order, by program and micro-batch.
+    // Lists the layers that `schedule` runs, by program and micro-batch.
     std::vector<std::map<int, std::vector<int>>> copies(stage.programs.size());
     std::vector<bool> runs(stage.programs.size(), false);
     for (const Phase &phase : phasesOf(stage))
@@ -207,7 +206,6 @@ std::vector<std::string> checkPlan(const Plan &plan) {
   checkOverlap(plan, faults);
   if (!faults.any())
     checkBatches(plan, faults);
-  // checkMessages relies on valid group members and receivers.
   if (!faults.any())
     checkMessages(plan, faults);
   return faults.take();

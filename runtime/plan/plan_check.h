@@ -1,6 +1,6 @@
 //===- plan_check.h - Checks that an executable plan is valid ---*- C++ -*-===//
 //
-// The check precedes execution and covers each stage once, because all ranks of
+// The check precedes execution. It covers each stage once, because all ranks of
 // a stage run the same programs. It requires that
 //   - numbers are in range, indices refer to something, offsets are aligned;
 //   - every rank is in one stage; communicators of a group are disjoint and of
@@ -45,13 +45,13 @@
 
 namespace mtplan::runtime {
 
-/// Returns all errors, or the first hundred; empty if the plan can run. Each is
-/// a sentence that starts with the JSON pointer of the fault. If numbers are
-/// out of range or ranks are misplaced, nothing else is checked.
+/// Returns all errors, or the first hundred and a note that there are more. The
+/// result is empty if the plan can run. Each error is a sentence that starts
+/// with the JSON pointer of the fault. If numbers are out of range or ranks are
+/// misplaced, nothing else is checked.
 ///
 /// Takes time linear in the number of instructions that a step runs, over all
-/// stages. The time does not depend on the number of ranks except for the lists
-/// of ranks.
+/// stages. The number of ranks matters only for the lists of ranks.
 std::vector<std::string> checkPlan(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -1,8 +1,8 @@
 //===- plan_checks.h - The parts of checkPlan -------------------*- C++ -*-===//
 //
-// checkRanges runs first, because all other checks use indices. checkRanks runs
-// next. The remaining checks rely on both. The last two, checkBatches and
-// checkMessages, rely on all checks before them.
+// checkRanges runs first, because all other checks use indices. checkRanks of
+// plan_check.cpp runs next. The remaining checks rely on both. The last two,
+// checkBatches and checkMessages, rely on all checks before them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ template <typename... Parts> std::string at(const Parts &...parts) {
   return (pointerPart(parts) + ...);
 }
 
-/// Collects the errors that checks find, at most a hundred.
+/// Collects the first hundred errors that checks find.
 class Faults {
 public:
   void add(const std::string &pointer, const std::string &what) {
@@ -54,7 +54,6 @@ private:
 
 /// Checks that numbers are in range and that indices refer to something.
 void checkRanges(const Plan &plan, Faults &faults);
-/// Checks the operands of every instruction.
 void checkCalls(const Plan &plan, Faults &faults);
 /// Checks which instructions use host memory, and in which phase.
 void checkSides(const Plan &plan, Faults &faults);
@@ -74,10 +73,9 @@ void checkBatches(const Plan &plan, Faults &faults);
 /// make the same calls, and that the stages do not deadlock.
 void checkMessages(const Plan &plan, Faults &faults);
 
-/// Returns the number of elements of the local tensor.
 std::int64_t elementsOf(const Tensor &tensor);
 
-/// Returns the product of two numbers >= 0, saturated at INT64_MAX.
+/// Returns the product of two numbers >= 0, at most INT64_MAX.
 inline std::int64_t times(std::int64_t a, std::int64_t b) {
   return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
 }
@@ -88,11 +86,10 @@ std::string bufferName(const Stage &stage, int buffer);
 /// Returns "[2, 6] of f32".
 std::string tensorWords(const Tensor &tensor);
 
-/// Returns an error if the tensor has more bytes than a piece of its buffer;
-/// otherwise "".
+/// Returns an error if the tensor has more bytes than a piece of its buffer, or
+/// else "".
 std::string misfitOf(const Stage &stage, const Tensor &tensor);
 
-/// Describes a part of a step: its name in the plan, and its schedule entries.
 struct Phase {
   std::string_view name;
   const std::vector<ScheduleEntry> *entries;
@@ -102,7 +99,7 @@ struct Phase {
 std::vector<Phase> phasesOf(const Stage &stage);
 
 /// Holds the partial order that streams and waits impose on a program's
-/// instructions. Construction takes O(instructions * streams) time and space.
+/// instructions. Takes O(instructions * streams) time and space.
 class ProgramOrder {
 public:
   ProgramOrder(const Program &program, std::size_t streamCount)
@@ -138,8 +135,8 @@ private:
 
   std::size_t streams;
   std::vector<std::size_t> streamOf;
-  /// last[i * streams + s] is the last of those instructions on stream s that
-  /// end before instruction i starts; -1 if there are none.
+  /// last[i * streams + s] is the last instruction on stream s that ends before
+  /// instruction i starts; -1 if there is none.
   std::vector<int> last;
 };
 

@@ -1,7 +1,7 @@
 //===- plan_json.h - Executable plans as text and as files ------*- C++ -*-===//
 //
 // docs/executable-plan.md describes the format. Equal plans have equal bytes,
-// and reading a written plan restores it. Reading checks types and ranges;
+// and reading a written plan restores it. Reading checks types and ranges, and
 // plan_check.h checks consistency.
 //
 //===----------------------------------------------------------------------===//
@@ -23,21 +23,16 @@ class PlanError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the plan as JSON.
 /// \throws PlanError for values that JSON cannot hold: non-finite numbers, or
 /// text that is not UTF-8
 std::string planText(const Plan &plan);
 
-/// Returns the plan that the JSON describes.
-/// \throws PlanError
 Plan parsePlan(const std::string &text);
 
-/// Writes the file atomically: a reader sees either the old plan or the new
-/// one.
+/// Writes the file atomically: a reader sees either the old or the new plan.
 /// \throws PlanError whose text starts with the path
 void writePlanFile(const std::filesystem::path &path, const Plan &plan);
 
-/// Reads a plan from a file.
 /// \throws PlanError whose text starts with the path
 Plan readPlanFile(const std::filesystem::path &path);
 

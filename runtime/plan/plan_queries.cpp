@@ -21,7 +21,7 @@ std::int64_t endOf(const Buffer &buffer) {
 
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage) {
   using Range = std::pair<std::int64_t, std::int64_t>; // begin, end
-  std::map<int, std::vector<Range>> ranges;            // by arena
+  std::map<int, std::vector<Range>> ranges;
   for (const Buffer &buffer : stage.buffers)
     for (int entry = 0; entry < buffer.entries; ++entry)
       for (int slot = 0; slot < buffer.slots; ++slot) {

@@ -1,7 +1,6 @@
 //===- plan_queries.h - Facts that follow from a plan -----------*- C++ -*-===//
 //
-// These functions compute properties of a plan. They require valid indices: the
-// plan must have passed checkRanges.
+// These functions require valid indices: the plan must have passed checkRanges.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +20,12 @@
 
 namespace mtplan::runtime {
 
-/// Converts an index, which must be at least 0, to std::size_t.
+/// Requires index >= 0.
 inline std::size_t indexed(int index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Returns the setting called `name`, or null if there is none.
+/// Returns null if there is no such setting.
 inline const Setting *findSetting(const std::vector<Setting> &settings,
                                   std::string_view name) {
   for (const Setting &setting : settings)
@@ -35,8 +34,7 @@ inline const Setting *findSetting(const std::vector<Setting> &settings,
   return nullptr;
 }
 
-/// Returns the value of the setting called `name`, or null if there is none or
-/// its value has another type.
+/// Returns null if there is no such setting or its value has another type.
 template <typename Value>
 const Value *settingValue(const std::vector<Setting> &settings,
                           std::string_view name) {
@@ -55,15 +53,13 @@ std::int64_t endOf(const Buffer &buffer);
 /// gaps. Takes O(n log n) time in the entries and slots of all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
-/// Returns whether every communicator has either only ranks of the stage or
-/// none of them.
+/// Returns whether each communicator has only ranks of the stage or none.
 /// \param stage  must list its ranks in ascending order
 bool isWithin(const Group &group, const Stage &stage);
 
-/// Names the side that executes an instruction. Arenas of class `host` are in
-/// host memory, all others in device memory. The side that has an instruction's
-/// operands executes it; only a copy has operands on both sides. On CPU ranks
-/// both sides are the same.
+/// Names the side that executes an instruction: the side that has the operands.
+/// Arenas of class `host` are in host memory, all others in device memory. Only
+/// a copy has operands on both sides. On CPU ranks both sides are the same.
 enum class Side : std::uint8_t {
   device,
   host,
@@ -72,18 +68,16 @@ enum class Side : std::uint8_t {
   mixed, ///< none of these, and therefore invalid
 };
 
-/// Returns whether the tensor is in the arena of class `host`.
 bool isOnHost(const Stage &stage, const Tensor &tensor);
 
-/// Returns the side that executes the instruction.
 Side sideOf(const Stage &stage, const Instruction &instruction);
 
 //===----------------------------------------------------------------------===//
 // Classes of instructions in reports
 //===----------------------------------------------------------------------===//
 
-// These are the rows of the table that compares predicted and measured times.
-// The prediction and the measurement use the same few classes.
+// These classes are the rows of the table that compares predicted with measured
+// times. Prediction and measurement share them.
 inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kPointwise[] = "norms, pointwise",
                       kCopies[] = "sums, copies",
@@ -91,17 +85,16 @@ inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kOptimizer[] = "optimizer",
                       kMessages[] = "messages, waits", kRest[] = "rest";
 
-/// Returns the class of a kernel, given the name in KernelCall::kernel.
+/// \param kernel  the name in KernelCall::kernel
 std::string_view classOfKernel(std::string_view kernel);
 
 /// Returns "collectives tp" for group "tp" and "collectives pp" for "pp 0 3".
 std::string classOfGroup(std::string_view group);
 
-/// Returns the class of an instruction of the plan.
 std::string classOf(const Plan &plan, const Instruction &instruction);
 
-/// Returns the classes of a plan's instructions, and of the gradient norm,
-/// which no program contains, in the order of the table's rows.
+/// Returns the classes of a plan's instructions in the order of the table's
+/// rows. They include the gradient norm, which no program contains.
 std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -85,8 +85,8 @@ Input readInput(const JsonMembers &members) {
   return input;
 }
 
-// Describes a kind of instruction: the member that identifies it, and its other
-// members.
+// Holds the member that identifies a kind of instruction, and the members that
+// only this kind may have.
 struct Kind {
   std::string_view key;
   std::vector<std::string_view> others;

@@ -1,8 +1,8 @@
 //===- plan_words.h - Words and limits of the plan format -------*- C++ -*-===//
 //
-// Lists the words of the JSON format, for reading, writing and error messages,
-// and the largest numbers that the format allows. The words of an enumeration
-// are in the order of its enumerators.
+// These are the words of the JSON format, for reading, writing and error
+// messages, and the largest numbers that the format allows. The words of an
+// enumeration are in the order of its enumerators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,6 @@ inline constexpr std::array<std::string_view, 4> kInits = {"normal", "residual",
 inline constexpr std::array<std::string_view, 3> kInputDims = {
     "batch", "sequence", "other"};
 
-/// Returns the word of an enumerator in JSON.
 constexpr std::string_view wordOf(ElementType type) {
   return kElementTypes[static_cast<std::size_t>(type)];
 }
@@ -44,16 +43,16 @@ constexpr std::string_view wordOf(Reduction reduction) {
   return kReductions[static_cast<std::size_t>(reduction)];
 }
 
-/// Returns whether a collective of this kind uses Collective::reduction.
+/// Returns whether such a collective uses Collective::reduction.
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allReduce ||
          kind == CollectiveKind::reduceScatter;
 }
-/// Returns whether a collective of this kind uses Collective::gathered.
+/// Returns whether such a collective uses Collective::gathered.
 constexpr bool gathers(CollectiveKind kind) {
   return kind == CollectiveKind::allGather || kind == CollectiveKind::allToAll;
 }
-/// Returns whether a collective of this kind uses Collective::scattered.
+/// Returns whether such a collective uses Collective::scattered.
 constexpr bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduceScatter ||
          kind == CollectiveKind::allToAll;
@@ -62,7 +61,7 @@ constexpr bool scatters(CollectiveKind kind) {
 //===----------------------------------------------------------------------===//
 // Limits of numbers
 //
-// The limits are far above today's machines, and low enough that sums and
+// The limits are far above today's machines. They are low enough that sums and
 // products in checks fit 64 bits and that every check terminates.
 //===----------------------------------------------------------------------===//
 

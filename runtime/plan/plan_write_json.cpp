@@ -1,8 +1,8 @@
 //===- plan_write_json.cpp - Writes an executable plan --------------------===//
 //
-// Every buffer, parameter and instruction is on a line of its own, so that two
+// Every buffer, parameter and instruction has a line of its own, so that two
 // plans can be compared line by line. Members with default values are left out
-// where docs/executable-plan.md allows it.
+// where docs/executable-plan.md allows this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using nlohmann::json;
 
 namespace {
 
-// Is thrown for a value that JSON cannot hold. Each caller prepends its part of
-// the JSON pointer.
+// Is thrown for a value that JSON cannot hold. Each caller on the way prepends
+// its part of the JSON pointer.
 struct Fault {
   std::string pointer;
   std::string what;
@@ -41,8 +41,8 @@ std::string written(std::string_view text) {
   }
 }
 
-// Returns the number with a decimal point or an exponent, so that reading
-// yields a double.
+// Returns the number with a decimal point or an exponent, so that readers
+// recognise a double.
 std::string written(double value) {
   if (!std::isfinite(value))
     throw Fault{{},
@@ -79,7 +79,7 @@ std::string lines(const Items &items, Write write) {
   return items.empty() ? "[]" : "[\n" + array(items, write, "\n").substr(1);
 }
 
-// Builds the text of an object, on one line or with a line for each member.
+// Builds an object on one line, or with a line for each member.
 class Members {
 public:
   explicit Members(std::string_view separator = ", ") : between(separator) {}
@@ -329,7 +329,7 @@ std::string planText(const Plan &plan) {
 
 namespace {
 
-// Returns whether the whole text was written; errno has the error if not.
+// Returns whether the whole text was written. If not, errno has the error.
 bool writeWhole(const std::filesystem::path &path, const std::string &text) {
   std::FILE *file = std::fopen(path.c_str(), "wb");
   if (!file)

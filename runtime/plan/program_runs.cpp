@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostSlots = 1 << 20;
 
-/// Returns the period, in micro-batches, after which all tensors of a program
+/// Returns the number of micro-batches after which all tensors of a program
 /// have the same offsets again; at most kMostSlots.
 int slotsOf(const Stage &stage, const Program &program) {
   int slots = 1;

@@ -11,7 +11,6 @@
 
 namespace mtplan::runtime {
 
-/// Identifies the execution of a program for one layer and one micro-batch.
 struct ProgramRun {
   int copy = 0, microBatch = 0;
   bool operator<(const ProgramRun &other) const {
@@ -19,12 +18,11 @@ struct ProgramRun {
   }
 };
 
-/// Returns the runs of a program in a step, ascending. Returns only one of
-/// several runs that use the same bytes.
+/// Returns the runs of a program in a step, ascending. If several runs use the
+/// same bytes, returns only one of them.
 /// \param stage  must have passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
-/// Describes a range of bytes in an arena: [begin, end).
 struct ArenaBytes {
   int arena = 0; ///< index into Stage::arenas
   std::int64_t begin = 0, end = 0;
@@ -34,29 +32,26 @@ struct ArenaBytes {
   }
 };
 
-/// Returns the bytes of a tensor in a run.
 /// \param stage  must have passed checkRanges
 ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
                         const ProgramRun &run);
 
-/// Returns whether the instructions of a batch are consecutive.
 inline bool isConsecutive(const Batch &batch) {
   return batch.instructions.back() - batch.instructions.front() + 1 ==
          static_cast<int>(batch.instructions.size());
 }
 
 /// Returns whether a kernel of a batch has to write an output. With a fused
-/// consumer, which is `add` or `accumulate`, the kernel has to write only every
-/// second output, that of the consumer.
+/// consumer (`add` or `accumulate`), the kernel has to write only the
+/// consumer's outputs, which are every second output.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
-/// Holds the distances in bytes from the tensors of a product to those of the
-/// next product of its batch; 0 for an output that is not written.
+/// Holds the distances in bytes between the tensors of consecutive products of
+/// a batch; 0 for an output that is not written.
 struct BatchSteps {
   std::vector<std::int64_t> inputs, outputs;
 };
 
-/// Returns the distances of a batch of products.
 /// \param batch  must belong to a plan that has passed checkPlan
 BatchSteps stepsOf(const Stage &stage, int program, const Batch &batch);
 

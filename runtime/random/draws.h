@@ -1,15 +1,16 @@
 //===- draws.h - Random draws of a step -------------------------*- C++ -*-===//
 //
-// Defines all random numbers of a step, for the interpreter and for every
-// backend. A stream is identified by a purpose, a label and, if they matter,
-// the layer, the step and the micro-batch. An element of a stream is drawn as
+// This file defines all random numbers of a step, for the interpreter and for
+// every backend. A stream is identified by a purpose, a label and, if they
+// matter, the layer, the step and the micro-batch. An element of a stream is
+// drawn as
 //
 //   philox4x32(counter = {index low, index high, stream low, stream high},
 //              key = {seed low, seed high})
 //
-// where `index` is the element's row-major index in the global tensor (for
-// masks, the index of the draw) and `stream` is a 64-bit hash (streamOf). Draws
-// therefore do not depend on the layout.
+// where `stream` is a 64-bit hash (streamOf) and `index` is the element's
+// row-major index in the global tensor. For masks, `index` is that of the draw.
+// Draws therefore do not depend on the layout.
 //
 //   parameters   normal, residual: 0.3 N(0, 1); zeros: 0.1 N(0, 1);
 //                ones: 1 + 0.1 N(0, 1)
@@ -23,16 +24,17 @@
 //
 // Parameters and data use ten rounds and one draw per element. Masks are most
 // of a step's draws. They use seven rounds, like those of FlashAttention, and
-// one draw for eight elements: element i of a draw uses 15 bits of word i / 2,
-// of its low half if i is even, of its high half otherwise. A half word without
-// its sign bit compares the same as a 15-bit integer and as a 16-bit float, so
-// that devices compare two at once. A mask therefore rounds its rate to a
-// multiple of 2^-15, with an error of at most 2^-16, but keeps at least one
-// element in 2^15. Kept elements are multiplied by 1 / (1 - rate) with the
-// exact rate, or by 1 if the rounded rate is 0.
+// one draw for eight elements. Element i of a draw uses 15 bits of word i / 2:
+// bits of the low half if i is even, and of the high half otherwise. A half
+// word without its sign bit compares the same as a 15-bit integer and as a
+// 16-bit float, so that devices compare two at once. A mask therefore rounds
+// its rate to a multiple of 2^-15, with an error of at most 2^-16, but keeps at
+// least one element in 2^15. Kept elements are multiplied by 1 / (1 - rate)
+// with the exact rate, or by 1 if the rounded rate is 0.
 //
-// These distributions of parameters are meant to expose errors, and not for
-// training: if biases were zero, adding one twice would go unnoticed.
+// These distributions of parameters are for tests, and not for training. They
+// expose errors that zeros would hide: adding a zero bias twice would go
+// unnoticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,31 +48,26 @@
 
 namespace mtplan::runtime {
 
-/// Names the use of a stream.
 enum class Purpose : std::uint8_t { parameter = 1, data = 2, mask = 3 };
 
-/// Holds the seed, step, micro-batch and layer of a draw.
 struct Moment {
   std::uint64_t seed = 1;
   std::int64_t step = 0;
   std::int64_t microBatch = 0;
-  std::int64_t copy = 0; ///< index of the layer
-  bool drops = true;     ///< false: masks keep all elements, as in validation
+  std::int64_t copy = 0;
+  bool drops = true; ///< false: masks keep all elements, as in validation
 };
 
-/// Returns the fraction of elements that a mask drops: `rate`, or 0 if dropout
-/// is off.
+/// Returns the fraction of elements that a mask drops; 0 without dropout.
 inline double rateAt(const Moment &moment, double rate) {
   return moment.drops ? rate : 0.0;
 }
 
-/// Provides a sequence of random numbers, indexed by element.
 class Stream {
 public:
-  /// Returns the four random words of an element.
   PhiloxCounter wordsAt(std::int64_t index) const;
-  /// Returns the words of a mask for the kMaskDraw elements from kMaskDraw *
-  /// draw on.
+  /// Returns the words for the kMaskDraw elements of a mask that start at
+  /// element kMaskDraw * draw.
   PhiloxCounter maskWordsAt(std::int64_t draw) const;
   /// Returns a uniform number in [0, 1) with 32 bits.
   double uniformAt(std::int64_t index) const;
@@ -87,13 +84,11 @@ public:
   /// Returns the stream of a mask, which is the same for all micro-batches.
   static Stream ofMask(const Moment &moment, std::string_view mask);
 
-  /// Returns the seed as the key of Philox, for kernels that draw by
-  /// themselves.
+  /// Returns the seed as the key of Philox, for kernels that draw numbers.
   PhiloxKey key() const {
     return {static_cast<std::uint32_t>(seed),
             static_cast<std::uint32_t>(seed >> 32)};
   }
-  /// Returns the 64-bit hash of the stream.
   std::uint64_t number() const { return stream; }
 
 private:
@@ -107,18 +102,16 @@ private:
 };
 
 /// Returns the hash of a stream: FNV-1a over `label`, then one round of
-/// SplitMix64 for each number, so that streams with different labels or numbers
-/// are independent.
+/// SplitMix64 for each number. Streams with different labels or numbers are
+/// thereby independent.
 std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch);
 
-/// Returns the intermediate hash of streamOf before step and micro-batch, for
-/// callers that know these only later.
+/// Returns the intermediate hash of streamOf before step and micro-batch.
 std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
                                std::int64_t copy);
 
-/// Returns the initial value of one element of a parameter.
 /// \param init  normal, residual, ones or zeros, as in mtp.parameter
 double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index);
@@ -132,7 +125,7 @@ inline constexpr int kMaskDraw = 8;                ///< elements per draw
 inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< half word without sign
 
 /// Returns the smallest 15-bit number that keeps an element: 0 to 2^15 - 1. A
-/// rate below 2^-16 drops nothing; a larger one below 1 keeps at least one
+/// rate below 2^-16 drops nothing. A larger rate below 1 keeps at least one
 /// element in 2^15.
 constexpr std::uint32_t maskLimit(double rate) {
   const double limit = rate * (kMaskBits + 1) + 0.5;
@@ -141,18 +134,18 @@ constexpr std::uint32_t maskLimit(double rate) {
                               : static_cast<std::uint32_t>(limit);
 }
 
-/// Returns the number by which kept elements are multiplied.
 constexpr double maskFactor(double rate) {
   return maskLimit(rate) == 0 ? 1.0 : 1.0 / (1.0 - rate);
 }
 
-/// Returns the number by which an element is multiplied: 0 if it is dropped,
-/// otherwise maskFactor(rate).
+/// Returns the number by which an element is multiplied: 0 if the element is
+/// dropped, otherwise maskFactor(rate).
 /// \param index  see maskIndex
 double maskValue(const Stream &stream, double rate, std::int64_t index);
 
-/// Returns the index in the mask's stream of element `index` of a micro-batch.
-/// `elements` is the number of elements of the global tensor per micro-batch.
+/// Returns the index, in the mask's stream, of element `index` of a
+/// micro-batch.
+/// \param elements  elements of the global tensor per micro-batch
 inline std::int64_t maskIndex(const Moment &moment, std::int64_t elements,
                               std::int64_t index) {
   return moment.microBatch * elements + index;
@@ -166,17 +159,17 @@ constexpr std::int64_t scorePitch(std::int64_t keys) {
 }
 
 /// Returns the index in the mask of a query's score for `key`, relative to the
-/// query's first. In a group of 32 keys, one draw covers two adjacent keys in
-/// each of the four groups of eight, as the lanes of a tensor core hold them:
-/// word w of draw d covers keys 8w + 2d and 8w + 2d + 1.
+/// query's first score. In a group of 32 keys, one draw covers two adjacent
+/// keys in each of the four groups of eight keys, like the lanes of a tensor
+/// core. Word w of draw d covers keys 8w + 2d and 8w + 2d + 1.
 constexpr std::int64_t scoreIndex(std::int64_t key) {
   return key / kScoreGroup * kScoreGroup + key % 8 / 2 * kMaskDraw +
          key % kScoreGroup / 8 * 2 + key % 2;
 }
 
-/// Labels the input with the target token of every position.
+/// This input has the target token of every position.
 inline constexpr char kTargetsLabel[] = "targets";
-/// Labels the input with the number of target tokens in a step.
+/// This input has the number of target tokens in a step.
 inline constexpr char kCountLabel[] = "count";
 
 } // namespace mtplan::runtime

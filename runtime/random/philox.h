@@ -1,9 +1,10 @@
 //===- philox.h - Counter-based random bits ---------------------*- C++ -*-===//
 //
 // Philox4x32 is the counter-based generator of Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3" (SC 2011). It computes random bits from a
-// counter and a key, so that any rank can draw any element without drawing the
-// elements before it. SplitMix64 hashes the numbers that identify a stream.
+// numbers: as easy as 1, 2, 3" (SC 2011). The generator computes random bits
+// from a counter and a key. Any rank can therefore draw any element without
+// drawing the elements before it. SplitMix64 hashes the numbers that identify a
+// stream.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +19,17 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Is 2^-32, which scales a word to [0, 1).
+/// A word is scaled to [0, 1) by 2^-32.
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
-/// Lists the multipliers of a round, and the increments of the key between
-/// rounds.
+/// A round multiplies by the factors, and adds the steps to the key.
 inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53,
                                kPhiloxFactor1 = 0xCD9E8D57,
                                kPhiloxStep0 = 0x9E3779B9,
                                kPhiloxStep1 = 0xBB67AE85;
 
-/// Returns four random words for a counter and a key.
-/// \tparam Rounds  ten, as the paper recommends; seven are the fewest that pass
-///                 its tests (table 2: BigCrush)
+/// \tparam Rounds  ten, as the paper recommends; seven is the smallest number
+/// that passes its tests (table 2: BigCrush)
 template <int Rounds = 10>
 constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   std::uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];

@@ -8,11 +8,9 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// Holds the operands, scores and masks of the forward and the backward kernel.
 class Heads {
 public:
-  /// \param bias  the index of the operand that is the bias table, if there is
-  /// one
+  /// \param bias  the index of the optional operand that is the bias table
   Heads(const Call &call, std::size_t bias)
       : table(call.in.size() > bias ? call.in[bias]
                                     : std::span<const double>()),
@@ -37,13 +35,12 @@ public:
         visit(head, s);
   }
 
-  /// Returns the index of the first element of a query.
   std::int64_t queryAt(std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
   }
-  /// Returns the index of the first element of the key or value `k` of a query
-  /// head. Consecutive query heads share a key head.
+  /// Returns the index of the first element of the key or value `k` that a
+  /// query head uses. Consecutive query heads share a key head.
   std::int64_t keyAt(std::int64_t b, std::int64_t head, std::int64_t k) const {
     const std::int64_t shared = head / (heads / keyHeads);
     return ((b * keys + k) * keyHeads + shared) * width;
@@ -67,14 +64,13 @@ public:
     return capped + (table.empty() ? 0.0 : table[biasAt(head, s, k)]);
   }
 
-  /// Returns the derivative of a score with respect to its scaled product. A
-  /// score with a soft cap has no bias.
+  /// Returns the derivative of a score with respect to the scaled product. The
+  /// formula ignores the bias, because a score with a soft cap has none.
   double slopeAt(double score) const {
     const double share = softcap > 0.0 ? score / softcap : 0.0;
     return 1.0 - share * share;
   }
 
-  /// Returns the index in the bias table for a query and a key.
   std::int64_t biasAt(std::int64_t head, std::int64_t s, std::int64_t k) const {
     return relativeBucket(k - (positions.offset + s), tableRows, maxDistance,
                           !causal) *
@@ -89,8 +85,8 @@ public:
     return sum;
   }
 
-  /// Returns the number by which dropout multiplies one probability, or 0 if
-  /// the probability is dropped.
+  /// Returns the number by which dropout multiplies a probability: 0 if the
+  /// probability is dropped.
   double keep(std::int64_t b, std::int64_t head, std::int64_t s,
               std::int64_t k) const {
     const std::int64_t allHeads = features.global / width;
@@ -151,8 +147,8 @@ void attendRowGrad(const Heads &all, Call &call, std::int64_t b,
                    std::int64_t head, std::int64_t s, double *bias) {
   const std::int64_t row = all.queryAt(b, head, s);
   const double *dOut = &call.in[5][row];
-  // This product equals the sum over all keys of probability * gradient, with
-  // or without dropout.
+  // With or without dropout, this product equals the sum over all keys of
+  // probability * gradient.
   const double projection = all.dot(dOut, &call.in[3][row]);
   const double lse = call.in[4][all.lseAt(b, head, s)];
   for (std::int64_t k = 0; k < all.visible(s); ++k) {

@@ -8,12 +8,8 @@ namespace mtplan::runtime::reference {
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Tables
-//===----------------------------------------------------------------------===//
-
-/// Returns the index of the first element of the row of a global id in a shard
-/// of a table, or -1 if the shard does not hold that row.
+/// Returns the first element's index of a global id's row in a shard of a
+/// table, or -1 if the shard lacks the row.
 std::int64_t rowOf(double id, const Span &rows, std::int64_t held,
                    std::int64_t width) {
   const double row = id - static_cast<double>(rows.offset);
@@ -51,8 +47,8 @@ void embeddingGrad(Call &call) {
 }
 
 /// Returns the row in a shard of the position table for local position `s`, or
-/// -1 if the shard does not hold it. The table is sharded along with the
-/// positions, or replicated.
+/// -1 if the shard lacks the row. The table is replicated or sharded like the
+/// positions.
 std::int64_t tableRow(std::int64_t s, const Span &positions, const Span &rows,
                       std::int64_t held) {
   const std::int64_t row = s + positions.offset - rows.offset;
@@ -85,10 +81,6 @@ void positionEmbeddingGrad(Call &call) {
     call.addSample(0, term);
   }
 }
-
-//===----------------------------------------------------------------------===//
-// The first position
-//===----------------------------------------------------------------------===//
 
 /// Calls `visit(sample, element)` for every sample of a shard
 /// [samples][positions][features] that holds position 0. `element` is the index
@@ -139,10 +131,6 @@ void takeFirstGrad(Call &call) {
                    call.out[0][at + h] = call.in[0][sample * shape[2] + h];
                });
 }
-
-//===----------------------------------------------------------------------===//
-// Rotary positions
-//===----------------------------------------------------------------------===//
 
 void rope(Call &call) {
   const std::span<const double> input = call.in[0];

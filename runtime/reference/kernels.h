@@ -2,9 +2,10 @@
 //
 // These kernels define the result of each operator by plain loops over doubles,
 // with one file per family of operators. The interpreter of the IR and the
-// reference backend of the runtime run them, and tests/parity compares them
-// with PyTorch. A kernel depends on shapes, attributes and the shard of the
-// global tensor that its rank holds, but not on MLIR, plans, meshes or devices.
+// reference backend of the runtime run the kernels, and tests/parity compares
+// the kernels with PyTorch. A kernel depends on shapes, on attributes and on
+// its rank's shard of the global tensor. It does not depend on MLIR, plans,
+// meshes or devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@
 namespace mtplan::runtime::reference {
 
 /// Holds the attributes of an operator, named as in the IR. A flag is 0 or 1,
-/// and an enumeration is its IR keyword.
+/// and an enumeration is its keyword in the IR.
 class Attributes {
 public:
   using Value = std::variant<std::int64_t, double, std::string>;
@@ -36,8 +37,8 @@ public:
     values[name] = std::move(value);
   }
 
-  /// Return the value of an attribute. If there is no such attribute, return
-  /// `absent`, an empty text or false.
+  /// These functions return the value of an attribute. If there is no such
+  /// attribute, they return `absent`, an empty text or false.
   /// \throws std::bad_variant_access if the attribute has another type
   std::int64_t integer(const std::string &name, std::int64_t absent) const {
     return valueOf(name, absent);
@@ -59,14 +60,14 @@ private:
   std::map<std::string, Value> values;
 };
 
-/// Describes the range of one dimension that a rank's shard of a tensor has.
+/// Describes a rank's range of one dimension of a tensor.
 struct Span {
   std::int64_t offset = 0; ///< first global index
   std::int64_t global = 1; ///< global size
 };
 
-/// Returns the row-major index in the global tensor of an element with index
-/// `local` in the shard.
+/// Returns the row-major index in the global tensor of the element that has
+/// index `local` in the shard.
 inline std::int64_t globalIndex(std::span<const Span> pieces,
                                 std::span<const std::int64_t> local) {
   std::int64_t index = 0;
@@ -75,8 +76,7 @@ inline std::int64_t globalIndex(std::span<const Span> pieces,
   return index;
 }
 
-/// Calls `visit(linear, index)` for every element of a tensor of `shape`, in
-/// row-major order.
+/// Calls `visit(linear, index)` for every element, in row-major order.
 template <typename Visit>
 void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
   std::vector<std::int64_t> index(shape.size(), 0);
@@ -95,8 +95,6 @@ void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
 
 using Doubles = std::vector<double>;
 
-/// Describes the shape of a rank's shard of a tensor, and its range of each
-/// dimension.
 struct LocalShape {
   std::vector<std::int64_t> sizes;
   std::vector<Span> pieces; ///< empty if the tensor is not sharded
@@ -111,9 +109,9 @@ struct Call {
   std::vector<std::span<const double>> in;
   std::vector<Doubles> out;
 
-  /// `roundsTerms` says whether sums over samples round each sample's term to
-  /// float, and `roundsSums` whether they round the sum after each sample, like
-  /// an accumulator in f32. By default nothing is rounded.
+  /// Makes sums over samples round like an accumulator in f32. `roundsTerms`
+  /// rounds each sample's term to float, and `roundsSums` rounds the sum after
+  /// each sample. By default nothing is rounded.
   bool roundsTerms = false;
   std::vector<bool> roundsSums; ///< one per result; empty if all false
 
@@ -130,14 +128,13 @@ struct Call {
     return pieceOf(outShapes[i], dim);
   }
 
-  /// Copies an operand to a result with the same number of elements.
   void copy(std::size_t input, std::size_t output) {
     out[output].assign(in[input].begin(), in[input].end());
   }
 
-  /// Adds one sample's term to a result and sets the term to zero. Because
-  /// samples are added one by one, one run of eight samples equals eight runs
-  /// of one sample.
+  /// Adds one sample's term to a result and sets the term to zero. Adding
+  /// samples one by one makes one run of eight samples equal to eight runs of
+  /// one sample.
   void addSample(std::size_t output, Doubles &term);
 
 private:
@@ -152,7 +149,6 @@ using KernelTable = std::map<std::string, Kernel>;
 /// Returns all kernels by the mnemonic of their operator.
 const KernelTable &kernels();
 
-/// Add the kernels of one family to `table`.
 void addLinear(KernelTable &table);
 void addEmbedding(KernelTable &table);
 void addPointwise(KernelTable &table);
@@ -161,12 +157,12 @@ void addAttention(KernelTable &table);
 void addLoss(KernelTable &table);
 void addMoe(KernelTable &table);
 
-/// Returns the row, below `rows`, of T5's relative attention bias (Raffel et
-/// al. 2020, section 2.1) for a key `distance` positions after its query. Half
-/// of the rows are for one distance each. The others are for ranges whose
-/// bounds grow exponentially, and the last row is for all distances from
-/// `maxDistance` on. If `both`, the second half of all rows is for keys after
-/// the query; otherwise such keys have the row of distance 0.
+/// Returns the row of T5's relative attention bias (Raffel et al. 2020, section
+/// 2.1) for a key `distance` positions after its query. The result is below
+/// `rows`. Each of the first half of the rows is for one distance. The other
+/// rows are for ranges whose bounds grow exponentially. The last row is for all
+/// distances from `maxDistance` on. If `both`, the second half of all rows is
+/// for keys after the query. Otherwise such keys have the row of distance 0.
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
                                    std::int64_t maxDistance, bool both) {
   std::int64_t first = 0;
@@ -183,7 +179,7 @@ inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
       std::log(static_cast<double>(past) / static_cast<double>(exact)) /
       std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
       static_cast<double>(rows - exact);
-  // A table that has a row for every distance needs no logarithmic buckets.
+  // A table with a row for every distance needs no logarithmic ranges.
   const bool beyond = maxDistance <= exact;
   return first +
          std::min(rows - 1,

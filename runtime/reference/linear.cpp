@@ -17,8 +17,8 @@ struct Equation {
   }
 };
 
-/// Returns the stride of a letter in elements, or 0 if the tensor does not have
-/// the letter.
+/// Returns the stride of a letter in elements, or 0 if the tensor lacks the
+/// letter.
 std::size_t strideOf(char letter, const std::string &letters,
                      const std::vector<std::int64_t> &shape) {
   const std::size_t position = letters.find(letter);
@@ -34,12 +34,11 @@ struct Letter {
   std::size_t size, lhsStride, rhsStride;
 };
 
-/// Holds offsets in elements into both operands.
 struct Offsets {
   std::vector<std::size_t> lhs, rhs;
 };
 
-/// Returns the offsets for all values of `letters`, the last letter varying
+/// Returns the offsets for all values of `letters`. The last letter varies
 /// fastest.
 Offsets combine(const std::vector<Letter> &letters) {
   Offsets offsets{{0}, {0}};

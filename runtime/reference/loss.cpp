@@ -9,8 +9,8 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// Describes the classes in a shard of the logits: the number of the first
-/// class, the count of classes, and the count without padding.
+/// Describes the classes in a shard of the logits: the first class (`offset`),
+/// the number of classes (`width`), and their number without padding (`real`).
 struct Classes {
   std::int64_t offset, width, real;
 
@@ -23,8 +23,8 @@ struct Classes {
                 offset,
             0, width)) {}
 
-  /// Returns the index of class `target` in a row, or -1 if this shard does not
-  /// hold the class.
+  /// Returns the index of class `target` in a row, or -1 if this shard lacks
+  /// the class.
   std::int64_t find(double target) const {
     const double local = target - static_cast<double>(offset);
     return target >= 0 && local >= 0 && local < static_cast<double>(width)
@@ -36,7 +36,7 @@ struct Classes {
 void vocabMax(Call &call) {
   const Classes classes(call);
   for (std::size_t t = 0; t < call.out[0].size(); ++t) {
-    // A shard that holds only padding yields the neutral element of max.
+    // A shard that has only padding yields the neutral element of max.
     double largest = -std::numeric_limits<double>::infinity();
     for (std::int64_t v = 0; v < classes.real; ++v) {
       const double logit = call.in[0][t * classes.width + v];

@@ -8,7 +8,6 @@
 namespace mtplan::runtime::reference {
 namespace {
 
-/// Describes a tensor of a call.
 struct View {
   const std::vector<std::int64_t> &shape;
   const std::span<const double> data;
@@ -43,7 +42,7 @@ std::vector<std::size_t> choose(const double *row, std::size_t experts,
   return chosen;
 }
 
-/// Holds the router's probabilities for one token, and the chosen experts.
+/// Holds the router's probabilities (`share`) and choice for one token.
 struct Token {
   Doubles share;
   std::vector<std::size_t> chosen;
@@ -58,8 +57,8 @@ struct Token {
       value /= total;
   }
 
-  /// Clears the probabilities of all experts but the chosen ones. If
-  /// `normalise`, scales the others to sum to 1.
+  /// Clears the probabilities of experts that are not chosen. If `normalise`,
+  /// scales those of the chosen experts to sum to 1.
   void keepChosen(bool normalise) {
     double total = 0.0;
     for (std::size_t e : chosen)
@@ -71,8 +70,8 @@ struct Token {
   }
 };
 
-/// Calls `visit(first, token)` for every token, with the index of its first
-/// logit.
+/// Calls `visit(first, token)` for every token. `first` is the index of the
+/// token's first logit.
 template <typename Visit>
 void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
   const auto experts = static_cast<std::size_t>(logits.shape.back());
@@ -80,8 +79,8 @@ void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
     visit(first, Token(&logits.data[first], experts, topK));
 }
 
-/// Writes the gradient of a softmax: d_i = p_i (g_i - sum_j p_j g_j), with the
-/// probabilities p (`share`) and their gradients g (`gradientOf`).
+/// Writes the gradient of a softmax, d_i = p_i (g_i - sum_j p_j g_j). Here p
+/// (`share`) are the probabilities and g (`gradientOf`) their gradients.
 template <typename GradientOf>
 void softmaxBackward(const Doubles &share, GradientOf &&gradientOf,
                      double *result) {
@@ -105,8 +104,8 @@ void moeGateGrad(Call &call) {
   forEachToken(operand(call, 0), topKOf(call),
                [&](std::size_t first, Token token) {
                  // Normalized gates are a softmax over the chosen experts.
-                 // Other gates are a softmax over all experts, and the
-                 // gradients of experts that are not chosen are zero.
+                 // Other gates are a softmax over all experts, in which experts
+                 // that are not chosen have a zero gradient.
                  Doubles gradient(token.share.size(), 0.0);
                  for (std::size_t e : token.chosen)
                    gradient[e] = call.in[1][first + e];
@@ -140,9 +139,9 @@ void moeSlots(Call &call) {
 }
 
 /// Calls `visit(token, place, slot)` for every pair of token and expert within
-/// the expert's capacity. `token` is the index of the token's first element,
+/// the expert's capacity. `token` is the index of the token's first element.
 /// `place` is the index of the first element of the token's row in the buffers
-/// [experts][samples][capacity][features], and `slot` is the index in the slots
+/// [experts][samples][capacity][features]. `slot` is the index in the slots
 /// [samples][positions][experts].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
@@ -203,9 +202,9 @@ void moeCombineGrad(Call &call) {
 }
 
 /// Returns the gradient [samples][experts] of the balance loss with respect to
-/// the sum of an expert's probabilities over a sample: the number of the
+/// the sum of an expert's probabilities over a sample. It is the number of the
 /// sample's tokens that choose the expert, times coefficient * experts / (count
-/// * positions).
+/// * positions). The operand `count` is in[1].
 Doubles balanceSlopes(const Call &call) {
   const View logits = operand(call, 0);
   const auto positions = static_cast<std::size_t>(logits.shape[1]);
@@ -222,8 +221,8 @@ Doubles balanceSlopes(const Call &call) {
   return slopes;
 }
 
-/// Calls `visit(first, token, slopes)` for every token, with the
-/// balanceSlopes() of its sample.
+/// Calls `visit(first, token, slopes)` for every token. `slopes` has the
+/// balanceSlopes() of the token's sample.
 template <typename Visit>
 void forEachBalanced(const Call &call, Visit &&visit) {
   const View logits = operand(call, 0);

@@ -26,8 +26,8 @@ struct Statistics {
   }
 };
 
-/// Computes a layer norm if `centred`, else an RMS norm, which neither
-/// subtracts a mean nor adds beta.
+/// Computes a layer norm if `centred`, and an RMS norm otherwise. An RMS norm
+/// neither subtracts a mean nor adds beta.
 void normalise(Call &call, bool centred) {
   const double epsilon = call.attributes.number("epsilon", kEpsilon);
   const std::span<const double> input = call.in[0], gamma = call.in[1];
@@ -42,8 +42,8 @@ void normalise(Call &call, bool centred) {
 }
 
 /// Computes the gradients of either norm: dx = scale * (d - mean(d) - n *
-/// mean(d * n)) with the normalized row n and d = gradient * gamma; an RMS norm
-/// omits mean(d).
+/// mean(d * n)). Here n is the normalized row, and d = gradient * gamma. An RMS
+/// norm omits mean(d).
 void normaliseGrad(Call &call, bool centred) {
   const double epsilon = call.attributes.number("epsilon", kEpsilon);
   const std::span<const double> input = call.in[0], gamma = call.in[1],
@@ -77,7 +77,7 @@ void normaliseGrad(Call &call, bool centred) {
   }
 }
 
-/// Returns the length of a row. A scalar is one row of one element.
+/// A scalar is one row of one element.
 std::size_t rowWidth(const std::vector<std::int64_t> &shape) {
   return shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
 }

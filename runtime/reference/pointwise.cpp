@@ -9,10 +9,6 @@ namespace mtplan::runtime::reference {
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Arithmetic
-//===----------------------------------------------------------------------===//
-
 /// Holds the value and the derivative of a function at one point.
 struct Jet {
   double value, slope;
@@ -45,7 +41,7 @@ Jet geluTanh(double x) {
 }
 
 Jet relu(double x) {
-  // The comparison is false for NaN, so that NaN stays NaN.
+  // The comparison is false for NaN, which therefore stays NaN.
   return x <= 0 ? Jet{0.0, 0.0} : Jet{x, 1.0};
 }
 
@@ -53,7 +49,7 @@ Jet tanh(double x) { return {std::tanh(x), 1.0 - std::tanh(x) * std::tanh(x)}; }
 
 using Function = Jet (*)(double);
 
-/// Returns the function that the attribute `kind` names.
+/// Selects the function by the attribute `kind`.
 Function activationOf(const Call &call) {
   static const std::map<std::string, Function> kFunctions = {
       {"gelu", gelu}, {"gelu_tanh", geluTanh}, {"silu", silu},
@@ -139,11 +135,7 @@ void logitSoftcapGrad(Call &call) {
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Copies
-//===----------------------------------------------------------------------===//
-
-/// Copies the elements of the result's shard from the operand's larger shard.
+/// Copies a shard of the result from the operand's larger shard.
 void piece(Call &call) {
   const std::vector<std::int64_t> &shape = call.outShape(0);
   forEachIndex(shape, [&](std::size_t i, const auto &index) {
@@ -164,7 +156,7 @@ void transpose(Call &call) {
   });
 }
 
-/// Copies shard number `place` of dimension `dim`; all shards have equal size.
+/// Copies shard number `place` of dimension `dim`. All shards have equal size.
 void slice(Call &call) {
   const std::vector<std::int64_t> &part = call.outShape(0);
   const auto dim = static_cast<std::size_t>(call.attributes.integer("dim", 0));
@@ -178,8 +170,8 @@ void slice(Call &call) {
   });
 }
 
-/// Copies the tensor on the first rank of an axis (`place` 0), and returns
-/// zeros on other ranks.
+/// Copies the tensor on the first rank of an axis (`place` 0). Other ranks get
+/// zeros.
 void mask(Call &call) {
   if (call.attributes.integer("place", 0) == 0)
     call.copy(0, 0);
@@ -187,7 +179,7 @@ void mask(Call &call) {
 
 void copy(Call &call) { call.copy(0, 0); }
 
-void zeros(Call &) {} // Results are zero when a kernel starts.
+void zeros(Call &) {}
 
 } // namespace
 

@@ -30,8 +30,8 @@ namespace {
 // gradients, compute their norm, and update parameters with the hyperparameters
 // of the step.
 
-/// Holds the arguments of one run. Results have their previous contents when
-/// the kernel starts.
+/// Holds the arguments of one run. When the kernel starts, results have their
+/// previous contents.
 struct UpdateCall {
   const KernelSpec &spec;
   const Invocation &invocation;
@@ -58,8 +58,8 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes the number that unscales and clips all gradients when multiplied
-/// with them, and whether the step updates, from the square sums of all ranks
+/// Computes the factor that unscales and clips all gradients, and whether the
+/// step updates, from the square sums of all ranks
 /// (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;
@@ -77,7 +77,7 @@ void gradientFactor(UpdateCall &call) {
     factor *= rule.clip / (norm + 1e-6);
 }
 
-/// Updates a parameter by AdamW (Loshchilov and Hutter 2019).
+/// Implements AdamW (Loshchilov and Hutter 2019).
 void adamw(UpdateCall &call) {
   const UpdateNumbers &numbers = call.invocation.step->update;
   const bool decay = call.spec.integer("decay", 0) != 0;
@@ -104,7 +104,6 @@ void adamw(UpdateCall &call) {
   }
 }
 
-/// Returns all update kernels by name.
 const std::map<std::string, Update> &updates() {
   static const std::map<std::string, Update> kUpdates = {
       {"accumulate", accumulate},
@@ -141,7 +140,7 @@ LocalShape shapeOf(const TensorView &view) {
   return shape;
 }
 
-/// Returns a call without operands, results and moment, which each run sets.
+/// Each run adds the operands, results and moment to this call.
 Call preparedCall(const KernelSpec &spec) {
   Call call;
   for (const Setting &setting : spec.settings)
@@ -156,7 +155,7 @@ Call preparedCall(const KernelSpec &spec) {
   return call;
 }
 
-/// Runs a reference kernel on results that are set to zero first.
+/// The results of a reference kernel are zero when it starts.
 class ReferenceKernel : public Kernel {
 public:
   ReferenceKernel(KernelSpec theSpec, reference::Kernel theKernel)
@@ -184,7 +183,7 @@ private:
   const Call prepared;
 };
 
-/// Runs an update, which reads and changes its results.
+/// An update reads and changes its results.
 class UpdateKernel : public Kernel {
 public:
   UpdateKernel(KernelSpec theSpec, Update theUpdate)

@@ -31,10 +31,6 @@ void readFileJson(const std::string &file, std::string_view text,
   }
 }
 
-//===----------------------------------------------------------------------===//
-// The JSON of a header
-//===----------------------------------------------------------------------===//
-
 using base::JsonPath;
 using base::JsonScalar;
 using base::shown;
@@ -43,8 +39,8 @@ namespace {
 
 constexpr const char *kContainers[] = {"an object", "an array"};
 
-// Reads the members of each tensor, without checking whether they are
-// consistent (see checkTensor). Skips unknown members, like the reference.
+// Reads the members of each tensor. checkTensor later checks whether they are
+// consistent. Unknown members are skipped, like in the reference.
 class HeaderEvents final : public base::JsonEvents {
 public:
   HeaderEvents(const std::string &theFile, SafetensorsHeader &theHeader)
@@ -160,16 +156,12 @@ private:
 
   const std::string &file;
   SafetensorsHeader &header;
-  // These flags record which members of the current tensor have been read.
+  // These members record what has been read of the current tensor.
   bool hasType = false, hasShape = false;
   int offsets = -1; ///< number of offsets; -1: no data_offsets yet
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// The header
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -178,8 +170,6 @@ constexpr std::int64_t kLengthBytes = 8;
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 /// Returns the JSON of a header after checking its length and its first byte.
-/// \param start  the first bytes of the file
-/// \param size  the size of the file in bytes
 std::string_view headerText(const std::string &file,
                             std::span<const std::byte> start,
                             std::int64_t size) {
@@ -219,8 +209,8 @@ std::string_view headerText(const std::string &file,
   return json;
 }
 
-/// Checks that a tensor's offsets match its type and shape, and that it begins
-/// where the previous tensor, `before`, ends.
+/// Checks that a tensor's offsets match its type and shape, and that the tensor
+/// begins where the previous tensor, `before`, ends.
 void checkTensor(const std::string &file, const SafeTensor &tensor,
                  const SafeTensor *before) {
   auto refuse = [&](const std::string &why) {
@@ -305,10 +295,6 @@ SafetensorsHeader readHeader(const MappedFile &file) {
   return parseHeader(file.path(), start, size);
 }
 
-//===----------------------------------------------------------------------===//
-// Types
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 struct Type {
@@ -316,8 +302,9 @@ struct Type {
   std::int64_t bits;
 };
 
-// Lists the types in the order of the reference. Its writer sorts tensors by
-// descending type, so that each tensor is aligned to its element size.
+// Lists the types in the order of the reference. The writer of the reference
+// sorts tensors by descending type, so that each tensor is aligned to its
+// element size.
 constexpr std::array<Type, 22> kTypes{{
     {"BOOL", 8},    {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6},
     {"U8", 8},      {"I8", 8},          {"F8_E5M2", 8},     {"F8_E4M3", 8},
@@ -350,7 +337,7 @@ std::int64_t bytesOf(std::string_view type,
   if (width == 0)
     throw std::invalid_argument("type '" + base::shown(type) +
                                 "' is not one of the format's");
-  // The reference multiplies in this order, unsigned; another order could
+  // The reference multiplies in this order, unsigned. Another order could
   // overflow for other shapes.
   std::uint64_t bits = 1;
   bool tooMany = false;
@@ -370,18 +357,13 @@ std::int64_t bytesOf(std::string_view type,
   return static_cast<std::int64_t>(bits / 8);
 }
 
-//===----------------------------------------------------------------------===//
-// Headers
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 std::string quoted(std::string_view text) {
   return base::jsonString(text, base::JsonEscapes::needed);
 }
 
-/// Checks the tensors' names, and sets their offsets so that they are
-/// contiguous.
+/// Checks the tensors' names, and makes their offsets contiguous.
 void place(std::vector<SafeTensor> &tensors) {
   std::unordered_set<std::string_view> names;
   std::int64_t next = 0;

@@ -8,10 +8,10 @@
 //   data     the tensors, row-major, one after another without a hole
 //
 // The reader rejects all files that the reference implementation (the
-// safetensors library) rejects. It also rejects two faults that the format
-// forbids and the reference accepts: a duplicate name, and a header that does
-// not begin with '{'. Error messages state the position, the value found and
-// the value expected.
+// safetensors library) rejects. The reader also rejects two faults that the
+// format forbids and the reference accepts: a duplicate name, and a header that
+// does not begin with '{'. Error messages state the position, the value found
+// and the value expected.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,13 +42,13 @@ struct SafeTensor {
 };
 
 struct SafetensorsHeader {
-  /// Holds the entries of "__metadata__"; if there are none, the member is not
-  /// written.
+  /// Holds the entries of "__metadata__". If there are none, writers leave out
+  /// "__metadata__".
   std::map<std::string, std::string> metadata;
   std::vector<SafeTensor> tensors; ///< sorted by offset; ties in file order
   std::int64_t dataStart = 0;      ///< offset of the data in the file in bytes
 
-  /// Returns the tensor with this name, or null. Takes linear time.
+  /// Returns null if there is no such tensor. Takes linear time.
   const SafeTensor *find(std::string_view name) const;
   bool operator==(const SafetensorsHeader &) const = default;
 };
@@ -60,19 +60,16 @@ std::int64_t bitsOf(std::string_view type);
 /// Returns the index of a type in the reference's list of types, or -1 if there
 /// is no such type.
 int rankOf(std::string_view type);
-/// Returns the size of a tensor in bytes.
 /// \throws std::invalid_argument if the type is unknown, a dimension is
-///         negative, or the size exceeds 64 bits or is no whole number of bytes
+/// negative, or the size exceeds 64 bits or is no whole number of bytes
 std::int64_t bytesOf(std::string_view type,
                      const std::vector<std::int64_t> &shape);
 
-/// Reads the header of a file.
-/// \throws DataError if it is invalid or does not match the size of the file
+/// \throws DataError if the header is invalid or does not match the file size
 SafetensorsHeader readHeader(const MappedFile &file);
-/// Parses a header.
 /// \param start  the first bytes of the file, at least the header
 /// \param size  the size of the file in bytes
-/// \throws DataError if it is invalid or does not match the size of the file
+/// \throws DataError as readHeader
 SafetensorsHeader parseHeader(const std::string &file,
                               std::span<const std::byte> start,
                               std::int64_t size);
@@ -80,20 +77,19 @@ SafetensorsHeader parseHeader(const std::string &file,
 /// Returns the bytes that the reference writes before the data: the length and
 /// the JSON, padded with spaces to a multiple of 8. Sets begin, end and
 /// dataStart for contiguous tensors in the given order.
-/// \throws std::invalid_argument if the size of a tensor (bytesOf) or its name
-/// is invalid (not UTF-8, given twice, or "__metadata__"), if the metadata is
-/// not UTF-8, or if the JSON is longer than kMostHeaderBytes
+/// \throws std::invalid_argument if the size of a tensor (bytesOf) is invalid,
+/// a name is invalid (not UTF-8, given twice, or "__metadata__"), the metadata
+/// is not UTF-8, or the JSON is longer than kMostHeaderBytes
 std::string layOut(SafetensorsHeader &header);
 
-/// Sorts like the reference writer: by type, in the reverse order of rankOf(),
-/// then by name.
+/// Sorts like the reference writer: by descending rankOf(), then by name.
 void sortAsReference(std::vector<SafeTensor> &tensors);
 
 inline constexpr std::string_view kMetadataKey = "__metadata__";
 
 /// Reads the JSON `text`, which begins at byte `firstByte` of `file`.
-/// \throws DataError if the JSON is invalid; exceptions of `events` pass
-/// through
+/// Exceptions of `events` pass through.
+/// \throws DataError if the JSON is invalid
 void readFileJson(const std::string &file, std::string_view text,
                   std::int64_t firstByte, base::JsonEvents &events);
 

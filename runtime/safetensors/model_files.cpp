@@ -15,10 +15,6 @@
 
 namespace mtplan::runtime {
 
-//===----------------------------------------------------------------------===//
-// The index
-//===----------------------------------------------------------------------===//
-
 using base::JsonLevel;
 using base::JsonPath;
 using base::JsonScalar;
@@ -97,7 +93,6 @@ private:
     throw DataError(file, place + "needs " + needs + ", is " + is);
   }
 
-  /// Returns whether `path` has this depth and its first key is `name`.
   static bool isNamed(const JsonPath &path, std::size_t depth,
                       const char *name) {
     return path.size() == depth && path[0].key == name;
@@ -117,7 +112,7 @@ private:
     index.weightMap.emplace(path[1].key, value.text);
   }
 
-  /// Reads the total size, which some writers store as a floating-point number.
+  /// Reads the total size. Some writers store it as a floating-point number.
   void setTotalSize(const JsonPath &path, const JsonScalar &value) {
     constexpr double kExact = 9007199254740992.0; // 2^53
     using Kind = JsonScalar::Kind;
@@ -136,9 +131,9 @@ private:
     index.totalSize = static_cast<std::int64_t>(number);
   }
 
-  /// Returns the JSON text of the member of "metadata" that contains `path`,
-  /// after appending all that precedes the value at `path`: a comma, a newline
-  /// and the key.
+  /// Returns the JSON text of the member of "metadata" that contains `path`.
+  /// First appends to this text whatever precedes the value at `path`: a comma,
+  /// a newline and the key.
   std::string &other(const JsonPath &path) {
     std::string &text = index.otherMetadata[path[1].key];
     if (path.size() == 2)
@@ -154,7 +149,7 @@ private:
   ShardIndex &index;
 };
 
-/// Formats an object at depth 1 whose values are JSON text already.
+/// Formats an object at depth 1 whose values are already JSON text.
 std::string object(const std::map<std::string, std::string> &members) {
   std::string text = "{";
   for (const auto &[name, value] : members)
@@ -200,10 +195,6 @@ std::string shardName(std::int64_t number, std::int64_t count) {
   return name.data();
 }
 
-//===----------------------------------------------------------------------===//
-// The files
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -220,8 +211,8 @@ bool isThere(const fs::path &path) {
   return fs::exists(path, ignored);
 }
 
-/// Returns the end of an error message: the file in the folder that looks most
-/// like a model.
+/// Returns the end of an error message, which names the file in the folder that
+/// looks most like a model.
 std::string nearestIn(const fs::path &folder) {
   std::set<std::string> files, pickles;
   std::error_code error;
@@ -280,7 +271,7 @@ ModelFiles ModelFiles::openShards(const std::string &indexPath) {
   model.shards = readIndex(indexPath);
   model.openShardFiles(indexPath);
 
-  // Maps a tensor's name to the names of all files that contain it.
+  // Maps a tensor's name to the names of all files that contain the tensor.
   std::map<std::string_view, std::vector<std::string>> holders;
   for (const auto &file : model.opened)
     for (const SafeTensor &tensor : file->header.tensors)

@@ -1,11 +1,12 @@
 //===- model_files.h - The tensors of a model -------------------*- C++ -*-===//
 //
 // A model is a folder with `model.safetensors`, or with
-// `model.safetensors.index.json` and the files that it names; or a path of one
-// of these files. The index and the files must match: every file exists, every
-// tensor is in the file that the index names and in no other, and no file holds
-// a tensor that the index lacks. Otherwise the files may belong to different
-// models or versions.
+// `model.safetensors.index.json` and the files that this index names. The path
+// of one of these files also names a model. The index and the files must match,
+// because otherwise the files may belong to different models or versions. Every
+// file of the index exists. Every tensor of the index is in the file that the
+// index names and in no other file. No file holds a tensor that the index
+// lacks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +27,16 @@
 
 namespace mtplan::runtime {
 
-/// Holds the index `model.safetensors.index.json` of a model with several
-/// files:
+/// Holds the index of a model with several files, model.safetensors.index.json:
 ///
 ///   {"metadata": {"total_size": <bytes of all tensors>, ...},
 ///    "weight_map": {"<tensor>": "model-00001-of-00003.safetensors", ...}}
 struct ShardIndex {
-  /// Counts the bytes of all tensors, without the headers; -1 if unknown.
+  /// Holds the size of all tensors in bytes, without headers; -1 if unknown.
   std::int64_t totalSize = -1;
   /// Holds the other members of "metadata", such as "total_parameters". The
   /// values are JSON text, indented as in Transformers, so that writeIndex()
-  /// restores the text of an index that Transformers has written.
+  /// restores an index of Transformers exactly.
   std::map<std::string, std::string> otherMetadata;
   /// Maps a tensor's name to the name of a file in the same folder.
   std::map<std::string, std::string> weightMap;
@@ -44,23 +44,20 @@ struct ShardIndex {
   bool operator==(const ShardIndex &) const = default;
 };
 
-/// Reads an index.
 /// \throws DataError if the index is invalid
 ShardIndex readIndex(const std::string &path);
-/// Parses an index in memory; `file` is its name in error messages.
+/// \param file  name for error messages
 /// \throws DataError if the index is invalid
 ShardIndex parseIndex(const std::string &file, std::string_view text);
 
-/// Returns the text that Hugging Face Transformers writes: sorted keys, two
-/// spaces per level, ASCII, a newline at the end.
+/// Returns the text that Transformers writes: sorted keys, two spaces per
+/// level, ASCII, a newline at the end.
 /// \throws std::invalid_argument if a name is not UTF-8
 std::string writeIndex(const ShardIndex &index);
 
-/// Returns the name of file `number`, from 1, of `count` files:
-/// "model-00002-of-00003.safetensors".
+/// Returns "model-00002-of-00003.safetensors" for file 2 of 3.
 std::string shardName(std::int64_t number, std::int64_t count);
 
-/// Holds a mapped safetensors file and its header.
 struct ModelFile {
   explicit ModelFile(const std::string &path)
       : bytes(path), header(readHeader(bytes)) {}
@@ -79,17 +76,13 @@ struct ModelTensor {
   const std::byte *data() const { return file->at(offset, tensor->bytes()); }
 };
 
-/// Holds the opened files of a model, and their tensors by name.
 class ModelFiles {
 public:
-  /// Opens the files of a model.
   /// \throws DataError if a file is missing or invalid, or if the files do not
   /// match the index
   static ModelFiles open(const std::string &path);
 
-  /// Returns the tensor with this name, or null.
   const ModelTensor *find(std::string_view name) const;
-  /// Returns all tensors by name.
   const std::map<std::string, ModelTensor, std::less<>> &tensors() const {
     return places;
   }
@@ -98,7 +91,7 @@ public:
   const std::vector<std::unique_ptr<const ModelFile>> &files() const {
     return opened;
   }
-  /// Returns the index, or null if the model is a single file.
+  /// Returns null if the model is a single file.
   const ShardIndex *index() const { return shards ? &*shards : nullptr; }
 
 private:

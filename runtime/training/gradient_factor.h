@@ -1,8 +1,8 @@
 //===- gradient_factor.h - Clipping and unscaling of gradients --*- C++ -*-===//
 //
-// The squares of all elements of the (scaled) gradients, each counted once in
-// any layout, are summed over all ranks. The sum determines whether a gradient
-// overflowed, the norm, and the number that multiplies the gradients
+// The squares of all elements of the (scaled) gradients are summed over all
+// ranks. In any layout, each element counts once. The sum determines the norm,
+// whether a gradient overflowed, and the factor that multiplies the gradients
 // (Megatron-LM, core/optimizer/clip_grads.py).
 //
 //===----------------------------------------------------------------------===//
@@ -14,15 +14,13 @@
 
 namespace mtplan::runtime {
 
-/// Holds the result of one step's norm.
 struct GradientFactor {
   double norm = 0.0;     ///< norm of the unscaled gradients, before clipping
   double factor = 1.0;   ///< multiplies the scaled gradients
   bool overflow = false; ///< the sum is infinite or NaN
 };
 
-/// Returns the norm, and the number that unscales and clips gradients when
-/// multiplied with them.
+/// Returns the norm, and the factor that unscales and clips gradients.
 /// \param squareSum  sum of squares of the scaled gradients
 /// \param scale      loss scale; 1 if there is none
 /// \param clip       largest norm; 0: no clipping
@@ -32,7 +30,7 @@ inline GradientFactor gradientFactorOf(double squareSum, double scale,
   result.overflow = !std::isfinite(squareSum);
   result.norm = std::sqrt(squareSum) / scale;
   result.factor = 1.0 / scale;
-  // A NaN norm fails this comparison and does not clip; it counts as an
+  // A NaN norm fails this comparison and does not clip. It counts as an
   // overflow.
   if (const double clipped = clip / (result.norm + 1e-6);
       clip > 0.0 && clipped < 1.0)

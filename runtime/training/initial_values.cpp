@@ -15,8 +15,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Provides standard normal numbers by index. The four numbers of one draw are
-/// cached, because indices are read in ascending order.
+/// Provides standard normal numbers by index. Caches the four numbers of a
+/// draw, because indices are read in ascending order.
 class Normals {
 public:
   explicit Normals(const Stream &theStream) : stream(theStream) {}
@@ -47,8 +47,8 @@ private:
 };
 
 /// Calls `write(local, global)` for the first element of each row along the
-/// last dimension, with its row-major indices in the shard and in the global
-/// tensor.
+/// last dimension. The arguments are the element's row-major indices in the
+/// shard and in the global tensor.
 template <typename F> void forEachRow(const TensorView &piece, F &&write) {
   const std::size_t rank = piece.shape.size();
   const std::int64_t row = rank == 0 ? 1 : piece.shape.back();

@@ -8,9 +8,10 @@
 //
 // An element's value is a function of (seed, label, layer, index in the global
 // tensor), so that every layout starts from the same model. Four elements share
-// a draw: draw k has words w; elements 4k and 4k + 1 are the cosine and the
-// sine of the Box-Muller pair from w[0] and w[1], the next two from w[2] and
-// w[3]. (draws.h defines other initial values, which are for tests only.)
+// one draw, which has four words w. For draw k, elements 4k and 4k + 1 are the
+// cosine and the sine of the Box-Muller pair from w[0] and w[1]. Elements 4k +
+// 2 and 4k + 3 come from w[2] and w[3]. (draws.h defines other initial values,
+// which are for tests only.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,6 @@
 
 namespace mtplan::runtime {
 
-/// Holds the settings of the distributions.
 struct Initialisation {
   std::uint64_t seed = 1234;
   double deviation = 0.02;
@@ -35,7 +35,7 @@ struct Initialisation {
 /// \param copy   layer, counted in the model
 /// \param init   normal, residual, ones or zeros, as in mtp.parameter
 /// \param piece  shape and offsets of the shard; its type is ignored
-/// \throws std::invalid_argument if there is no such `init`
+/// \throws std::invalid_argument if `init` is another word
 void fillInitial(const Initialisation &how, std::string_view label,
                  std::int64_t copy, std::string_view init,
                  const TensorView &piece, float *out);

@@ -30,7 +30,6 @@ double annealed(Annealing shape, double ratio) {
   return 1.0 - std::sqrt(ratio);
 }
 
-/// Returns `part` divided by `whole`.
 double ratioOf(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }

@@ -1,10 +1,10 @@
 //===- learning_rate.h - The learning rate of each step ---------*- C++ -*-===//
 //
-// Computes the schedules of Megatron-LM
-// (megatron/core/optimizer_param_scheduler.py). Steps count from 1, warm-up is
-// linear and includes its last step, the decay ends at an absolute step, and
-// later steps have the minimum rate `floor` unless the rate is constant. Steps
-// may also be counted in samples. BMTrain's Noam schedule of rate r is
+// These are the schedules of Megatron-LM
+// (megatron/core/optimizer_param_scheduler.py). Steps count from 1, and may
+// also be counted in samples. Warm-up is linear and includes its last step. The
+// decay ends at an absolute step. Later steps have the minimum rate `floor`,
+// unless the rate is constant. BMTrain's Noam schedule of rate r is
 // inverseSquareRoot with a peak of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ enum class Decay {
   wsd                ///< warm-up, stable, decay (Hu et al. 2024)
 };
 
-/// Names the shape of WSD's decay; r goes from 0 to 1.
+/// Names the shape of WSD's decay. The ratio r goes from 0 to 1.
 enum class Annealing {
   linear,      ///< 1 - r
   cosine,      ///< (1 + cos(pi r)) / 2
@@ -36,33 +36,29 @@ enum class Annealing {
   minusSqrt    ///< 1 - sqrt(r)
 };
 
-/// A schedule.
 struct LearningRate {
   Decay decay = Decay::constant;
   double peak = 1e-3;
   double floor = 0.0;      ///< minimum rate, <= peak
   double start = 0.0;      ///< rate before warm-up, <= peak
   std::int64_t warmup = 0; ///< steps
-  /// The decay ends at this step, which is > warmup; a constant rate ignores
-  /// it.
+  /// The decay ends at this step, > warmup. A constant rate ignores `end`.
   std::int64_t end = 1;
   std::int64_t annealing = 0; ///< steps of WSD's decay, <= end - warmup
   Annealing shape = Annealing::exponential;
 };
 
-/// Returns the learning rate of a step.
-/// \param step  from 1
+/// \param step  counted from 1
 double learningRateAt(const LearningRate &rate, std::int64_t step);
 
-/// Returns an error, with both numbers, if the schedule is invalid; otherwise
-/// "".
+/// Returns an error, with both numbers, if the schedule is invalid, or else "".
 std::string faultOf(const LearningRate &rate);
 
-/// Returns the decay called "constant", "linear", "cosine",
-/// "inverse-square-root" or "wsd"; none for other names.
+/// Returns none for names other than "constant", "linear", "cosine",
+/// "inverse-square-root" and "wsd".
 std::optional<Decay> decayNamed(std::string_view name);
-/// Returns the shape called "linear", "cosine", "exponential" or "minus-sqrt";
-/// none for other names.
+/// Returns none for names other than "linear", "cosine", "exponential" and
+/// "minus-sqrt".
 std::optional<Annealing> annealingNamed(std::string_view name);
 
 } // namespace mtplan::runtime

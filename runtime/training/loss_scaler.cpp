@@ -10,15 +10,15 @@
 namespace mtplan::runtime {
 namespace {
 
-// Limits the scale. The limit fits single precision, because the scaled loss
-// may have that type.
+// The scale must fit single precision, because the scaled loss may have that
+// type.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr std::array<std::pair<std::string_view, LossScalerSettings>, 5>
     kPresets = {{{"megatron", {4294967296.0, 1.0, 2.0, 0.5, 1000, 2}},
                  {"deepspeed", {65536.0, 1.0, 2.0, 0.5, 1000, 2}},
-                 // torch has no minimum; this is the smallest normal number
-                 // of single precision.
+                 // torch has no minimum, so the smallest normal number of
+                 // single precision stands for it.
                  {"torch", {65536.0, 0x1p-126, 2.0, 0.5, 2000, 1}},
                  {"bmtrain", {1024.0, 1.0, 2.0, 0.5, 1024, 1}},
                  {"nvidia", {16777216.0, 1.0, 2.0, 0.5, 2000, 1}}}};

@@ -1,11 +1,11 @@
 //===- loss_scaler.h - Dynamic scale of an fp16 loss ------------*- C++ -*-===//
 //
-// Small gradients underflow in half precision, so the loss is scaled up before
-// backward and the gradients are scaled down before the update. If any gradient
-// of any rank overflows, all ranks skip the step: parameters, moments and the
-// optimizer's step count do not change. The state machine is that of
+// Small gradients underflow in half precision. The loss is therefore scaled up
+// before backward, and the gradients are scaled down before the update. If any
+// gradient of any rank overflows, all ranks skip the step: parameters, moments
+// and the optimizer's step count do not change. The state machine is that of
 // Megatron-LM (core/optimizer/grad_scaler.py) and of DeepSpeed without
-// consecutive hysteresis; with a hysteresis of 1 it is that of torch.amp and
+// consecutive hysteresis. With a hysteresis of 1, it is that of torch.amp and
 // BMTrain.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,6 @@
 
 namespace mtplan::runtime {
 
-/// Holds the constants of the scaler.
 struct LossScalerSettings {
   double initial = 65536.0;
   double floor = 1.0;                 ///< minimum scale, > 0
@@ -29,7 +28,7 @@ struct LossScalerSettings {
   int hysteresis = 1; ///< overflows until the scale shrinks; reset by growth
 };
 
-/// Holds the state of the scaler, which checkpoints store.
+/// Checkpoints store this state.
 struct LossScalerState {
   double scale = 1.0;
   int clean = 0;     ///< steps since the last overflow or growth
@@ -37,14 +36,12 @@ struct LossScalerState {
   bool operator==(const LossScalerState &) const = default;
 };
 
-/// Lists the consequences of a step's overflow check.
 enum class ScalerVerdict {
   update,   ///< gradients are finite
   skip,     ///< overflow; the scale may shrink
   exhausted ///< overflow at the minimum scale
 };
 
-/// Adapts the loss scale from step to step.
 class LossScaler {
 public:
   explicit LossScaler(const LossScalerSettings &theSettings)
@@ -58,7 +55,6 @@ public:
   double scale() const { return now.scale; }
   const LossScalerState &state() const { return now; }
 
-  /// Adapts the scale after a step.
   /// \param overflow  the same on all ranks
   ScalerVerdict after(bool overflow);
 
@@ -67,15 +63,14 @@ private:
   LossScalerState now;
 };
 
-/// Returns an error if the settings are invalid; otherwise "".
 std::string faultOf(const LossScalerSettings &settings);
 
-/// Returns settings with a constant scale; overflowing steps are still skipped.
+/// Returns settings with a constant scale. Overflowing steps are still skipped.
 LossScalerSettings fixedLossScale(double scale);
 
-/// Returns the defaults of "megatron", "deepspeed", "torch", "bmtrain" (which
-/// has no default scale; its documentation starts at 1024) or "nvidia" (the
-/// guide to mixed-precision training); none for other names.
+/// Returns the defaults of "megatron", "deepspeed", "torch", "bmtrain" or
+/// "nvidia" (the guide to mixed-precision training), and none for other names.
+/// BMTrain has no default scale, but its documentation starts at 1024.
 std::optional<LossScalerSettings> lossScalerNamed(std::string_view name);
 
 } // namespace mtplan::runtime

@@ -16,9 +16,9 @@ using base::sized;
 
 namespace {
 
-// Limit the elements of a part and of a batch. A part takes less than a
-// millisecond, and its doubles fit a cache. A batch takes long compared with
-// starting threads and an upload.
+// These constants limit the elements of a part and of a batch. A part takes
+// less than a millisecond, and its doubles fit a cache. A batch takes long
+// compared with starting threads and an upload.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
 
 /// Divides a shard into contiguous parts. A part has one index of each
@@ -43,9 +43,8 @@ public:
   }
 
   std::int64_t number() const { return outer * ofLength; }
-  /// Returns the number of elements of the largest part.
   std::int64_t elements() const { return step * inner; }
-  /// Returns the index in the shard of a part's first element.
+  /// Returns the index in the shard of a part's first element. The index of
   /// startOf(number()) is the shard's end.
   std::int64_t startOf(std::int64_t part) const {
     return (part / ofLength * length + part % ofLength * step) * inner;
@@ -72,7 +71,7 @@ private:
   std::size_t cut;
   std::int64_t inner = 1;            ///< elements per index of dimension `cut`
   std::int64_t length = 1, step = 1; ///< extents along `cut`: shard's, part's
-  /// Hold the number of parts along dimension `cut`, and the product of the
+  /// `ofLength` parts divide dimension `cut`. `outer` is the product of the
   /// extents before that dimension.
   std::int64_t ofLength = 1, outer = 1;
 };

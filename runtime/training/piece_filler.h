@@ -12,24 +12,22 @@
 
 namespace mtplan::runtime {
 
-/// Describes a tensor that receives computed values. Each value is rounded
-/// once.
+/// Describes a tensor that receives computed values, each rounded once.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;
-  Memory *memory = nullptr; ///< the memory of `data`
+  Memory *memory = nullptr;
 };
 
 /// Computes the values of a part of a shard, row-major. Several threads call
 /// the function concurrently.
 using DrawPart = std::function<void(const TensorView &part, double *values)>;
 
-/// Fills shards of tensors in parallel.
 class PieceFiller {
 public:
   /// \param theStaging  staging() of the memory that is filled
-  /// \param theThreads  the most threads, >= 1, with the caller's; the bits do
-  ///                    not depend on it
+  /// \param theThreads  the most threads, >= 1, including the caller's; the
+  /// bits do not depend on this number
   PieceFiller(Memory &theStaging, int theThreads)
       : staging(theStaging), threads(theThreads) {}
 

@@ -12,7 +12,7 @@ namespace mtplan::runtime {
 namespace {
 
 std::string number(double value) {
-  if (std::isnan(value)) // its sign is meaningless
+  if (std::isnan(value)) // the sign of NaN is meaningless
     return "nan";
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%g", value);

@@ -1,7 +1,7 @@
 //===- update_rule.h - Decides whether a step updates -----------*- C++ -*-===//
 //
-// The decision depends only on the global sum of squared gradients, so that all
-// ranks decide the same:
+// The decision depends only on the global sum of squared gradients. All ranks
+// therefore decide the same:
 //
 //   finite                        update, clipped and unscaled
 //   not finite, with a scaler     skip; after `hysteresis` overflows shrink the
@@ -24,24 +24,22 @@
 
 namespace mtplan::runtime {
 
-/// Holds the settings of the rule.
 struct UpdateRuleSettings {
   std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double clip = 1.0;                        ///< largest norm; 0: no clipping
   bool skipNonFinite = false; ///< without a scaler: skip instead of stopping
-  /// This many consecutive skipped steps stop the run; a scale of 2^32 needs 32
-  /// to reach 1.
+  /// This many consecutive skipped steps stop the run. A scale of 2^32 needs 32
+  /// skipped steps to reach 1.
   int mostSkipped = 100;
 };
 
-/// Holds the state of the rule, which checkpoints store.
+/// Checkpoints store this state.
 struct UpdateRuleState {
   LossScalerState scaler; ///< ignored without a scaler
-  int skipped = 0;        ///< consecutive skipped steps, up to now
+  int skipped = 0;        ///< consecutive skipped steps
   bool operator==(const UpdateRuleState &) const = default;
 };
 
-/// Holds the decision about one step.
 struct UpdateDecision {
   bool update = true;
   double norm = 0.0;   ///< norm of the unscaled gradients, before clipping
@@ -49,7 +47,7 @@ struct UpdateDecision {
   std::string stop;    ///< why the run must stop; "" if it continues
 };
 
-/// Decides step by step, and holds the loss scale.
+/// Decides about each step, and holds the loss scale.
 class UpdateRule {
 public:
   explicit UpdateRule(const UpdateRuleSettings &settings);
@@ -60,9 +58,9 @@ public:
   double clip() const { return settings.clip; }
   UpdateRuleState state() const;
 
-  /// Returns the decision about a step; called once per step.
+  /// Returns the decision about a step. Must be called once per step.
   /// \param squareSum  sum of squared gradients of the loss scaled by
-  ///                   lossScale()
+  /// lossScale()
   UpdateDecision decide(std::int64_t step, double squareSum);
 
 private:

@@ -17,7 +17,7 @@ constexpr ModuleKind kTable = ModuleKind::table, kNorm = ModuleKind::norm,
                      kScale = ModuleKind::scale, kLinear = ModuleKind::linear,
                      kConv1d = ModuleKind::conv1d;
 
-// Returns an untied output head. A tied head has no weight of its own.
+// A tied head has no weight of its own.
 WeightModule headOf(Presence bias) {
   return {"lm_head", {"lm_head"}, kLinear, bias, kPerhaps, false};
 }
@@ -87,7 +87,7 @@ WeightFamily llamaLike(std::string_view name, Presence ofInputs,
            {"rotary_emb.inv_freq"}}};
 }
 
-// Returns the family of BERT's masked language model; mtplan supports neither
+// This is the family of BERT's masked language model. mtplan supports neither
 // the pooler nor the next-sentence head.
 WeightFamily bert() {
   return {
@@ -160,17 +160,12 @@ std::span<const WeightFamily> knownFamilies() {
   return kFamilies;
 }
 
-//===----------------------------------------------------------------------===//
-// The tensors that a family may have
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 bool isOfLayer(std::string_view name) {
   return name.find('*') != std::string_view::npos;
 }
 
-// Adds the slots of a module's weight and bias, for one layer.
 class SlotWriter {
 public:
   SlotWriter(const WeightFamily &ofFamily, std::string_view thePrefix,
@@ -184,8 +179,8 @@ public:
     WeightSlot &weight = add(module, layer, "weight", norm ? "gamma" : "");
     weight.required = module.weight == Presence::always;
     weight.rule.transposed = linear;
-    // Parameters are concatenated along their outputs: columns, or rows if the
-    // tensor is transposed.
+    // Parameters are concatenated along their outputs. The outputs are columns,
+    // or rows if the tensor is transposed.
     weight.rule.along = module.labels.size() > 1 && !linear ? 1 : 0;
     if (norm || (matrix && module.bias != Presence::never)) {
       WeightSlot &bias = add(module, layer, "bias", norm ? "beta" : "");

@@ -1,7 +1,7 @@
 //===- families.h - The tensors of each model family ------------*- C++ -*-===//
 //
-// Describes, for each model class of Transformers, the modules whose tensors
-// its files contain. A `*` in a name stands for the layer number, in
+// This file lists, for each model class of Transformers, the modules whose
+// tensors its files contain. A `*` in a name stands for the layer number, in
 // Transformers' names and in mtplan's.
 //
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime {
 
-/// Names the kind of a module, which determines the module's tensors.
+/// Names the kind of a module. The kind determines the module's tensors.
 enum class ModuleKind : std::uint8_t {
   table,  ///< Embedding: weight [rows, width], as in mtplan
   norm,   ///< LayerNorm: weight and bias
@@ -28,34 +28,29 @@ enum class ModuleKind : std::uint8_t {
   conv1d, ///< Conv1D of GPT-2: weight [in, out]
 };
 
-/// Says whether files of a family contain a tensor.
 enum class Presence : std::uint8_t { never, always, perhaps };
 
-/// Describes a module of Transformers, and the operators of mtplan that it
-/// contains.
+/// Describes a module of Transformers, and the operators of mtplan that the
+/// module contains.
 struct WeightModule {
   std::string_view name; ///< "h.*.attn.c_attn"
-  /// Lists the operators of mtplan in the order of concatenation: "h.*.attn.q",
-  /// ...
+  /// Lists the operators of mtplan in the order of concatenation.
   std::vector<std::string_view> labels;
   ModuleKind kind = ModuleKind::linear;
   Presence bias = Presence::never; ///< bias of a linear or conv1d
   Presence weight = Presence::always;
   bool prefixed = true; ///< false for heads, whose names have no prefix
-  /// Holds the name of the bias; "" means the module's name, followed by
-  /// ".bias".
+  /// Holds the name of the bias; "" stands for the module's name + ".bias".
   std::string_view biasName = {};
 };
 
-/// Describes a tensor that files may contain, but that is not a parameter of
-/// mtplan.
+/// Describes a tensor of a file that is not a parameter of mtplan.
 struct SkippedModule {
   std::string_view name;
   std::string_view of = {}; ///< label of the parameter that it copies, or ""
   bool prefixed = true;
 };
 
-/// Describes the tensors of one model class of Transformers.
 struct WeightFamily {
   std::string_view name, prefix;
   std::string_view layers; ///< text before the layer number: "h."
@@ -65,28 +60,22 @@ struct WeightFamily {
   std::vector<SkippedModule> skipped;
 };
 
-/// Returns all supported families.
 std::span<const WeightFamily> knownFamilies();
 
-//===----------------------------------------------------------------------===//
-// The tensors that a family may have
-//===----------------------------------------------------------------------===//
-
-/// Describes a tensor of a file, and says whether every file of the family
-/// contains the tensor.
+/// Describes a tensor of a file. `required` says whether every file of the
+/// family contains the tensor.
 struct WeightSlot {
   WeightRule rule;
   bool required = true;
 };
 
-/// Holds a set of layer numbers.
 using Layers = std::set<std::int64_t>;
 
-/// Returns 0, 1, ..., count - 1.
+/// Returns the set {0, ..., count - 1}.
 Layers layersBelow(std::int64_t count);
 
-/// Returns the tensors of the given layers, and those outside of layers, in the
-/// order in which Transformers' save_pretrained writes them.
+/// Returns the tensors of the given layers and those outside of layers, in the
+/// order of Transformers' save_pretrained.
 std::vector<WeightSlot> slotsOf(const WeightFamily &family,
                                 std::string_view prefix, const Layers &layers);
 
@@ -95,10 +84,10 @@ std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
                                      std::string_view prefix,
                                      const Layers &layers);
 
-/// Returns the family with this name; throws WeightError if there is none.
+/// \throws WeightError if there is no such family
 const WeightFamily &familyCalled(std::string_view name);
 
-/// Returns `text` with its `*` replaced by a layer number.
+/// Replaces the `*` in `text` by a layer number.
 std::string numbered(std::string_view text, std::int64_t layer);
 
 /// Returns "gpt2, gptj, llama, mistral, qwen2 and bert".

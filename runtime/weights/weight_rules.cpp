@@ -17,7 +17,7 @@ namespace mtplan::runtime {
 //===----------------------------------------------------------------------===//
 // Families by tensor names
 //
-// The names are matched against each family, with and without its prefix; the
+// The names are matched against each family, with and without its prefix. The
 // best match wins. Tensors that the winner requires and the file lacks are
 // reported as missing.
 //===----------------------------------------------------------------------===//
@@ -48,11 +48,12 @@ struct Guess {
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  /// Count the file's names that are in the family, the tensors that the family
-  /// requires, and the required tensors that the file has.
+  /// `explained` counts the file's names that are in the family. `required`
+  /// counts the tensors that the family requires, and `found` those of them in
+  /// the file.
   std::int64_t explained = 0, required = 0, found = 0;
 
-  /// Returns the quality of the match; higher is better.
+  /// Returns the quality of the match. Higher is better.
   auto score() const {
     return std::tuple(explained - static_cast<std::int64_t>(missing.size()),
                       found);
@@ -126,10 +127,6 @@ WeightNames recogniseWeights(std::span<const std::string> names) {
   return {std::string(best->family->name), std::string(best->prefix), layers};
 }
 
-//===----------------------------------------------------------------------===//
-// Rules
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -143,7 +140,7 @@ std::string nearest(std::string_view word,
              : "; the nearest is " + quoted(base::nearestTo(word, candidates));
 }
 
-// Returns the quoted name, and "and 2 more" if `count` is 3.
+// Returns the quoted name, and adds "and 2 more" if `count` is 3.
 std::string andMore(std::string_view first, std::size_t count) {
   return quoted(first) +
          (count > 1 ? " and " + std::to_string(count - 1) + " more" : "");

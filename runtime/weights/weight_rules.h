@@ -1,16 +1,15 @@
 //===- weight_rules.h - Maps parameters to tensors of files -----*- C++ -*-===//
 //
-// Defines which parameters of mtplan are in which tensor of a file of
-// Transformers or llm.c, and how they are stored there. The rules state names
-// and layouts only; runtime/exchange reads and writes the files.
+// The rules say which parameters of mtplan are in which tensor of a file of
+// Transformers or llm.c, and in which layout. The rules state names and layouts
+// only. runtime/exchange reads and writes the files.
 //
 // The weight of a linear operator is a matrix [in, out] in mtplan. In
 // Transformers it is [out, in] for a torch.nn.Linear and [in, out] for GPT-2's
 // Conv1D, and one tensor may concatenate several parameters. Rows and columns
-// have the same order on both sides: RoPE rotates halves of a head for the
-// Llama family and adjacent pairs for GPT-J, as in Transformers, so that
-// nothing is permuted. (Meta's own Llama files rotate adjacent pairs and are
-// not supported.)
+// are never permuted: as in Transformers, RoPE rotates halves of a head for the
+// Llama family and adjacent pairs for GPT-J. (Meta's own Llama files rotate
+// adjacent pairs and are not supported.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,12 +32,12 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// Describes one tensor of a file, and the parameters that it contains.
+/// Describes one tensor of a file, and the parameters that the tensor contains.
 struct WeightRule {
   std::string name;      ///< "transformer.h.3.attn.c_attn.weight"
   std::string olderName; ///< name in older files; "": the same
-  /// Lists the parameters in the order in which they are concatenated:
-  /// "h.3.attn.q.weight", ...
+  /// Lists the parameters in the order of concatenation: "h.3.attn.q.weight",
+  /// ...
   std::vector<std::string> labels;
   bool transposed = false; ///< [out, in] in the file, [in, out] here
   /// The parameters are concatenated along this dimension of the file's tensor;
@@ -46,9 +45,10 @@ struct WeightRule {
   int along = 0;
 };
 
-/// Describes a tensor of a file that is not read as a parameter: a copy of a
-/// parameter, which must have equal elements, or a tensor without a parameter
-/// (an attention mask, position ids, rotary frequencies, an unsupported head).
+/// Describes a tensor of a file that is not read as a parameter. It is a copy
+/// of a parameter, which must have equal elements, or a tensor without a
+/// parameter (an attention mask, position ids, rotary frequencies, an
+/// unsupported head).
 struct SkippedWeight {
   std::string name;
   std::string of; ///< label of the parameter that it copies, or ""
@@ -72,42 +72,44 @@ struct WeightNames {
   std::int64_t layers = 0;
 };
 
-/// Returns the family's usual scheme, with its prefix. Throws WeightError if
-/// there is no such family.
+/// Returns the family's usual scheme, with its prefix.
+/// \throws WeightError if there is no such family
 WeightNames usualNames(std::string_view family, std::int64_t layers);
 
-/// Returns the naming scheme of a file, recognised by its tensor names. Throws
-/// WeightError if the names match no family, or if a tensor is missing that all
-/// files of the family contain.
+/// Recognises the naming scheme of a file by its tensor names.
+/// \throws WeightError if the names match no family, or if a tensor is missing
+/// that all files of the family contain
 WeightNames recogniseWeights(std::span<const std::string> names);
 
-/// Returns the table for a model with these parameters; a `*` in a label stands
-/// for all layers. The labels decide about optional parameters (biases, an
-/// untied head). Throws WeightError if the family has no tensor for a
-/// parameter, or if a required parameter is missing.
+/// Returns the table for a model with these parameters. A `*` in a label stands
+/// for all layers. The labels determine which optional parameters there are
+/// (biases, an untied head).
+/// \throws WeightError if the family has no tensor for a parameter, or if a
+/// required parameter is missing
 WeightTable weightTable(const WeightNames &names,
                         std::span<const std::string> labels);
 
-/// Throws WeightError if a tensor of the rules is missing from `names`, or if a
-/// name is neither in the rules nor skipped. Older names are accepted.
+/// Accepts older names.
+/// \throws WeightError if a tensor of the rules is missing from `names`, or if
+/// a name is neither in the rules nor skipped
 void expectWeights(const WeightTable &table,
                    std::span<const std::string> names);
 
 /// Returns the rules by the tensors' actual names in the file. A copy of a
-/// parameter has that parameter's rule; tensors without parameters have none.
+/// parameter has that parameter's rule. Tensors without parameters have no
+/// rule.
 std::map<std::string, WeightRule>
 rulesByName(const WeightTable &table, std::span<const std::string> names);
 
 /// Returns the shape of a rule's tensor in the file, given the shapes of its
-/// parameters in the order of the labels. Throws WeightError if the parameters
-/// cannot be concatenated.
+/// parameters in the order of the labels.
+/// \throws WeightError if the parameters cannot be concatenated
 std::vector<std::int64_t>
 shapeInFile(const WeightRule &rule,
             std::span<const std::vector<std::int64_t>> shapes);
 
 /// Returns the tensors of llm.c's file for GPT-2 in the file's order: kind by
-/// kind, each with all layers. Names are llm.c's with the layer number:
-/// "qkvw.3".
+/// kind, each with all layers. A name has the layer number: "qkvw.3".
 std::vector<WeightRule> llmcRules(std::int64_t layers);
 
 } // namespace mtplan::runtime

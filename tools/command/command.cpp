@@ -60,9 +60,9 @@ Examples:
 Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 )";
 
-// Adds a flag to CLI11, which stores every value as text. The reader of the
-// flag's row checks the text, so that all faults are reported together, and
-// constraints files are checked in the same way.
+// CLI11 stores every value as text. The reader of the flag's row checks the
+// text, so that all faults are reported together and files are checked
+// likewise.
 void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
   const std::string key = row.shortName();
   CLI::Option *option = nullptr;
@@ -87,8 +87,7 @@ void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
     option->type_name(row.type);
 }
 
-/// Shows a line on standard error during a long operation, if `onTerminal` is
-/// set. The destructor erases the line.
+/// Shows a line during a long operation. The destructor erases the line.
 class Progress {
 public:
   Progress(std::ostream &stream, bool onTerminal, const char *text)
@@ -200,7 +199,6 @@ private:
         write("-o", request.output + '/' + file);
   }
 
-  // Reads the searches that --why asks for.
   void readQuestions() {
     const std::vector<std::string> &all = flags.list("--why");
     if (!all.empty() && !request.load.empty())
@@ -223,7 +221,6 @@ private:
     }
   }
 
-  // Reads the flags that --sweep names.
   void readSweep() {
     const std::string *names = flags.find("--sweep");
     if (!names)
@@ -242,7 +239,6 @@ private:
       errors.push_back("--sweep: " + fault);
   }
 
-  // Loads two saved plans and prints their differences.
   int compare() {
     std::vector<PlanOutcome> plans;
     for (const std::string &file : flags.list("--compare")) {
@@ -269,7 +265,6 @@ private:
     return text;
   }
 
-  // Searches for a plan, or loads one.
   void decide() {
     Progress progress(err, terminal.progress, "searching...");
     if (request.load.empty())
@@ -336,8 +331,8 @@ private:
     if (!module || !model)
       return std::nullopt;
     passes::resizeBatch(*model, best.config.microBatch * best.config.dp);
-    // If a plan fails to run at the small sizes of the proof, the proof fails.
-    // The user's input is still valid.
+    // A plan that fails to run at the small sizes of the proof fails the proof,
+    // but does not make the user's input invalid.
     std::vector<std::string> failures;
     CapturedDiagnostics captured(*outcome.problem->context, failures);
     passes::ProofOptions options;
@@ -391,9 +386,8 @@ private:
   Flags flags;
   std::vector<std::string> errors;
   PlanRequest request;
-  /// Holds the words of each --why, and the request that they describe.
   std::vector<std::pair<std::string, PlanRequest>> questions;
-  std::vector<std::string> swept; ///< the names that --sweep lists
+  std::vector<std::string> swept;
   std::optional<Sweep> sweep;
   std::ostream &out, &err;
   Terminal terminal;

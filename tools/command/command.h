@@ -17,19 +17,17 @@ struct Terminal {
   bool progress = false; ///< show progress on standard error
 };
 
-/// Returns what the process's standard output and error are.
 Terminal terminalOf();
 
-/// Runs the command. It writes only files and folders that the command line
-/// names, and reads only these and files named in a constraints file or in a
-/// saved plan.
+/// Writes only files and folders that the command line names. Reads only these,
+/// and files that a constraints file or a saved plan names.
 /// \param arguments  without the program's name
 /// \returns the exit status
 int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
                std::ostream &err, const Terminal &terminal);
 
-/// Reads the command line. Returns nothing if --help, --version or an error
-/// ends the command; `exitCode` then holds the exit status.
+/// Returns nothing if --help, --version or an error ends the command;
+/// `exitCode` then holds the exit status.
 std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
                                     std::ostream &out, std::ostream &err,
                                     int &exitCode);
@@ -37,10 +35,9 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
 /// If the first argument is this word, mtplan runs runFitHardware().
 inline constexpr const char *kFitHardware = "fit-hardware";
 
-/// Fits a machine file to a measurement file. With -o FILE, the machine is
-/// written to FILE and the report to `out`; without -o, the machine to `out`
-/// and the report to `err`.
-/// \param arguments  the arguments after kFitHardware
+/// Fits a machine file to a measurement file. With -o FILE, the machine goes to
+/// FILE and the report to `out`; otherwise, the machine goes to `out` and the
+/// report to `err`.
 /// \returns the exit status
 int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
                    std::ostream &err);

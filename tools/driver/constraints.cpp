@@ -21,15 +21,14 @@ namespace {
 
 constexpr std::int64_t kConstraintsVersion = 1;
 
-/// Returns a JSON value in the form that it has on the command line; nothing if
-/// no flag of that kind has such a value.
+/// Returns a JSON value as command-line text; nothing if flags of that kind
+/// have no such value.
 std::optional<std::string> typed(const json &value, Kind kind) {
   bool counts = kind == Kind::count || kind == Kind::counts;
   if (counts && value.is_number_integer())
     return value.dump();
   if (kind == Kind::number && value.is_number())
     return value.dump();
-  // The flag's reader checks texts such as "any".
   if (kind == Kind::counts && value.is_string())
     return value.get<std::string>();
   if ((kind == Kind::word || kind == Kind::words) && value.is_string())
@@ -95,7 +94,6 @@ void addFlag(const FlagRow &row, const json &value, const std::string &file,
   }
 }
 
-// Adds the flags of an object, which is the whole file if `isFile` is set.
 void addObject(const json &object, bool isFile, const std::string &pointer,
                const std::string &file, Flags &flags,
                std::vector<std::string> &errors) {
@@ -138,7 +136,7 @@ void note(Labels &labels, const std::string &label,
     entry->second[copy] = value;
 }
 
-// Returns the dimensions of a stored parameter that tp shards: "[tp,-]".
+// Returns "[tp,-]", with an entry per dimension of the stored parameter.
 std::string entriesOf(const planner::ParameterState &state, int axis) {
   std::string entries;
   for (const std::vector<int> &dim : state.stored.dims) {
@@ -148,9 +146,9 @@ std::string entriesOf(const planner::ParameterState &state, int axis) {
   return entries.empty() ? "[]" : entries + ']';
 }
 
-// Writes one pin if its value is right for all layers, and for all other labels
-// that its pattern matches. Otherwise writes a pin for each run of consecutive
-// layers with the same value.
+// Writes one pin if all layers, and all other labels that the pattern matches,
+// have the same value. Otherwise writes a pin per run of consecutive layers
+// with the same value.
 void writePins(const std::string &label, const Values &values,
                const Labels &labels, std::vector<std::string> &pins) {
   const std::string &value = values.begin()->second;
@@ -179,8 +177,6 @@ void writePins(const std::string &label, const Values &values,
   }
 }
 
-// Returns pins for every operator and parameter. One pin covers consecutive
-// layers with the same value.
 std::vector<std::string> pinsOf(const planner::ModelGraph &model,
                                 const planner::PlannedCandidate &plan,
                                 int axis) {

@@ -20,13 +20,13 @@
 
 namespace mtplan::tools {
 
-/// Adds the flags of a file to `flags`. A flag that the file and `flags` both
-/// give must have equal values. Every violation becomes an error with a JSON
+/// Adds the flags of a file to `flags`. A flag in both the file and `flags`
+/// must have equal values. Every violation becomes an error with a JSON
 /// pointer.
 void addConstraints(const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
-/// Adds the flags of `object`, whose JSON pointer in the file is `pointer`.
+/// Adds the flags of a JSON object, which is at `pointer` in the file.
 void addConstraints(const base::Json &object, const std::string &pointer,
                     const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
@@ -35,9 +35,8 @@ void addConstraints(const base::Json &object, const std::string &pointer,
 void addConstraintsOfText(const std::string &text, const std::string &name,
                           Flags &flags, std::vector<std::string> &errors);
 
-/// Returns the flags of a request as JSON. Reading them builds the same
+/// Returns the flags of a request as JSON. Reading this JSON builds the same
 /// problem.
-/// \param request  the request that built the problem
 nlohmann::ordered_json constraintsOf(const PlanRequest &request,
                                      const Problem &problem);
 

@@ -32,8 +32,8 @@ namespace {
 
 using Classes = std::map<std::string, double>; ///< seconds by class
 
-// Returns the time per step of a stage's own instructions, by class. Messages
-// and waits are not included.
+// Returns the time per step of a stage's own instructions by class, without
+// messages and waits.
 Classes classesOfStage(const planner::ModelGraph &graph,
                        const planner::PlannedCandidate &plan,
                        const planner::Setting &setting, int stage) {
@@ -66,8 +66,6 @@ Classes classesOfStage(const planner::ModelGraph &graph,
   return classes;
 }
 
-/// Predicts the candidate's step: the time of each class of instructions, and
-/// the simulated timeline.
 Prediction predictionOf(const Problem &problem,
                         const planner::PlannedCandidate &candidate) {
   const planner::Parallelism &config = candidate.config;
@@ -150,8 +148,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   return std::move(*plan);
 }
 
-/// Writes the files of an emitted program. If a file exists and differs,
-/// nothing is written, because the user may have edited it.
+/// Writes nothing if a file exists and differs, because the user may have
+/// edited it.
 static bool writeProgram(const std::filesystem::path &folder,
                          const std::vector<codegen::ProgramFile> &files,
                          std::vector<std::string> &errors) {

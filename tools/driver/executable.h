@@ -10,18 +10,18 @@
 
 namespace mtplan::tools {
 
-/// Compiles a candidate to an executable plan: runs moduleOf(), the passes
-/// after it and codegen. Returns nothing, with errors, if tiles are planned or
-/// a pass or codegen fails.
+/// Compiles a candidate: runs moduleOf(), the later passes and codegen. Returns
+/// nothing, with errors, if the candidate has tiles, or if a pass or codegen
+/// fails.
 std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);
 
-/// Creates the folder, and writes two files into it: plan.json, which mtrun
-/// runs, and predicted.json, the predicted step. Returns false, with errors, on
-/// a failure.
-/// \param withSource  also write the CUDA program; a file of the program that
-///   exists with other content is an error
+/// Creates the folder, and writes plan.json, which mtrun runs, and
+/// predicted.json, the predicted step. Returns false, with errors, on a
+/// failure.
+/// \param withSource  whether to write the CUDA program, too; an existing file
+///   with other content is an error
 bool writeExecutable(const Problem &problem,
                      const planner::PlannedCandidate &candidate,
                      const std::string &folder, bool withSource,

@@ -52,7 +52,6 @@ constexpr ExportKind kExports[] = {
 constexpr Objective kObjectives[] = {Objective::stepTime, Objective::memory,
                                      Objective::gpus};
 
-/// Names a ZeRO stage by its number.
 struct ZeroStage {
   int stage = 0;
   operator int() const { return stage; }
@@ -63,7 +62,6 @@ const char *nameOf(ZeroStage zero) {
 }
 constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
 
-/// Names communication that may overlap compute.
 struct Overlapped {
   const char *name;
   bool planner::Overlaps::*allowed;
@@ -109,8 +107,8 @@ void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
   for (const std::string &word : distinct(wordsOf(text)))
     if (auto split = namedBy(word, "split", kSplits, unknown))
       splits.push_back(*split);
-  // A list with an unknown split is ignored, because errors that follow from
-  // the rest of it would only add noise.
+  // A list with an unknown split is ignored, because its other splits would
+  // only cause further errors.
   if (unknown.empty())
     request.splits = std::move(splits);
   faults.insert(faults.end(), unknown.begin(), unknown.end());

@@ -1,10 +1,9 @@
 //===- flags.h - The flags of `mtplan`, a row each --------------*- C++ -*-===//
 //
-// Each row of flagRows() describes one flag: its heading in --help, its name,
-// the type and the phrase that --help shows, the reader that checks its text
-// and fills a member of the request, and the writer of the value that
-// constraints files and saved plans hold. The command line, constraints files
-// and saved plans are all read by the same rows.
+// Each row of flagRows() describes one flag: its texts in --help, the reader
+// that checks its text and fills a member of the request, and the writer of its
+// value to files. The command line, constraints files and saved plans use the
+// same rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,35 +32,32 @@ struct Flags {
   /// Maps a flag that a file gave to its location: "a.json: /tp".
   std::map<std::string, std::string> locations;
 
-  /// Returns the text of a flag; null if the flag was not given.
+  /// Returns null if the flag was not given.
   const std::string *find(const std::string &flag) const;
-  /// Returns the text of a flag; empty if the flag was not given.
+  /// Returns an empty text if the flag was not given.
   std::string text(const std::string &flag) const;
-  /// Returns whether a flag without a value was given.
   bool isOn(const std::string &flag) const;
-  /// Returns the values of a repeatable flag; none if the flag was not given.
   const std::vector<std::string> &list(const std::string &flag) const;
 };
 
-/// Names the kind of a flag's value, which determines the value's JSON form in
-/// a constraints file.
+/// Determines the JSON form of a flag's value in a constraints file.
 enum class FlagKind : std::uint8_t {
-  count,  ///< a whole number
+  count,
   counts, ///< one or several whole numbers, or "any"
   number,
   word,
-  words,     ///< one or several words
-  text,      ///< any text; constraints files do not have it
-  list,      ///< may be given several times
-  pair,      ///< has two values
-  onOrAbsent ///< has no value
+  words,
+  text, ///< any text; constraints files do not have it
+  list,
+  pair,
+  onOrAbsent
 };
 
-/// Describes a flag's value: its kind, and the reader of its text.
 struct FlagValue {
   FlagKind kind = FlagKind::text;
-  /// Writes the value into the request; everything wrong with `text` becomes a
-  /// fault. A flag without a reader is read by read_flags.cpp or command.cpp.
+  /// Writes the value into the request, and adds a fault for each error in
+  /// `text`. If this function is empty, read_flags.cpp or command.cpp reads the
+  /// flag.
   std::function<void(const std::string &text, PlanRequest &request,
                      std::vector<std::string> &faults)>
       read;
@@ -71,25 +67,22 @@ struct FlagValue {
 using FlagWriter = nlohmann::ordered_json (*)(
     const PlanRequest &request, const planner::SearchOptions &options);
 
-/// Says how files, besides the command line, may decide the value of a flag.
+/// Says which inputs other than the command line may decide a flag.
 /// FlagRow::scope is a sum of these bits.
 enum FlagScope : unsigned {
   kCommandOnly = 0,
-  kConstraint = 1, ///< constraints files and saved plans may set it
-  kReplaceable =
-      2,        ///< may be given beside --load, and replaces the saved value
-  kImported = 4 ///< --import decides it
+  kConstraint = 1,  ///< constraints files and saved plans may set it
+  kReplaceable = 2, ///< replaces the saved value if given beside --load
+  kImported = 4     ///< --import decides it
 };
 
-/// These headings group the flags that decide how the model is parallelised and
-/// what is kept in memory.
 inline constexpr const char *kParallelism = "Parallelism";
 inline constexpr const char *kMemory = "Memory";
 
 struct FlagRow {
-  const char *group; ///< heading in --help
-  const char *name;  ///< "--tp", or "-o,--output"
-  const char *type;  ///< type of the value in --help; "" if there is none
+  const char *group;
+  const char *name;
+  const char *type; ///< type in --help; "" for flags without a value
   const char *help;
   FlagValue value;
   unsigned scope = kCommandOnly;

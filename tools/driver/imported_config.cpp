@@ -34,7 +34,6 @@ TrainerConfig readAny(const std::string &text, const ir::LoadedModel &model,
   return readMegatron(text, options.devices);
 }
 
-// Compares the model sizes that the configuration states with the model's.
 void compareShapes(const ModelFacts &said, const ir::LoadedModel &model,
                    std::vector<std::string> &errors) {
   auto compare = [&](const char *what, std::int64_t here,

@@ -12,10 +12,9 @@ namespace mtplan::tools {
 
 /// Restricts the search to the configuration that a Megatron-LM command line, a
 /// DeepSpeed JSON or a torchtitan TOML states. The content determines the
-/// format. Options that the cost model lacks, and contradictions to the model,
-/// become errors.
-/// \param options  has the devices; for a DeepSpeed JSON without them, also the
-///   number of stages and the batch sizes
+/// format. Unsupported options and contradictions to the model become errors.
+/// \param options  gives the number of devices, and the number of stages and
+///   the batch sizes if a DeepSpeed JSON lacks them
 void applyTrainerConfig(const std::string &file, const std::string &text,
                         const ir::LoadedModel &model,
                         planner::SearchOptions &options,

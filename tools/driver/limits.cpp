@@ -26,7 +26,7 @@ std::optional<Value> only(const planner::Choices<Value> &choices) {
                                   : std::nullopt;
 }
 
-// Returns the divisors, "1 2 4 7 14 28"; only the first 24 if there are more.
+// Returns "1 2 4 7 14 28", with at most the first 24 divisors.
 std::string divisorList(std::int64_t number) {
   constexpr int kMost = 24;
   std::string list;
@@ -40,7 +40,6 @@ std::string divisorList(std::int64_t number) {
   return list;
 }
 
-/// Holds a degree that the request fixes.
 struct Degree {
   const char *name;
   std::int64_t size;
@@ -52,7 +51,6 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
   bool isOpen = false;
   auto note = [&](const char *name, std::optional<int> size) {
     isOpen = isOpen || !size;
-    // Messages leave out a pipeline or context degree of 1.
     if (size &&
         (*size > 1 || name == std::string("tp") || name == std::string("dp")))
       fixed.push_back({name, *size});
@@ -109,7 +107,6 @@ void checkDivisors(const SearchOptions &options,
                        nameOf(divisor.split) + " out");
 }
 
-// Returns dp if the fixed degrees determine it.
 std::optional<std::int64_t> onlyDp(const SearchOptions &options) {
   if (options.dp)
     return *options.dp;
@@ -184,7 +181,7 @@ void checkReplicas(const SearchOptions &options,
 }
 
 // Checks that pp divides the number of micro-batches, because an interleaved
-// schedule runs them in rounds of pp.
+// schedule runs micro-batches in rounds of pp.
 void checkRounds(const SearchOptions &options, int pp,
                  std::vector<std::string> &errors) {
   std::optional<std::int64_t> dp = onlyDp(options);
@@ -198,8 +195,8 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Lists the numbers of virtual stages per rank, from 2, for which fillsChunks()
-// accepts the layers; "none" if there are none.
+// Lists the numbers of virtual stages per rank, from 2, that fillsChunks()
+// accepts, or returns "none".
 std::string chunksFor(int layers, int pp) {
   std::string list;
   for (int v = 2; v * pp <= layers; ++v)
@@ -272,9 +269,8 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
-// Rejects numbers of recomputed layers that are above the largest number of
-// layers that a virtual stage can have. A request without a number recomputes
-// all layers.
+// Rejects numbers of recomputed layers above the largest number of layers of a
+// virtual stage. A request without a number recomputes all layers.
 void checkRecomputed(const SearchOptions &options,
                      const planner::ModelGraph &model,
                      std::vector<std::string> &errors) {

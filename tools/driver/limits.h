@@ -1,9 +1,8 @@
 //===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
 //
-// Numbers that contradict each other are rejected. If one number does not
-// divide another, the message states both, and the nearest numbers that divide.
-// Only numbers that the request fixes are rejected: the search skips its own
-// choices that do not divide.
+// These functions reject contradictory numbers of a request. If one number does
+// not divide another, the message states both and the nearest numbers that
+// divide. The search itself skips choices that do not divide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,20 +16,20 @@
 
 namespace mtplan::tools {
 
-/// Returns an error with a remedy if no configuration of these options has a
-/// pipeline with one virtual stage per rank, which uneven cuts need; otherwise
-/// an empty text.
+/// Returns an error with a remedy if these options rule out a pipeline with one
+/// virtual stage per rank, which uneven cuts need. Otherwise returns an empty
+/// text.
 std::string errorOfUnevenCuts(const planner::SearchOptions &options);
 
 /// Adds an error for every conflict among the numbers that `options` fixes.
-/// \param model  null if unknown: limits of the model are not checked
+/// \param model  null if unknown; limits of the model are then not checked
 void checkLimits(const planner::SearchOptions &options,
                  const planner::ModelGraph *model,
                  std::vector<std::string> &errors);
 
 /// Rejects sequence parallelism if tp is known and cannot split the sequence:
-/// tp is 1, or tp times the smallest allowed cp does not divide the sequence.
-/// tp is known if the request fixes tp, or if there is one GPU.
+/// tp is 1, or tp times the smallest allowed cp does not divide the sequence. A
+/// single GPU fixes tp to 1.
 void checkSequenceParallel(const planner::SearchOptions &options,
                            std::int64_t sequence,
                            std::vector<std::string> &errors);

@@ -23,13 +23,12 @@ namespace {
 constexpr int kMostGpus = 16384; ///< limit of the search unless --gpus sets one
 constexpr std::int64_t kMostStages = 64;
 
-// Searches on increasing numbers of GPUs until a plan is found.
 void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   const auto peak = problem.machine.device.peak(problem.options.precision);
   int least = 1;
-  // On fewer than `least` GPUs, the model's matrix products alone exceed the
-  // requested step time even at peak rate.
+  // On fewer than `least` GPUs, matrix products at peak rate alone exceed the
+  // requested step time.
   if (request.maxStepTime && peak) {
     const double flops = planner::withBatch(problem.graph, 1).modelFlops.value *
                          static_cast<double>(problem.options.globalBatch);
@@ -68,9 +67,8 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
     note(skipped, "and fewer: the products alone take longer");
 }
 
-// Bisects between a memory limit within which a plan was found and a smaller
-// limit within which none was found. Keeps the fastest plan within the smallest
-// limit that has a plan.
+// Bisects the memory limit, and keeps the fastest plan within the smallest
+// limit that has one.
 void searchLeastMemory(PlanOutcome &outcome) {
   constexpr double kClose = 16.0 * 1024 * 1024;
   Problem &problem = *outcome.problem; // remains valid when its owner changes
@@ -104,7 +102,6 @@ void searchLeastMemory(PlanOutcome &outcome) {
     plan.memory.limit = whole;
 }
 
-/// Holds a change of a request, and the flags that express it.
 struct Change {
   std::string flags;
   std::function<void(PlanRequest &)> apply;
@@ -114,7 +111,6 @@ struct Change {
 /// under which a plan fits.
 using Changes = std::vector<Change>;
 
-/// Returns the largest of some choices; `all` if every value may be chosen.
 template <typename Value>
 Value largest(const planner::Choices<Value> &choices, Value all) {
   return choices.only.empty() ? all : *std::ranges::max_element(choices.only);
@@ -138,9 +134,9 @@ Changes oneMoreSplit(const PlanRequest &request) {
   return changes;
 }
 
-// Returns a change per forward operator that is not memory-bound: a pin that
-// replicates the operator. If the pin makes a plan legal, the operator has no
-// other legal strategy.
+// Returns a pin that replicates the operator, for each forward operator that is
+// not memory-bound. If a pin makes a plan legal, its operator has no other
+// legal strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -212,9 +208,9 @@ Changes tiling(const PlanRequest &request) {
            }}};
 }
 
-// Adds the change that raises a degree to `degree`, which is `times` the
-// present value. If dp is fixed, the change divides dp by `times`; if the
-// quotient is not whole, nothing is added.
+// Adds the change that raises a degree to `degree`, which is `times` its
+// present value. A fixed dp is divided by `times`; if the quotient is not
+// whole, nothing is added.
 void addDegree(Changes &changes, const PlanRequest &request, std::int64_t times,
                const char *flag, std::int64_t degree,
                const std::function<void(PlanRequest &)> &apply) {
@@ -254,8 +250,7 @@ Changes moreTensorRanks(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Returns combinations of memory savings, for requests that no single change
-// helps.
+// Combines memory savings, for requests that no single change helps.
 Changes everySaving(const PlanRequest &request, const Problem &problem) {
   const auto zeroAndRecompute = [](PlanRequest &changed) {
     changed.zeroStage.only.clear();
@@ -278,8 +273,8 @@ Changes everySaving(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Returns larger numbers of GPUs. Some are 3 times a power of two larger,
-// because numbers of heads often are multiples of 3.
+// Some factors are multiples of 3, because numbers of heads often are multiples
+// of 3.
 Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   Changes changes;
   for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
@@ -296,7 +291,6 @@ Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-/// Appends the first change under which a plan fits.
 void tryChanges(const Changes &changes, const PlanRequest &request,
                 std::vector<std::string> &remedies) {
   for (const Change &change : changes) {
@@ -345,7 +339,7 @@ PlanOutcome planFor(const PlanRequest &request,
   outcome.asked = request;
   outcome.errors = std::move(errors);
   PlanRequest built = request;
-  // The objective gpus sets the number of GPUs later, for each search.
+  // With the objective gpus, each search sets the number of GPUs.
   if (request.objective == Objective::gpus)
     built.gpus.reset();
   outcome.problem = buildProblem(built, outcome.errors);
@@ -380,8 +374,8 @@ std::vector<std::string> remediesOf(const PlanRequest &request,
   attempt(higherZeroStage(request));
   attempt(moreRecomputation(request));
   attempt(offloading(request, problem));
-  // Tiles are tried only if nothing above helps: they save memory only where
-  // the largest weight does not fit untiled.
+  // Tiles are tried only if nothing above helps, because they save memory only
+  // where the largest weight does not fit untiled.
   if (remedies.empty())
     attempt(tiling(request));
   attempt(moreStages(request, problem));

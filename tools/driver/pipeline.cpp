@@ -47,8 +47,7 @@ Precision precisionOf(const std::string &elementType) {
   return Precision::bf16;
 }
 
-/// Builds a Problem. Every violation, of the machine and of the model alike, is
-/// collected, so that one run reports all of them.
+/// Builds a Problem, and collects every violation, so that one run reports all.
 class Assembly {
 public:
   Assembly(const PlanRequest &asked, std::vector<std::string> &findings)
@@ -76,8 +75,8 @@ public:
       closeContext();
       openRecomputedLayers();
     }
-    // The objective gpus searches for the number of GPUs, so the number is not
-    // checked here.
+    // With the objective gpus, the request does not determine the number of
+    // GPUs.
     if (haveOptions && request.objective != Objective::gpus)
       checkLimits(problem->options, haveGraph ? &problem->graph : nullptr,
                   errors);
@@ -93,7 +92,6 @@ public:
   }
 
 private:
-  // Returns the text that the request gives instead of a file, else the file's.
   std::optional<std::string> textOf(const std::string &given,
                                     const std::string &file) {
     return given.empty() ? readTextFile(file, errors) : given;
@@ -125,8 +123,6 @@ private:
     return true;
   }
 
-  // Scales the bandwidth of all network levels but the innermost, or of the
-  // only level.
   void scaleNetwork(planner::Machine &machine) const {
     if (request.networkScale == 1.0)
       return;
@@ -157,8 +153,8 @@ private:
     }
   }
 
-  // Prices gradients in single precision, in which compiled plans accumulate
-  // them, unless the request names other software.
+  // Prices gradients in single precision unless the request names other
+  // software, because compiled plans accumulate gradients in single precision.
   void widenGradients() {
     planner::ParameterTraffic &traffic = problem->software.parameters;
     constexpr double kSingle = 4.0;
@@ -190,8 +186,8 @@ private:
     if (!loaded)
       return false;
     problem->model = std::move(*loaded);
-    // The model's element type is the precision, but a bf16 model may also have
-    // fp8 products, whose operands are stored in bf16.
+    // The model's element type is the precision. A bf16 model may also have fp8
+    // products, because their operands are stored in bf16.
     if (Precision held = precisionOf(problem->model.elementType);
         !problem->model.elementType.empty() &&
         !(precision == Precision::fp8 && held == Precision::bf16))
@@ -213,7 +209,7 @@ private:
     options.dp = narrow(request.dp);
     options.pp = request.pp;
     options.cp = request.cp;
-    // If the request fixes tp and dp, pp and cp are 1 unless it restricts them.
+    // If the request fixes tp and dp, pp and cp default to 1.
     if (options.tp && options.dp)
       for (planner::Choices<int> *rest : {&options.pp, &options.cp})
         if (rest->only.empty())
@@ -271,8 +267,8 @@ private:
                          problem->options, problem->notes, errors);
   }
 
-  // Without a host in the machine file, offloading is an error if nothing else
-  // is allowed, and is removed if it is one of several choices.
+  // Without a host in the machine file, offloading is removed from the choices;
+  // if no choice is left, that is an error.
   void checkHost() {
     planner::Choices<planner::Offload> &offload = problem->options.offload;
     if (problem->machine.host)
@@ -286,8 +282,7 @@ private:
     offload.only = {planner::Offload::none};
   }
 
-  // Returns the first preset with the same device and a host, else any preset
-  // with a host.
+  // Prefers presets with the same device.
   std::string nearestWithHost() const {
     std::string nearest;
     for (const std::string &name : planner::presetNames()) {
@@ -332,7 +327,6 @@ private:
     return errors.size() == before;
   }
 
-  // Fixes cp to 1 for a model with experts, unless the request asks for cp.
   void closeContext() {
     if (!request.cpNeedsDenseModel || !request.importFile.empty() ||
         !problem->options.cp.only.empty() || problem->options.devices == 1 ||
@@ -344,9 +338,8 @@ private:
         "long; --cp any opens it");
   }
 
-  // Leaves the number of recomputed layers to the search, as described at
-  // PlanRequest::countsOnFewGpus. The objective gpus is excluded, because it
-  // tries larger numbers of GPUs, too.
+  // Implements PlanRequest::countsOnFewGpus. The objective gpus is excluded,
+  // because it also tries many GPUs.
   void openRecomputedLayers() {
     if (request.countsOnFewGpus && request.objective != Objective::gpus &&
         request.importFile.empty() && problem->options.devices <= kFewGpus &&
@@ -373,8 +366,8 @@ private:
     });
   }
 
-  // Rejects tensors with many dimensions, because the number of layouts, and
-  // with it the search's time, grows steeply with the number of dimensions.
+  // Rejects tensors with many dimensions, because the number of layouts grows
+  // steeply with the number of dimensions.
   bool checkRanks() {
     constexpr std::size_t kMostDims = 8;
     std::size_t before = errors.size();

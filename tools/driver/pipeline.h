@@ -1,7 +1,7 @@
 //===- pipeline.h - From a request to a plan --------------------*- C++ -*-===//
 //
-// The stages run in order: machine, model, backward, pins, search. Nothing here
-// prints; all errors are collected and returned.
+// The stages run in order: machine, model, backward, pins, search. No stage
+// prints; all return their errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@
 
 namespace mtplan::tools {
 
-/// Holds the inputs of a search. A problem must not be copied, because
-/// `options` points into it.
+/// Holds the inputs of a search. A problem must stay at its address, because
+/// `options` points into the problem.
 struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
@@ -37,19 +37,18 @@ struct Problem {
       softwareText; ///< texts of the two files; no software text: the default
   planner::Machine machine;
   planner::Software software = planner::defaultSoftware();
-  planner::ModelGraph graph; ///< graph of `differentiated`
+  planner::ModelGraph graph; ///< of `differentiated`
   planner::Pins pins;
   planner::SearchOptions options;
   std::vector<std::string> notes;
 };
 
-/// Builds the problem of a request. Returns null on bad input; `errors` then
-/// has every violation.
+/// Returns null on bad input; `errors` then has every violation.
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
-/// Holds a number of GPUs or a memory size that was tried, and the reason why
-/// no plan was found.
+/// Describes a search without a plan: `what` is the number of GPUs or the
+/// memory size.
 struct Attempt {
   std::string what, failure;
 };
@@ -61,7 +60,7 @@ struct PlanOutcome {
   planner::Bytes keptFree; ///< memory that no plan of `result` may use
   double searchSeconds = 0.0;
   std::vector<Attempt> attempts;
-  std::string claim; ///< claim about the best plan; empty: `result` decides
+  std::string claim; ///< about the best plan; empty: `result` decides
   std::vector<std::string> errors;
 
   const planner::PlannedCandidate *best() const {
@@ -69,16 +68,15 @@ struct PlanOutcome {
   }
 };
 
-/// Builds the problem and, unless there are errors, searches for plans.
-/// \param errors  errors that were found earlier; the outcome has them, too
+/// Builds the problem and, without errors, searches for plans.
+/// \param errors  earlier errors, which become part of the outcome
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});
 
-/// Searches the outcome's problem; `asked` limits the step time and the search
-/// time.
+/// Searches the outcome's problem, within the time limits of `asked`.
 void searchProblem(PlanOutcome &outcome);
 
-/// Adds notes about the best plan to the problem's notes, for the report.
+/// Adds notes about the best plan to the problem, for the report.
 void finishOutcome(PlanOutcome &outcome);
 
 /// Returns the problem's module after `stage`; `candidate` may be null for

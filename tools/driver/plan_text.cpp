@@ -29,7 +29,6 @@ std::string choiceText(const planner::Op &op, int choice) {
   return group == 0 ? "partial" : "partial." + std::to_string(group);
 }
 
-/// Reads a text from left to right.
 class Cursor {
 public:
   explicit Cursor(const std::string &whole) : text(whole) {}
@@ -40,7 +39,7 @@ public:
     next += word.size();
     return true;
   }
-  /// Returns the text up to one of `stops`, or to the end.
+  /// Reads up to one of `stops`, or to the end.
   std::string upTo(std::string_view stops) {
     std::size_t end = std::min(text.find_first_of(stops, next), text.size());
     std::string word = text.substr(next, end - next);
@@ -145,8 +144,7 @@ std::string strategyText(const planner::Op &op, const Strategy &strategy,
   return text;
 }
 
-// The text is compared with that of every strategy of the operator, which has
-// only a few.
+// An operator has few strategies, so the text is compared with that of each.
 std::optional<Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,
@@ -268,8 +266,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
                : machine.device.memory - outcome.keptFree;
-    // If a candidate's fastest plan for the device exceeds the host memory, no
-    // other plan is tried, although another may need less.
+    // Each candidate's fastest plan for the device is the only one that is
+    // checked against the host memory; another plan may need less.
     return (rejection.isLowerBound ? "needs at least "
             : onHost               ? "the fastest plan for the device needs "
                                    : "the smallest plan needs ") +

@@ -1,10 +1,10 @@
 //===- plan_text.h - Plans and rejections as text ---------------*- C++ -*-===//
 //
 // Configurations, strategies, layouts and rejected meshes have the same text in
-// every report. Strategies and layouts are also read: "dp=b tp=o" assigns the
-// axis dp to the factor b and tp to o, and "tp=partial" assigns tp to the
-// operator's first linear group ("tp=partial.1" to the second). Layouts have
-// the form "[dp, -, tp] partial={cp:sum}".
+// every report. Strategies and layouts are also read. "dp=b tp=o" assigns the
+// axis dp to the factor b, and the axis tp to the factor o. "tp=partial"
+// assigns tp to the operator's first linear group, "tp=partial.1" to the
+// second. Layouts have the form "[dp, -, tp] partial={cp:sum}".
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,24 +20,22 @@
 
 namespace mtplan::tools {
 
-/// Returns "dp 2 x tp 8": the degrees above 1; "one GPU" if there are none.
+/// Returns "dp 2 x tp 8", with the degrees above 1, or "one GPU".
 std::string meshText(const planner::Parallelism &config);
 
-/// Returns "micro-batch 4 x 64": the samples per micro-batch, and the
-/// micro-batches per step.
+/// Returns "micro-batch 4 x 64" for 64 micro-batches of 4 samples per step.
 std::string batchText(const planner::Parallelism &config);
 
-/// Returns the choices that are not defaults: "interleaved x2, ZeRO 1, full
+/// Returns choices other than defaults: "interleaved x2, ZeRO 1, full
 /// recompute".
 std::string choicesText(const planner::Parallelism &config);
 
 /// Returns "dp 2 x tp 8, micro-batch 4, ZeRO 1, 28.1 of 80 GiB, 2.05 s a step".
 std::string candidateText(const planner::PlannedCandidate &candidate);
 
-/// Returns the splits in the form of --splits: "row,head".
 std::string splitsText(const std::vector<planner::Split> &splits);
 
-/// Returns the factor that each axis is assigned to: "dp=b tp=o".
+/// Returns the factor of each axis: "dp=b tp=o".
 std::string strategyText(const planner::Op &op,
                          const planner::Strategy &strategy,
                          const planner::Mesh &mesh);
@@ -55,24 +53,20 @@ std::optional<planner::Layout>
 readLayout(const std::string &text, const std::vector<std::int64_t> &shape,
            const planner::Mesh &mesh, std::string &error);
 
-/// Describes a mesh that has no plan in the result.
 struct RejectedMesh {
-  /// Points to the rejection of the candidate that came nearest to a plan.
+  /// Rejects the candidate that came nearest to a plan.
   const planner::Rejection *nearest = nullptr;
-  std::int64_t candidates = 0; ///< number of the mesh's rejected candidates
+  std::int64_t candidates = 0; ///< number of rejected candidates
 };
 
 /// Returns the rejected meshes, ordered by how near they came to a plan.
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome);
-/// Returns why a mesh has no plan.
 std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 
-/// Returns whether every mesh was rejected because its operators have no legal
-/// combination of strategies.
+/// Returns whether no mesh has a legal combination of strategies.
 bool nothingIsLegal(const PlanOutcome &outcome);
-/// Returns the message for an outcome in which nothing is legal. The message
-/// blames the pins if there are any, else lists the allowed splits and
-/// collectives.
+/// Returns a message that names the pins if there are any, else the allowed
+/// splits and collectives. The outcome must satisfy nothingIsLegal().
 std::string nothingLegalText(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

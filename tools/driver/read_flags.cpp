@@ -130,7 +130,6 @@ void addError(const Flags &flags, const std::string &flag,
                    ": " + fault);
 }
 
-// Reads each flag with the reader of its row.
 void readRows(const Flags &flags, PlanRequest &request,
               std::vector<std::string> &errors) {
   for (const FlagRow &row : flagRows()) {
@@ -166,8 +165,8 @@ void applySequenceParallel(const Flags &flags, PlanRequest &request,
 }
 
 // Without --recompute, a number of recomputed layers implies full
-// recomputation, and "any" allows both full recomputation and none. A given
-// --recompute must allow full.
+// recomputation, and "any" also allows none. If --recompute is given, its
+// values must include "full".
 void applyRecomputeLayers(const Flags &flags, PlanRequest &request,
                           std::vector<std::string> &errors) {
   using planner::Recompute;
@@ -223,8 +222,8 @@ void applyEmit(const Flags &flags, PlanRequest &request,
     addError(flags, "--stage", fault, errors);
 }
 
-/// Holds a word of --open, and the function that leaves the choice of that name
-/// to the search.
+/// Holds a word of --open, and the function that leaves this choice to the
+/// search.
 struct Openable {
   const char *name;
   void (*open)(PlanRequest &);
@@ -252,8 +251,7 @@ constexpr Openable kOpenable[] = {
     {"offload", [](PlanRequest &request) { request.offloadsIfNeeded = true; }}};
 const char *nameOf(const Openable &choice) { return choice.name; }
 
-// Leaves the choices that --open names to the search; without the flag, all
-// choices.
+// Without --open, the search makes all choices.
 void applyOpen(const Flags &flags, PlanRequest &request,
                std::vector<std::string> &errors) {
   const std::string *words = flags.find("--open");
@@ -275,9 +273,8 @@ void applyOpen(const Flags &flags, PlanRequest &request,
       !flags.find("--cp") && (!words || *words == "all");
 }
 
-// A compiled plan does not postpone the gradients of weights as zero-bubble
-// does. With -o, zero-bubble is therefore tried only if the request asks for
-// it.
+// With -o, zero-bubble is tried only on request, because compiled plans do not
+// postpone the gradients of weights.
 void leaveOutUncompiled(const Flags &flags, PlanRequest &request) {
   using planner::ScheduleKind;
   if (flags.find("-o") && request.schedule.only.empty() &&
@@ -286,7 +283,6 @@ void leaveOutUncompiled(const Flags &flags, PlanRequest &request) {
                              ScheduleKind::interleaved, ScheduleKind::gpipe};
 }
 
-// Rejects flags that --load or --import decides.
 void rejectDecided(const Flags &flags, std::vector<std::string> &errors) {
   for (const FlagRow &row : flagRows()) {
     const std::string flag = row.shortName();
@@ -348,7 +344,6 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   applyVirtualStages(flags, request);
   applySequenceParallel(flags, request, errors);
   request.pins = parsePins(flags.list("--pin"), errors);
-  // A pin that asks for the split of samples also allows this split.
   if (!flags.find("--splits") &&
       std::ranges::any_of(request.pins, [](const planner::PinText &pin) {
         return pin.word == nameOf(Split::batch);

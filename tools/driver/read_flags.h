@@ -1,8 +1,7 @@
 //===- read_flags.h - From typed flags to a request -------------*- C++ -*-===//
 //
-// Every type of value has a function that returns its FlagValue. The reader of
-// a FlagValue checks a text and writes the value into a member of the request.
-// A fault quotes the text and lists the allowed values.
+// Every type of value has a function that returns its FlagValue. Faults quote
+// the text and list the allowed values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +16,20 @@ namespace mtplan::tools {
 
 using Faults = std::vector<std::string>;
 
-/// Checks every flag and the combination of flags. Every fault becomes an
-/// error, which begins with the flag, or its location in the file that gave it.
+/// Checks every flag and the combination of flags. Errors begin with the flag,
+/// or with its location in a file.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
-/// Returns `flags` with the settings in `words`, such as "tp=8 zero=1", added.
-/// The names are those of flags that decide about the plan, without "--". Every
-/// fault becomes an error, which begins with `by`, the flag that gave the
-/// words.
+/// Adds the settings in `words`, such as "tp=8 zero=1", to `flags`. The names
+/// are those of flags about the plan, without "--". Errors begin with `by`, the
+/// flag that gave the words.
 Flags withWords(Flags flags, const std::string &words, const std::string &by,
                 std::vector<std::string> &errors);
 
-/// Returns the words between commas, without the blanks around them.
+/// Returns the words between commas, without surrounding blanks.
 std::vector<std::string> wordsOf(const std::string &text);
 
-/// Returns the values without repetitions, in their order.
+/// Removes repetitions, and keeps the order of first appearance.
 template <typename Value>
 std::vector<Value> distinct(const std::vector<Value> &all) {
   std::vector<Value> first;
@@ -41,11 +39,9 @@ std::vector<Value> distinct(const std::vector<Value> &all) {
   return first;
 }
 
-/// Reads a whole number from 1 to `most`. Any other text is a fault.
 std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
                                     Faults &faults);
 
-/// Reads whole numbers from 1 to `most`, separated by commas.
 std::vector<int> countsOf(const std::string &text, std::int64_t most,
                           Faults &faults);
 
@@ -60,8 +56,7 @@ std::optional<std::size_t> positionOf(const std::string &word, const char *what,
                                       const std::vector<std::string> &known,
                                       Faults &faults);
 
-/// Returns the element of `values` whose name is `word`; `what` names the kind
-/// of value in faults.
+/// `what` names the kind of value in faults.
 template <typename Values>
 auto namedBy(const std::string &word, const char *what, const Values &values,
              Faults &faults)
@@ -75,14 +70,12 @@ auto namedBy(const std::string &word, const char *what, const Values &values,
   return std::nullopt;
 }
 
-/// The value is any text.
 FlagValue anyText(std::string PlanRequest::*member);
-/// The value is a file's name.
 FlagValue fileName(std::string PlanRequest::*member);
 /// The flag has no value; the member becomes true if the flag is given.
 FlagValue isGiven(bool PlanRequest::*member);
 
-/// The value is a whole number from 1 to `most`; the member may be optional.
+/// The value is a whole number from 1 to `most`.
 template <typename Member>
 FlagValue count(Member PlanRequest::*member, std::int64_t most) {
   return {FlagKind::count,
@@ -93,7 +86,7 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
 }
 
 /// The value is a list of whole numbers to choose from, or "any".
-/// \param zero  a word for the number 0, or null
+/// \param zero  word for the number 0; null if there is none
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most,
                  const char *zero = nullptr);
 

@@ -18,10 +18,9 @@ using planner::Split;
 
 namespace {
 
-/// A note is written if more than this share of the products is repeated.
 constexpr double kMost = 0.5;
 
-/// Counts the flops of all products, and of those that every tensor-parallel
+/// Counts the flops of all products, and of products that every tensor-parallel
 /// rank repeats.
 struct Work {
   double all = 0.0, repeated = 0.0;
@@ -86,12 +85,11 @@ private:
                options.tensorSplits.end();
   }
 
-  // Returns the largest number of samples per micro-batch.
   std::int64_t samples(std::int64_t dp) const {
     return options.microBatch.value_or(options.globalBatch / dp);
   }
 
-  // Sums the work, and collects the sizes of the factors of repeated products.
+  // Also collects the factor sizes of repeated products in `sizes`.
   Work workOfPlan() {
     const int axis = planner::tensorAxisOf(planner::meshOf(plan.config));
     Work work;
@@ -113,7 +111,6 @@ private:
     return work;
   }
 
-  // Returns "global batch 512, features 768 and 3072, heads 12".
   std::string sizesText() const {
     std::string text;
     if (std::ranges::find(options.tensorSplits, Split::batch) !=
@@ -131,7 +128,6 @@ private:
     return text.empty() ? "what --splits allows" : text;
   }
 
-  // Returns whether most products can be split at these degrees.
   bool sharesMost(std::int64_t dp, std::int64_t tp) const {
     Work work;
     for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -152,8 +148,8 @@ private:
     return !work.isMostlyRepeated();
   }
 
-  // Returns whether the given choices of pp and cp allow a mesh of `gpus` GPUs
-  // on which most products can be split.
+  // Returns whether these choices of pp (`stages`) and cp (`contexts`) allow a
+  // mesh on which most products can be split.
   bool couldShare(std::int64_t gpus, const planner::Choices<int> &stages,
                   const planner::Choices<int> &contexts) const {
     using planner::divisorsOf;
@@ -185,7 +181,8 @@ private:
 
   std::string remedies() const {
     const std::int64_t gpus = options.devices;
-    // One GPU is never suggested: it repeats no work, but cannot share any.
+    // One GPU is never suggested, because it has no other rank to share the
+    // work with.
     std::int64_t below = gpus - 1, above = gpus + 1;
     while (below > 1 && !could(below))
       --below;

@@ -11,9 +11,9 @@ namespace mtplan::tools {
 
 /// Returns a note if the tensor-parallel ranks repeat most matrix products of
 /// the best plan, else an empty text. The note states the reason, and lists
-/// remedies unless there are pins. A product is repeated only if tp divides no
-/// dimension that may be split, or if a pin requires it; another mesh or
-/// micro-batch can help. The outcome must have a plan.
+/// remedies unless there are pins. Ranks repeat a product only if tp divides
+/// none of the dimensions that may be split, or if a pin requires it. The
+/// outcome must have a plan.
 std::string repeatedWorkOf(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

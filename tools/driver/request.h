@@ -21,7 +21,6 @@
 
 namespace mtplan::tools {
 
-/// Names the notation that `--export` writes.
 enum class ExportKind : std::uint8_t {
   megatron,
   deepspeed,
@@ -41,7 +40,6 @@ inline const char *nameOf(ExportKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-/// Names the quantity that the search minimizes.
 enum class Objective : std::uint8_t {
   stepTime,
   memory, ///< memory of a GPU, then the step time
@@ -52,7 +50,6 @@ inline const char *nameOf(Objective objective) {
   return kNames[static_cast<int>(objective)];
 }
 
-/// Names the stage of compilation that `--emit mlir` prints.
 enum class Stage : std::uint8_t { model, differentiated, planned, partitioned };
 inline const char *nameOf(Stage stage) {
   constexpr const char *kNames[] = {"model", "differentiated", "planned",
@@ -60,43 +57,42 @@ inline const char *nameOf(Stage stage) {
   return kNames[static_cast<int>(stage)];
 }
 
-/// Returns the splits that tp may use with `--splits all`. `hidden` is not
-/// among them (see planner::Split).
+/// Returns the splits of tp for `--splits all`, which excludes `hidden` (see
+/// planner::Split).
 inline std::vector<planner::Split> allSplits() {
   using planner::Split;
   return {Split::column,   Split::row,   Split::head,  Split::vocab,
           Split::sequence, Split::batch, Split::expert};
 }
 
-/// Returns the splits that tp may use on a command line without `--splits`: all
-/// but the samples, which dp splits.
+/// Returns the splits of tp without `--splits`: all but the samples, which dp
+/// splits.
 inline std::vector<planner::Split> defaultSplits() {
   std::vector<planner::Split> splits = allSplits();
   std::erase(splits, planner::Split::batch);
   return splits;
 }
 
-/// Limits the number of GPUs for PlanRequest::countsOnFewGpus.
 inline constexpr std::int64_t kFewGpus = 8;
 
 /// By default, a request leaves only dp, tp and the micro-batch to the search.
-/// The command line leaves further choices to the search (read_flags.h).
+/// The command line leaves further choices to the search (read_flags.h). Empty
+/// names of files stand for none.
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// The search chooses each degree from these values. By default, each member
-  /// has a single value.
+  /// The search chooses each degree from these values.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
-  /// If set, cp is not searched but 1 for models with experts, because a search
-  /// over both cp and ep takes long.
+  /// If set, models with experts have cp 1, because a search over both cp and
+  /// ep takes long.
   bool cpNeedsDenseModel = false;
   /// If set, the search chooses the number of recomputed layers for dense
-  /// models on up to kFewGpus GPUs. On more GPUs, or with experts, full
-  /// recomputation covers all layers, because a search over uneven stages and
-  /// such numbers takes long.
+  /// models on up to kFewGpus GPUs. In other cases, full recomputation covers
+  /// all layers, because a search over these numbers and uneven stages takes
+  /// long.
   bool countsOnFewGpus = false;
-  /// If set, the optimizer's state is offloaded if nothing else fits.
+  /// If set, the search may offload the optimizer's state if nothing else fits.
   bool offloadsIfNeeded = false;
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
@@ -107,52 +103,50 @@ struct PlanRequest {
   /// Holds the number of layers of each virtual stage. If empty, the layers are
   /// divided evenly, or in any way if `unevenCuts` is set.
   std::vector<int> stageLayers;
-  bool unevenCuts = false; ///< the search chooses the cuts
-  /// Says whether it is an error that no configuration of the request can have
-  /// uneven cuts; otherwise `unevenCuts` is then ignored.
+  bool unevenCuts = false;
+  /// If set, a request that rules out uneven cuts is an error; otherwise such a
+  /// request ignores `unevenCuts`.
   bool asksForCuts = false;
   /// Names the communication that overlaps compute. If empty, the software file
   /// decides; without a software file, nothing overlaps.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
-  /// Lists the collectives that may change layouts between operators.
+  /// Limits the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
-  /// Becomes planner::SearchOptions::tolerance.
-  double tolerance = 0.0;
-  /// Holds the share of a GPU's memory that plans leave free, unless no plan
-  /// fits into the rest. The share is ignored if `memory` is set, and by
-  /// Objective::memory.
+  double tolerance = 0.0; ///< as in planner::SearchOptions
+  /// Plans leave this share of a GPU's memory free, unless no plan fits into
+  /// the rest. The share has no effect if `memory` is set or the objective is
+  /// memory.
   double keptFree = 0.0;
-  /// Replaces the memory of the machine's devices.
   std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
-  bool emitsCuda = false; ///< the CUDA program is written to `output`
-  /// The bandwidth of all network levels but the innermost, or of the only
-  /// level, is multiplied by this number.
+  bool emitsCuda = false; ///< write the CUDA program to `output`
+  /// This factor scales the bandwidth of all network levels but the innermost,
+  /// or of the only level.
   double networkScale = 1.0;
-  /// These texts replace the files named by `model`, `hardware`, `software` and
-  /// `importFile`, if set. Messages still begin with the names.
+  /// If set, these texts replace the files `model`, `hardware`, `software` and
+  /// `importFile`, whose names still begin messages.
   std::string modelText, machineText, softwareText, importText;
-  /// Searches call this often, on the thread that started them. It may throw,
-  /// which ends the search without a result.
+  /// Searches call this function often, on the thread that started the search.
+  /// An exception ends the search without a result.
   std::function<void()> poll;
-  std::string load;       ///< a saved plan, or empty
-  std::string save;       ///< file for the plan, or empty
-  std::string output;     ///< folder for the compiled plan, or empty
-  std::string trace;      ///< file for the timeline, or empty
-  std::string dot;        ///< file for the graph, or empty
-  std::string report;     ///< HTML file, or empty
-  std::string software;   ///< preset or file, or empty
-  std::string importFile; ///< another trainer's configuration, or empty
+  std::string load; ///< a saved plan
+  std::string save;
+  std::string output; ///< a folder
+  std::string trace;
+  std::string dot;
+  std::string report;
+  std::string software;
+  std::string importFile;
   std::optional<ExportKind> exportKind;
   bool json = false, verify = false, timings = false, explain = false;
   Objective objective = Objective::stepTime;
-  bool sequenceParallel = false; ///< requested: tp must split the sequence
-  std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
-  std::optional<planner::Seconds> budget;      ///< time limit of the search
+  bool sequenceParallel = false; ///< tp must split the sequence
+  std::optional<planner::Seconds> maxStepTime;
+  std::optional<planner::Seconds> budget; ///< time limit of the search
 };
 
 /// Limits micro-batches and global batches, in samples.

@@ -28,8 +28,8 @@ namespace {
 
 const char *const kPhases[] = {"forward", "backward"};
 
-// Returns the keys of tensors: their names. If an earlier tensor has the same
-// name, "@" and the tensor's index are appended.
+// Returns the names of the tensors. If an earlier tensor has the same name, "@"
+// and the index are appended.
 std::vector<std::string> keysOf(const SegmentGraph &segment) {
   std::vector<std::string> keys;
   std::set<std::string> seen;
@@ -40,12 +40,12 @@ std::vector<std::string> keysOf(const SegmentGraph &segment) {
   return keys;
 }
 
-/// Describes one kind of values at the boundaries of segments.
+/// Describes a kind of values that cross the boundaries of a segment.
 struct Side {
   const char *key;
   std::vector<int> SegmentGraph::*tensors;
   std::vector<Layout> SegmentPlan::*layouts;
-  bool makes; ///< the segment receives them; else it sends them
+  bool makes; ///< true: the segment receives them; false: it sends them
 };
 constexpr Side kSides[] = {
     {"carried_in", &SegmentGraph::carriedIn, &SegmentPlan::carriedIn, true},
@@ -87,8 +87,7 @@ json configJson(const Parallelism &config) {
           {"tiles", config.tiles}};
 }
 
-// Writes one run of equal layers, without the index of the first layer and the
-// number of layers.
+// Leaves out the first layer and the number of layers.
 json runJson(const planner::ModelGraph &graph, const SegmentPlan &run,
              const planner::Mesh &mesh) {
   const SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -190,8 +189,7 @@ private:
     return one;
   }
 
-  // Reads the layout at a key. Returns nothing, with an error, if the key holds
-  // no layout for a tensor of that shape.
+  // Returns nothing, with an error, if the key holds no layout of that shape.
   std::optional<Layout> layoutAt(JsonFields &fields, const std::string &key,
                                  const std::vector<std::int64_t> &shape) {
     const std::size_t before = errors.size();
@@ -201,8 +199,7 @@ private:
     return layout(text, shape, fields.pointerTo(key));
   }
 
-  // Calls `read` on the object at `key`. Members that `read` does not read are
-  // errors.
+  // Members of the object at `key` that `read` does not read are errors.
   template <typename Read>
   void readMembers(JsonFields &fields, const char *key, Read read) {
     const json *value = fields.need(key);
@@ -247,7 +244,6 @@ private:
             layoutAt(one, "optimizer", parameter.shape).value_or(Layout{});
       state.gradientIsSplit = one.boolean("gradient_is_split", false);
       one.rejectOthers();
-      // A parameter state must be one that the ZeRO stage allows.
       auto states = planner::parameterStates(model, tensor.parameter, setting);
       if (!state.stored.dims.empty() &&
           std::ranges::find(states, state) == states.end())
@@ -311,8 +307,8 @@ private:
     }
   }
 
-  // Fills in `made`: the layout in which a strategy makes a result, in which a
-  // parameter is stored, or in which a received value arrives.
+  // Fills in `made`, the layouts of results, stored parameters and received
+  // values.
   void fillMade() {
     for (std::size_t o = 0; o < segment->ops.size(); ++o)
       for (std::size_t i = 0; i < segment->ops[o].results.size(); ++i)
@@ -333,7 +329,7 @@ private:
   const planner::Setting &setting;
   std::vector<std::string> &errors;
   const SegmentGraph *segment = nullptr;
-  std::vector<std::string> keys; ///< keys of tensors, by index
+  std::vector<std::string> keys;
   SegmentPlan plan;
 };
 

@@ -22,7 +22,6 @@
 
 namespace mtplan::tools {
 
-/// Writes a candidate of the problem.
 nlohmann::ordered_json candidateJson(const Problem &problem,
                                      const planner::PlannedCandidate &plan);
 
@@ -32,15 +31,15 @@ planner::Seconds savedSeconds(base::JsonFields &fields, const char *key);
 /// Reads a whole number from 0 to 10 million.
 int savedCount(base::JsonFields &fields, const char *key);
 
-/// Reads the configuration of a candidate. Returns nothing, with notes, if it
-/// is malformed. Does not check whether the search enumerates it.
+/// Returns nothing, with notes, if the configuration is malformed. Does not
+/// check whether the search enumerates the configuration.
 std::optional<planner::Parallelism> readConfig(base::JsonFields &plan,
                                                std::int64_t globalBatch,
                                                std::vector<std::string> &notes);
 
-/// Reads the runs and virtual stages of a candidate. The stages together must
-/// have every layer of every segment once, in the model's order. The result is
-/// valid only if there are no notes.
+/// Reads the runs and virtual stages of a candidate. Together, the stages must
+/// hold every layer once, in the model's order. The result is valid only if
+/// there are no notes.
 /// \param graph  scaled to the samples of the candidate's micro-batches
 /// \param layers  number of layers of each virtual stage
 planner::PlannedParts readParts(base::JsonFields &plan,

@@ -34,8 +34,7 @@ constexpr std::int64_t kPlanFileVersion = 1;
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::size_t kMostFindings = 20;
 
-// Returns the FNV-1a hash of the IR of the model before differentiation; equal
-// models have equal hashes.
+// Returns the FNV-1a hash of the model's IR before differentiation.
 std::string fingerprintOf(const Problem &problem) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -121,8 +120,6 @@ public:
   }
 
 private:
-  // Turns the notes so far into errors of this file. Returns whether there are
-  // no errors.
   bool report() {
     for (const std::string &note : notes)
       addLines(note, file, errors);
@@ -160,7 +157,6 @@ private:
     if (!report() || !request || !machine || !software)
       return false;
     addConstraints(*request, "/asked", file, asked, errors);
-    // Flags given beside --load replace the saved ones.
     for (const FlagRow &row : flagRows())
       if (const std::string flag = row.shortName();
           (row.scope & kReplaceable) && flags.find(flag))
@@ -184,8 +180,8 @@ private:
     return errors.empty();
   }
 
-  // Returns the error. If the error is about the embedded machine or software,
-  // its JSON pointer is extended to a pointer into this file.
+  // Extends the JSON pointer in an error about the embedded machine or software
+  // to a pointer into this file.
   std::string placed(const std::string &error) const {
     for (auto [name, key] : {std::pair(outcome.asked.hardware, "/machine"),
                              std::pair(outcome.asked.software, "/software")})
@@ -315,7 +311,6 @@ private:
       rejection.config.pp = savedCount(one, "pp");
       rejection.config.cp = savedCount(one, "cp");
       rejection.config.microBatch = one.integer("micro_batch", 0, kMost);
-      // The rejection represents all candidates of its mesh.
       rejection.count = one.integer("candidates", 0, kMostCandidates);
       rejection.reason = static_cast<Rejection::Reason>(one.oneOf(
           "reason", {"divisor", "memory", "host", "bound", "pins", "budget"}));
@@ -335,7 +330,6 @@ private:
     search.rejectOthers();
   }
 
-  // Returns whether the search enumerates the configuration.
   bool isPlannable(const Parallelism &config) {
     const Problem &problem = *outcome.problem;
     if (candidates.empty()) {
@@ -391,8 +385,8 @@ private:
     outcome.result.plans.push_back(std::move(candidate));
   }
 
-  // Adds a note if the predicted time differs from the saved one, which another
-  // version of mtplan may have computed.
+  // Adds a note if the predicted time differs from the saved time of an earlier
+  // version.
   void notePrice(double saved, double now) {
     if (!outcome.result.plans.empty() ||
         std::abs(saved - now) <= 1e-12 * std::abs(now))
@@ -406,7 +400,7 @@ private:
   const std::string file;
   PlanOutcome &outcome;
   std::vector<std::string> &errors;
-  base::JsonErrors notes; ///< errors without the file's name
+  base::JsonErrors notes;
   std::string writtenBy;
   std::vector<Parallelism> candidates;
 };

@@ -1,9 +1,9 @@
 //===- saved_plan.h - A plan as a file --------------------------*- C++ -*-===//
 //
-// The file has everything that determines a plan except the model, which it
-// names: the request, the machine, the software, and the candidates
-// (saved_candidate.h). docs/plan-files.md lists the keys. A loaded plan is
-// priced again; the saved step time is only compared with the new one.
+// The file holds the request, the machine, the software and the candidates
+// (saved_candidate.h), and names the model. docs/plan-files.md lists the keys.
+// A loaded plan is priced again; its saved step time is only compared with the
+// new one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace mtplan::tools {
 /// are included, so that loading the file gives the same report.
 std::string savedPlanOf(const PlanOutcome &outcome);
 
-/// Reads an outcome that savedPlanOf() wrote. Errors in the file and
-/// contradictions to the model start with the file's name and a JSON pointer.
+/// Reads a file of savedPlanOf(). Errors start with the file's name and a JSON
+/// pointer.
 /// \param flags  has --load. MODEL and the replaceable flags, if given, replace
 ///   the saved ones. With a replaceable flag, only the best plan is priced.
 PlanOutcome loadPlan(const Flags &flags);

@@ -1,9 +1,9 @@
 //===- search_problem.cpp - From a problem to its plans -------------------===//
 //
-// The search first leaves a share of each GPU's memory free, for what the
-// memory model does not see: fragmentation, or a longer batch than usual. If
-// nothing fits, plans may fill the memory; if still nothing fits, the
-// optimizer's state may be on the host.
+// The search first leaves a share of each GPU's memory free, because the memory
+// model does not cover fragmentation and unusually long batches. If nothing
+// fits, plans may fill the memory; if still nothing fits, the optimizer's state
+// may be on the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,8 @@ namespace mtplan::tools {
 
 namespace {
 
-// Solves the smallest candidate, to report its memory by class, if the search
-// solved none because their lower bounds of memory exceed the device's memory.
+// Solves the smallest candidate, to report its memory by class. The search
+// itself solves no candidate whose lower bound exceeds the device's memory.
 void findNearest(const Problem &problem, planner::SearchResult &result) {
   const planner::Rejection *least = nullptr;
   for (const planner::Rejection &rejection : result.rejections)
@@ -35,8 +35,6 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
       problem.options, problem.machine, least->config, {}, solvers, ignored);
 }
 
-// Searches with a share of the memory kept free. Returns whether a plan was
-// found.
 bool searchWithMargin(const Problem &problem, double keptFree,
                       planner::SearchResult &result) {
   planner::Machine machine = problem.machine;
@@ -47,8 +45,6 @@ bool searchWithMargin(const Problem &problem, double keptFree,
   return !result.plans.empty();
 }
 
-// Searches with the margin that the request keeps free and, if nothing fits,
-// with all of the memory.
 void searchWithin(PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   const PlanRequest &asked = outcome.asked;
@@ -62,8 +58,7 @@ void searchWithin(PlanOutcome &outcome) {
         planner::search(problem.graph, problem.machine, problem.options);
 }
 
-// Searches with the optimizer's state on the host, and keeps the result if a
-// plan fits.
+// Keeps the result only if a plan fits.
 void searchWithOffload(PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   planner::SearchResult without = std::move(outcome.result);

@@ -28,13 +28,11 @@ struct TraceEvent {
   std::vector<std::pair<std::string, TraceValue>> args;
 };
 
-/// Draws an arrow from the end of one event to the start of another.
 struct TraceFlow {
   std::string name, category;
   std::size_t from = 0, to = 0; ///< indices of events
 };
 
-/// Names a process, or one of its threads.
 struct TraceLabel {
   int process = 0;
   int thread = kWholeProcess;
@@ -43,21 +41,20 @@ struct TraceLabel {
 };
 
 struct Trace {
-  std::vector<TraceLabel> labels; ///< labels in the order of display
+  std::vector<TraceLabel> labels; ///< in order of display
   std::vector<TraceEvent> events;
   std::vector<TraceFlow> flows;
 };
 
-/// Writes trace event JSON. Times are rounded to nanoseconds first, so that
-/// adjacent events do not overlap. An event is left out, with an error, if its
-/// times are not finite or beyond 100 days, or its duration is negative. An
-/// arrow is left out, with an error, if one of its events is missing.
+/// Writes trace event JSON. Rounds times to nanoseconds first, so that adjacent
+/// events do not overlap. Leaves out, with an error, events with a negative
+/// duration or with times that are not finite or beyond 100 days, and arrows
+/// between missing events.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 
-/// Returns a step as a trace: an event per task, a process per stage, a thread
-/// per stream, and an arrow from a task to each task of another stage that
-/// depends on it.
+/// Returns a trace with an event per task, a process per stage and a thread per
+/// stream. An arrow leads from a task to each dependent task of another stage.
 Trace traceOf(const planner::StepResult &result);
 
 } // namespace mtplan::tools

@@ -1,7 +1,7 @@
 //===- chrome_trace_json.cpp - Timelines for Perfetto ---------------------===//
 //
-// The text is written event by event, because a JSON value with all events of a
-// trace, which may be millions, would take many times the memory.
+// The text is written event by event, because a JSON value with millions of
+// events would take many times the memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ std::string text(const std::string &value) {
   return json(value).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Writes nanoseconds as microseconds, exactly.
+// Trace events count microseconds; three decimals keep nanoseconds exact.
 std::string micros(std::int64_t nanos) {
   std::int64_t size = nanos < 0 ? -nanos : nanos;
   return fmt::format("{}{}.{:03}", nanos < 0 ? "-" : "", size / 1000,
@@ -131,7 +131,7 @@ private:
                               "there are {}; left out",
                               index, flow.name.substr(0, 60), flow.from,
                               flow.to, spans.size()));
-    // A viewer attaches an arrow to the event that encloses its start, so the
+    // A viewer attaches an arrow to the event around the arrow's start, so the
     // arrow starts 1 ns before the event ends.
     const Span &from = *spans[flow.from];
     std::int64_t leaves = from.end > from.begin ? from.end - 1 : from.begin;
@@ -150,14 +150,13 @@ private:
 
   const Trace &trace;
   std::vector<std::string> &errors;
-  // Holds the time of each event; empty if the event is left out.
+  // Has an entry per event, which is empty if the event is left out.
   std::vector<std::optional<Span>> spans;
   std::string out;
   std::size_t failures = 0;
   bool first = true;
 };
 
-// Returns the name of each stream: "compute", or the roles of its tasks.
 std::map<std::pair<int, int>, std::string>
 streamNames(const planner::StepResult &result) {
   std::map<std::pair<int, int>, std::set<int>> roles;

@@ -1,9 +1,8 @@
 //===- deepspeed.h - DeepSpeed's JSON ---------------------------*- C++ -*-===//
 //
-// DeepSpeed's model and pipeline are code, so its file holds less than a
-// Megatron-LM command line. The file states batches, precision, tensor and
-// sequence parallelism, ZeRO, offloading and whether activations are
-// recomputed.
+// DeepSpeed's model and pipeline are code. The file states only batches,
+// precision, tensor and sequence parallelism, ZeRO, offloading and
+// recomputation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +15,8 @@
 
 namespace mtplan::tools {
 
-/// Reads a file's text. Every violation becomes an error, which names keys of
-/// the file by their JSON pointers. The value "auto" counts as not given.
+/// Reads a file's text. Errors name keys by their JSON pointers. The value
+/// "auto" counts as not given.
 TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch);
 
 /// Writes the file's text. Notes list the choices that the file cannot express.

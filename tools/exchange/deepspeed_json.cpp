@@ -36,9 +36,8 @@ void refuseIfSet(JsonFields &from, const std::string &key,
     from.fail(key, "not planned; " + why);
 }
 
-// Removes members whose value is "auto", and turns whole numbers such as 5e8
-// into integers. The recursion is as deep as the JSON, whose depth the parser
-// limits.
+// Removes members with the value "auto", and turns whole numbers such as 5e8
+// into integers. The parser limits the depth of the recursion.
 void normalise(json &value) {
   if (value.is_object())
     for (auto member = value.begin(); member != value.end();)
@@ -73,7 +72,6 @@ public:
   }
 
 private:
-  // Returns the members of a section; none if it is missing.
   JsonFields section(const std::string &key) {
     static const json empty = json::object();
     const json *value = fields.find(key);
@@ -139,13 +137,11 @@ private:
     config.training.fp32Gradients = wide || config.precision == Precision::fp32;
   }
 
-  // Reads the ZeRO stage, its ranks, offloading and buckets. The number of
-  // replicas must be known.
+  // Needs the number of replicas, p.dp.
   void zero() {
     JsonFields z = section("zero_optimization");
     p.zeroStage = static_cast<int>(z.integer("stage", 0, 3, 0));
     p.zeroRanks = p.zeroStage > 0 ? p.dp : 1;
-    // DeepSpeed's default is true in stage 3.
     bool overlaps = z.boolean("overlap_comm", p.zeroStage == 3);
     config.training.overlapGradReduce = overlaps;
     config.training.overlapParamGather = overlaps && p.zeroStage == 3;
@@ -185,7 +181,6 @@ private:
     z.rejectOthers();
   }
 
-  // Reads the number of replicas over which ZeRO splits the state.
   void shards(JsonFields &z) {
     std::int64_t secondary =
         z.integer("zero_hpz_partition_size", 1, kMostRanks, 1);
@@ -217,7 +212,6 @@ private:
       p.zeroRanks = static_cast<int>(shard);
   }
 
-  // Reads the device of one kind of state. Returns whether it is the host.
   bool onHost(JsonFields &z, const std::string &key) {
     const json *value = z.find(key);
     if (!value)
@@ -363,7 +357,7 @@ TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch) {
 
 namespace {
 
-// Adds notes on choices that DeepSpeed reads from code, or does not support.
+// Notes the choices that DeepSpeed reads from code or does not support.
 void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
   const Parallelism &p = config.parallelism;
   if (p.pp > 1)
@@ -399,8 +393,8 @@ void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
 ordered_json zeroSection(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json zero;
-  // DeepSpeed offloads only with ZeRO 1 or higher, which equals ZeRO 0 for a
-  // single replica.
+  // DeepSpeed offloads only with ZeRO 1 or higher. For a single replica, ZeRO 1
+  // equals ZeRO 0.
   bool alone = p.dp * p.cp == 1 && p.offload == planner::Offload::optimizer;
   zero["stage"] = alone ? std::max(p.zeroStage, 1) : p.zeroStage;
   zero["overlap_comm"] = config.training.overlapGradReduce;

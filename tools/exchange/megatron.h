@@ -14,13 +14,11 @@ namespace mtplan::tools {
 /// violation becomes an error; nothing throws.
 TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 
-/// Writes the options of `config`, one per line. Reading them gives the same
-/// configuration, as far as Megatron-LM's options can express it.
+/// Writes one option per line. Reading the options gives the same
+/// configuration, as far as Megatron-LM can express it.
 Exported writeMegatron(const TrainerConfig &config);
 
-/// Returns the number of rows of Megatron-LM's embedding table: the vocabulary,
-/// rounded up to a multiple of `multiple` times the number of tensor-parallel
-/// ranks.
+/// Returns the number of rows of Megatron-LM's embedding table.
 constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
                                           std::int64_t multiple,
                                           std::int64_t tensorRanks) {

@@ -34,14 +34,13 @@ enum class Role : std::uint8_t {
 
 struct Option {
   Role role = Role::unknown;
-  std::string_view why; // why the option is refused
+  std::string_view why;
 };
 
-// Holds options of one role and topic.
 struct Group {
   Role role;
   std::vector<std::string_view> names;
-  bool arePrefixes = false; // names are prefixes of options
+  bool arePrefixes = false;
 };
 
 const std::vector<Group> &groups() {
@@ -185,7 +184,6 @@ constexpr Refusal kRefused[] = {
     {"yaml-cfg", "give the options themselves"},
 };
 
-// Returns the table entry of the option `name`, which has no leading dashes.
 Option optionNamed(std::string_view name) {
   const auto *refusal = std::ranges::find(kRefused, name, &Refusal::name);
   if (refusal != std::end(kRefused))
@@ -198,7 +196,6 @@ Option optionNamed(std::string_view name) {
   return {};
 }
 
-// Returns the names of all options, for suggestions.
 const std::vector<std::string> &optionNames() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -210,8 +207,8 @@ const std::vector<std::string> &optionNames() {
   return names;
 }
 
-constexpr std::size_t kMostComplaints = 50; // limit of reported errors
-constexpr std::size_t kLongestShown = 60;   // characters of a quoted word
+constexpr std::size_t kMostComplaints = 50;
+constexpr std::size_t kLongestShown = 60; // characters of a quoted word
 
 std::string shown(const std::string &word) {
   return word.size() <= kLongestShown ? word
@@ -222,8 +219,8 @@ bool isOption(const std::string &word) {
   return word.size() > 2 && word.starts_with("--");
 }
 
-// Returns the index of the word after the first script name. Returns 0 if there
-// is no script name, or if an option that mtplan plans comes earlier.
+// Returns the index of the word after the first script name, or 0 if there is
+// none or if an option that mtplan plans comes earlier.
 std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i].text;
@@ -238,7 +235,7 @@ std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   return 0;
 }
 
-// Returns the number that a text consists of; nothing if it is not a number.
+// Returns nothing unless the whole text is a number.
 template <typename Number> std::optional<Number> parsed(std::string_view text) {
   Number number{};
   auto [end, error] =

@@ -1,8 +1,8 @@
 //===- megatron_flags.h - Options of Megatron-LM ----------------*- C++ -*-===//
 //
-// A layout is Megatron-LM's notation of an uneven pipeline,
-// "Et*3|(tt|)*29,m|L": E is the embedding, t a layer, m a layer that predicts
-// further tokens, L the loss, | a border between two virtual stages, and *n
+// A layout is Megatron-LM's notation of an uneven pipeline, such as
+// "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m a layer that predicts
+// further tokens, and L the loss. A bar separates virtual stages, and *n
 // repeats the preceding letter or bracket. Commas and blanks are ignored.
 //
 //===----------------------------------------------------------------------===//
@@ -20,33 +20,27 @@
 
 namespace mtplan::tools {
 
-/// Holds those options of a command line that mtplan plans, without their
-/// leading dashes.
 class MegatronFlags {
 public:
   /// Skips the launcher's words up to the first word that ends in ".py", unless
-  /// an option that mtplan plans comes earlier. Unknown options, options that
-  /// mtplan cannot plan, wrong numbers of values and contradicting repetitions
-  /// go to `notes`, and so do errors of the methods below. Options without
-  /// effect on a plan go to `warnings`.
+  /// an option that mtplan plans comes earlier. Options without effect on a
+  /// plan go to `warnings`. Errors, including those of the methods below, go to
+  /// `notes`: unknown options, options that mtplan cannot plan, wrong numbers
+  /// of values, and contradicting repetitions.
   MegatronFlags(const std::vector<ShellWord> &words,
                 std::vector<std::string> &warnings,
                 std::vector<std::string> &notes);
 
-  /// Returns whether the option was given.
   bool given(std::string_view name) const;
-  /// Returns the value as a whole number; the fallback if the option was not
-  /// given, or on an error. number() does the same for real numbers.
+  /// Returns the fallback if the option was not given, or on an error.
   std::int64_t integer(std::string_view name, std::int64_t least,
                        std::int64_t most, std::int64_t fallback) const;
   double number(std::string_view name, double least, double most,
                 double fallback) const;
-  /// Returns the value, which must be one of `allowed`, or the fallback as
-  /// integer() does.
+  /// Requires a value in `allowed`.
   std::string word(std::string_view name,
                    const std::vector<std::string> &allowed,
                    const std::string &fallback) const;
-  /// Returns all values of the option.
   std::vector<std::string> list(std::string_view name) const;
 
 private:
@@ -64,7 +58,6 @@ private:
   std::size_t complaints = 0;
 };
 
-/// Reads the options of the pipeline stages and of their schedule.
 void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config);
 
 /// Writes the layout of virtual stages with these numbers of layers: {3, 2, 2,

@@ -2,9 +2,9 @@
 //
 // Megatron-LM assigns layers in four ways: evenly, evenly except for given
 // numbers in the first and the last stage, with the embedding or the loss
-// counted as a layer, and by a layout. In two of these ways, Megatron-LM has
-// silently dropped layers; here, it is an error if the stages together do not
-// have the model's number of layers.
+// counted as a layer, and by a layout. Megatron-LM has silently dropped layers
+// in two of these ways. Here, stages whose layers do not add up to the model's
+// are an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +23,11 @@ using planner::Parallelism;
 
 namespace {
 
-constexpr std::size_t kMostLetters = 100'000; // limit after expansion
-constexpr std::size_t kMostDepth = 64;        // limit of nested brackets
+constexpr std::size_t kMostLetters = 100'000; // after expansion
+constexpr std::size_t kMostDepth = 64;
 
-// Expands brackets and repetitions, and drops commas and blanks. The result of
-// a malformed text is empty.
+// Expands brackets and repetitions, and drops commas and blanks. The result is
+// empty if the text is malformed.
 class Expander {
 public:
   Expander(const std::string &source, std::vector<std::string> &notes)
@@ -109,10 +109,9 @@ private:
   std::string letters;
   std::vector<std::size_t> starts = {0}, columns;
   std::size_t position = 0;
-  std::size_t unit = std::string::npos; // start of the operand of a star
+  std::size_t unit = std::string::npos; // start of the operand of "*"
 };
 
-// Holds the contents of one virtual stage.
 struct PipelinePart {
   int layers = 0;
   int predictors = 0; ///< letters m
@@ -120,8 +119,7 @@ struct PipelinePart {
   int losses = 0;     ///< letters L
 };
 
-// Returns the virtual stages of a layout. `errors` must be empty; new errors
-// name the column.
+// `errors` must be empty; new errors name the column.
 std::vector<PipelinePart> partsOf(const std::string &layout,
                                   std::vector<std::string> &errors) {
   std::vector<PipelinePart> parts(1);
@@ -180,8 +178,6 @@ private:
     return true;
   }
 
-  // Reads the number of layers per stage, which may count the embedding and the
-  // loss.
   void readCounts() {
     bool first = uneven("decoder-first-pipeline-num-layers");
     bool last = uneven("decoder-last-pipeline-num-layers");
@@ -273,8 +269,6 @@ private:
     return fmt::format("{} and {}", below + offset, below + unit + offset);
   }
 
-  // Reads the number of virtual stages, from either of two options. Returns
-  // false on an error.
   bool readVirtual(std::int64_t perStage) {
     const char *const layersEach = "num-layers-per-virtual-pipeline-stage";
     if (!flags.given(layersEach)) {
@@ -303,8 +297,7 @@ private:
     return true;
   }
 
-  // Divides stages into virtual stages. Virtual stage c of stage i has the
-  // index c * pp + i.
+  // Virtual stage c of stage i has the index c * pp + i.
   void cut(const std::vector<int> &stages, int embedding, int loss) {
     auto count = static_cast<std::size_t>(p.pp);
     for (std::size_t i = 0; i < count; ++i)

@@ -41,7 +41,6 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
   m.linearBias = !flags.given("disable-bias-linear");
   m.tied = !flags.given("untie-embeddings-and-output-weights");
   m.ffn = size("ffn-hidden-size");
-  // These are Megatron-LM's defaults.
   if (m.ffn == 0)
     m.ffn = m.swiglu ? m.hidden * 8 / 3 / 64 * 64 : 4 * m.hidden;
   m.kvHeads = m.heads;
@@ -92,7 +91,6 @@ void readDegrees(const MegatronFlags &flags, TrainerConfig &config) {
                     expertTp, p.tp, p.tp));
 }
 
-// Reads Megatron-LM's options for ZeRO.
 void readSharding(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   static const std::vector<std::string> strategies = {
@@ -253,7 +251,6 @@ void readRecompute(const MegatronFlags &flags, TrainerConfig &config) {
         config.fail(fmt::format("--{}: needs --recompute-granularity", other));
 }
 
-// Returns the names of Megatron-LM's options, for messages of checks.
 const TrainerNames &naming() {
   static const TrainerNames names = {
       .assign = " ",

@@ -91,8 +91,8 @@ private:
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
-  // Returns the number of layers of each stage if all virtual stages of a stage
-  // have the same number of layers; else an empty list.
+  // Returns the number of layers of each stage. Returns an empty list if the
+  // virtual stages of a stage differ in their numbers of layers.
   std::vector<int> alikeChunks() const {
     auto count = static_cast<std::size_t>(p.pp);
     if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))
@@ -132,8 +132,8 @@ private:
   void sharding() {
     static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
                                              "optim_grads_params"};
-    // Megatron-LM offloads only with its distributed optimizer, which changes
-    // nothing else for a single replica.
+    // Megatron-LM offloads only with its distributed optimizer. For a single
+    // replica, that optimizer has no other effect.
     bool offloads = p.offload == Offload::optimizer;
     if (p.zeroStage > 0 || (offloads && p.dp * p.cp == 1))
       put("use-distributed-optimizer");

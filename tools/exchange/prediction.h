@@ -1,9 +1,9 @@
 //===- prediction.h - The predicted step, as a file -------------*- C++ -*-===//
 //
-// `mtplan -o` writes predicted.json beside the plan: the time of each class of
-// instructions, and the simulated step. mtrun prints the times beside measured
-// ones, and adds the simulated step to its trace. The file has a version, and
-// readers reject other versions.
+// `mtplan -o` writes predicted.json: the time of each class of instructions,
+// and the simulated step. mtrun prints these times beside measured times, and
+// adds the simulated step to its trace. Readers reject other versions of the
+// file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,6 @@ namespace mtplan::tools {
 
 inline constexpr char kPredictionFile[] = "predicted.json";
 
-/// Holds a task of the simulated step.
 struct PredictedTask {
   int stage = 0, stream = 0;
   double start = 0.0, duration = 0.0; ///< seconds
@@ -34,20 +33,17 @@ struct PredictedStream {
 
 struct Prediction {
   double step = 0.0; ///< seconds
-  /// Holds the seconds per step by class of instructions
-  /// (runtime/plan/plan_queries.h), averaged over the ranks.
+  /// Maps classes of instructions (runtime/plan/plan_queries.h) to seconds per
+  /// step, averaged over the ranks.
   std::vector<std::pair<std::string, double>> classes;
   std::vector<PredictedStream> streams;
   std::vector<PredictedTask> tasks;
 };
 
-/// Returns the prediction's path for a plan's folder, or for its plan.json.
 std::filesystem::path predictionFileOf(const std::filesystem::path &planned);
 
-/// Returns the file's text.
 std::string textOf(const Prediction &prediction);
 
-/// Reads the file's text.
 /// \throws std::runtime_error with the fault of the text
 Prediction parsePrediction(const std::string &text);
 

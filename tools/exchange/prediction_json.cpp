@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kPredictionVersion = 1;
 
-// Returns a finite number. This function and the readers below throw
-// std::runtime_error if the JSON does not have the form that textOf() writes.
+// The readers here throw std::runtime_error if the JSON does not have the form
+// that textOf() writes.
 double numberOf(const json &value) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))
     throw std::runtime_error("a number is wanted, not " + value.dump());
@@ -59,7 +59,6 @@ std::filesystem::path predictionFileOf(const std::filesystem::path &planned) {
          kPredictionFile;
 }
 
-// Writes one row per line, so that people can read the file.
 std::string textOf(const Prediction &prediction) {
   std::string text =
       fmt::format("{{\"version\": {},\n\"step\": {}", kPredictionVersion,

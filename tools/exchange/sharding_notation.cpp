@@ -131,10 +131,10 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 // DTensor
 //
 // DTensor lists a placement per mesh axis. If several axes split a dimension,
-// an axis that is major to all later mesh axes is a Shard. An axis to which
-// later mesh axes are major is a _StridedShard, whose split factor is the
-// product of the sizes of these later axes. The reader inserts an axis after
-// the shortest run of later axes whose sizes have this product.
+// an axis that is major to all later mesh axes of the dimension is a Shard. If
+// later mesh axes are major to an axis, the axis is a _StridedShard. Its split
+// factor is the product of the sizes of these later axes, after which the
+// reader inserts the axis.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -143,7 +143,7 @@ std::int64_t sizeOf(const Mesh &mesh, int axis) {
   return mesh.axes[at(axis)].size;
 }
 
-// Returns the product of the sizes of later axes that are major to `axis`.
+// Multiplies the sizes of later mesh axes that are major to `axis`.
 std::int64_t splitFactor(const std::vector<int> &dim, int axis,
                          const Mesh &mesh) {
   std::int64_t factor = 1;
@@ -191,9 +191,9 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   return placement;
 }
 
-// Inserts `axis` into `dim`, which has only later axes, after the shortest run
-// of axes whose sizes have the product `factor`. Returns false if there is no
-// such run.
+// Inserts `axis` into `dim` after the first axes whose sizes have the product
+// `factor`. The axes in `dim` must come later in the mesh. Returns false if no
+// first axes have this product.
 bool insertAxis(std::vector<int> &dim, int axis, std::int64_t factor,
                 const Mesh &mesh) {
   auto place = dim.begin();

@@ -9,10 +9,10 @@
 //   DTensor         (Shard(dim=0), Replicate(), Partial('sum')), per mesh axis
 //   Mesh-TensorFlow batch:dp;hidden:tp, per named dimension
 //
-// Only DTensor can express a partial maximum. Mesh-TensorFlow can express no
-// partial layout. A writer returns "", with an error, if the notation cannot
-// express the layout. A reader returns nothing on an error, which starts with
-// the column.
+// Only DTensor can express a partial maximum, and Mesh-TensorFlow has no
+// partial layouts. A writer returns "", with an error, if the notation cannot
+// express the layout. A reader returns nothing on an error. Its message starts
+// with the column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,7 @@ using Errors = std::vector<std::string>;
 
 std::string writePartitionSpec(const planner::Layout &layout,
                                const planner::Mesh &mesh, Errors &errors);
-/// Reads the spec of a tensor of `rank` dimensions. Missing entries at the end
-/// are None.
+/// Missing entries at the end are None.
 std::optional<planner::Layout> readPartitionSpec(const std::string &text,
                                                  std::size_t rank,
                                                  const planner::Mesh &mesh,
@@ -47,7 +46,6 @@ std::optional<planner::Layout> readDTensor(const std::string &text,
                                            const planner::Mesh &mesh,
                                            Errors &errors);
 
-/// Names a dimension of Mesh-TensorFlow.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;
@@ -55,8 +53,8 @@ struct NamedDim {
 std::string writeMeshTensorflow(const planner::Layout &layout,
                                 const std::vector<NamedDim> &dims,
                                 const planner::Mesh &mesh, Errors &errors);
-/// Reads rules such as "batch:dp" for a tensor with these dimensions. An axis
-/// that splits two dimensions, or a size that does not divide, is an error.
+/// Reads rules such as "batch:dp". An axis that splits two dimensions is an
+/// error, and so is an axis whose size does not divide its dimension.
 std::optional<planner::Layout>
 readMeshTensorflow(const std::string &rules, const std::vector<NamedDim> &dims,
                    const planner::Mesh &mesh, Errors &errors);

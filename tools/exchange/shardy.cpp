@@ -1,7 +1,7 @@
 //===- shardy.cpp - #sdy.sharding<@mesh, [{"dp"}, {}]> --------------------===//
 //
-// The checks are those of Shardy's verifier that concern layouts: axes exist
-// and are used once, and an empty closed dimension has no priority.
+// Shardy's verifier makes the same checks of layouts: axes exist and are used
+// once, and an empty closed dimension has no priority.
 //
 //===----------------------------------------------------------------------===//
 

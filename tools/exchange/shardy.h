@@ -19,7 +19,7 @@ struct NamedMesh {
   std::string name;
   planner::Mesh mesh;
 };
-/// Reads a text in the form of writeShardyMesh(). Any other text is an error.
+/// Reads the form of writeShardyMesh().
 std::optional<NamedMesh> readShardyMesh(const std::string &text,
                                         Errors &errors);
 
@@ -34,8 +34,8 @@ struct ShardyLayout {
   std::vector<bool> open; ///< per dimension: propagation may split it further
   std::vector<int> priorities; ///< per dimension; 0 comes first
 };
-/// Reads an attribute over `mesh`, in the form of writeShardy() or with open
-/// dimensions, priorities or replicated axes. Any other text is an error.
+/// Reads the form of writeShardy(), with optional open dimensions, priorities
+/// and replicated axes.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
 

@@ -11,8 +11,7 @@ namespace mtplan::tools {
 
 namespace {
 
-// The number of reported errors is limited, because later errors often follow
-// from earlier ones.
+// Later errors often follow from earlier errors.
 constexpr std::size_t kMostErrors = 20;
 
 class Splitter {
@@ -52,8 +51,8 @@ private:
       errors.push_back(fmt::format("line {}: {}", line, what));
   }
 
-  // Reads a backslash and a line end. Returns false, and reads nothing, if no
-  // line end follows the backslash.
+  // Reads a backslash and a line end. If no line end follows the backslash,
+  // returns false and reads nothing.
   bool takeContinuation() {
     std::size_t length = peek(1) == '\n'                      ? 2
                          : peek(1) == '\r' && peek(2) == '\n' ? 3
@@ -63,7 +62,6 @@ private:
     return length > 0;
   }
 
-  // Reports a `$` or backquote, with the name that a shell would substitute.
   void refuseExpansion() {
     std::string name(1, take());
     if (name == "$" && peek() == '{') {

@@ -11,13 +11,13 @@ namespace mtplan::tools {
 
 struct ShellWord {
   std::string text;
-  std::size_t line = 1; ///< line of its first character
+  std::size_t line = 1;
 };
 
-/// Splits `text` like a POSIX shell, by quotes, backslashes, line continuations
-/// and comments; a newline separates words. Variables, substitutions, pipes and
-/// redirections are errors, because only a shell can evaluate them, and so is
-/// an open quote.
+/// Splits `text` by the rules of a POSIX shell for quotes, backslashes, line
+/// continuations and comments. A newline separates words. Open quotes are
+/// errors, and so are variables, substitutions, pipes and redirections, because
+/// only a shell can evaluate these.
 std::vector<ShellWord> splitShellWords(const std::string &text,
                                        std::vector<std::string> &errors);
 

@@ -13,22 +13,21 @@
 
 namespace mtplan::tools {
 
-/// Reads a text from left to right. After the first error nothing more is read,
-/// so that callers need not check each step.
+/// Reads a text from left to right, up to the first error, so that callers need
+/// not check each step.
 class TextScanner {
 public:
   explicit TextScanner(const std::string &source) : text(source) {}
 
   /// Skips blanks, and reads `token` if it comes next.
   bool accept(std::string_view token);
-  /// Reads `token`; anything else is an error.
+  /// Fails on any other text, like the methods below.
   void expect(std::string_view token);
   /// Reads letters, digits, `_` and `.`; returns "" if none come next.
   std::string word();
-  /// Reads 'name' or "name"; anything else is an error.
+  /// Reads 'name' or "name".
   std::string quoted();
   bool nextIsQuote();
-  /// Reads a whole number from `least` to `most`; anything else is an error.
   std::int64_t integer(std::int64_t least, std::int64_t most);
   void expectEnd();
 
@@ -45,7 +44,7 @@ private:
   std::string message;
 };
 
-/// Reads axes by name. Unknown axes and repetitions are errors.
+/// Reads axes by name. Unknown and repeated axes are errors.
 class AxisReader {
 public:
   AxisReader(TextScanner &reader, const planner::Mesh &axes)
@@ -53,7 +52,7 @@ public:
 
   /// Reads a quoted name and returns its axis; 0 on an error.
   int next();
-  /// Reads quoted names, separated by commas; there may be none.
+  /// Reads any number of quoted names, separated by commas.
   std::vector<int> list();
 
 private:
@@ -65,7 +64,7 @@ private:
 /// Returns "dp, tp and cp", or "none", for messages.
 std::string axisNames(const planner::Mesh &mesh);
 
-/// Quotes `name`; `quote` and backslash within it are escaped.
+/// Quotes `name`, and escapes quotes and backslashes in it.
 std::string quotedName(const std::string &name, char quote);
 
 } // namespace mtplan::tools

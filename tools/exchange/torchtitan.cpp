@@ -44,7 +44,6 @@ bool sameWord(std::string_view a, std::string_view b) {
   });
 }
 
-// Returns the names of the modules of each stage, one stage per line.
 std::string modules(const std::vector<int> &layers) {
   std::string text = "module_fqns_per_model_part = [\n";
   int layer = 0;

@@ -18,20 +18,19 @@
 
 namespace mtplan::tools {
 
-/// Reads a file's text. Errors start with the JSON pointer of the key,
-/// "/training/seq_len", or with the line. `launch` has the number of layers,
+/// Reads a file's text. Errors start with the JSON pointer of the key, such as
+/// "/training/seq_len", or with the line. `launch` gives the number of layers,
 /// which the file lacks.
 TrainerConfig readTorchtitan(const std::string &text, const Launch &launch);
 
 /// Writes the file's text. Notes list the choices that the file cannot express.
 Exported writeTorchtitan(const TrainerConfig &config);
 
-/// Returns the number of layers of each of `parts` stages by torchtitan's rule.
-/// The rule counts the embedding as a layer of the first stage and the head as
-/// a layer of the last. Returns an empty list if there are too few layers.
+/// Divides layers into `parts` stages by torchtitan's rule, which counts the
+/// embedding as a layer of the first stage and the head as a layer of the last.
+/// Returns an empty list if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
 
-/// Describes the schedule that mtplan plans for a schedule of PyTorch.
 struct NamedSchedule {
   planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
   /// If set, a rank has several virtual stages, two by default.
@@ -39,20 +38,17 @@ struct NamedSchedule {
   std::string note; ///< how mtplan's schedule differs; empty: not at all
 };
 
-/// Returns the schedule that torch.distributed.pipelining calls `name`; "ZBV"
-/// is known, too. Upper and lower case are equal. Returns nothing for other
-/// names.
+/// Accepts the names of torch.distributed.pipelining, and "ZBV", in any case.
+/// Returns nothing for other names.
 std::optional<NamedSchedule> scheduleNamed(const std::string &name);
 
-/// Returns "GPipe, 1F1B, ...".
 std::string scheduleNames();
 
-/// Returns PyTorch's name of the schedule.
 const char *pytorchName(planner::ScheduleKind kind);
 
-/// Writes accelerate's YAML for FSDP2, the file for `accelerate launch
-/// --config_file`. The notes hold options that the launched script must set,
-/// and choices that the format cannot express.
+/// Writes accelerate's YAML for FSDP2, for `accelerate launch --config_file`.
+/// The notes list options that the launched script must set, and choices that
+/// the format cannot express.
 Exported writeAccelerate(const TrainerConfig &config);
 
 } // namespace mtplan::tools

@@ -31,9 +31,9 @@ void failAt(const toml::source_region &where, const std::string &what,
 }
 
 // Returns the first line with a dotted key of more than 32 parts, or 0. toml++
-// limits the depth of values but not of keys, and frees tables recursively, so
-// deep keys could overflow the stack. Dots in strings count, too; separators
-// reset the count, and adjacent dots count once.
+// does not limit the depth of keys and frees tables recursively, so that deep
+// keys could overflow the stack. Dots in strings also count. Separators reset
+// the count, and adjacent dots count once.
 std::size_t lineTooDeep(const std::string &text) {
   constexpr int kMostDots = 31;
   std::size_t line = 1;
@@ -78,10 +78,9 @@ json jsonOf(const toml::node &node, std::vector<std::string> &errors) {
   return nullptr;
 }
 
-// Parses TOML 1.0 to a JSON object with the tables as members. Values that JSON
-// cannot hold, which are dates, times, infinity and NaN, are errors, and so is
-// text that is not TOML. Every error starts with its line. If there is an
-// error, the object is invalid.
+// Parses TOML 1.0 to a JSON object with the tables as members. Dates, times,
+// infinity and NaN are errors, because JSON cannot hold them. Every error
+// starts with its line. After an error, the object is invalid.
 json parseToml(const std::string &text, std::vector<std::string> &errors) {
   if (const std::size_t line = lineTooDeep(text)) {
     errors.push_back(
@@ -164,7 +163,6 @@ private:
     p.pp = ranks("pipeline_parallel_degree");
     p.cp = ranks("context_parallel_degree");
     p.ep = ranks("expert_parallel_degree");
-    // torchtitan always splits the sequence over tp.
     p.sequenceParallel = p.tp > 1;
     std::size_t before = config.errors.size();
     shareDevices(config, launch.gpus, naming());
@@ -211,7 +209,7 @@ private:
     if (shard == 1)
       return;
     // With a pipeline, the mode "default" keeps parameters gathered after
-    // forward, because otherwise every micro-batch would gather them again.
+    // forward, so that not every micro-batch gathers them again.
     p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
     p.zeroRanks = static_cast<int>(shard);
     config.training.overlapGradReduce = true;
@@ -277,7 +275,6 @@ private:
                          parts, launch.layers, launch.layers + 2));
   }
 
-  // Checks that the modules hold every layer once, in order.
   void countModules(
       JsonFields &f,
       const std::vector<std::pair<const json *, std::string>> &modules) {

@@ -1,8 +1,8 @@
 //===- tp_plan.h - Hugging Face's base_model_tp_plan ------------*- C++ -*-===//
 //
-// A dictionary in a model's configuration maps module names to the way their
-// weights are split: {"layers.*.self_attn.q_proj": "colwise", ...}. The names
-// are Hugging Face's, so each family has its own names for the same operators.
+// A dictionary in a model's configuration maps module names to splits of
+// weights: {"layers.*.self_attn.q_proj": "colwise", ...}. Each model family has
+// its own names for the same operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,16 +28,15 @@ struct PlanPins {
 /// `family` is empty, the `model_type` of the file names the family.
 PlanPins readTpPlan(const std::string &text, const std::string &family);
 
-/// Holds a parameter's label, "h.*.attn.q.weight" or "h.3.attn.q.weight", and
-/// the layout of the weight, [in][out] or [vocabulary][hidden], over a mesh
-/// with an axis "tp".
+/// Describes a weight of shape [in][out] or [vocabulary][hidden]. The mesh of
+/// its layout has an axis "tp".
 struct PlacedParameter {
-  std::string name;
+  std::string name; ///< "h.*.attn.q.weight" or "h.3.attn.q.weight"
   planner::Layout layout;
 };
 
-/// Writes JSON for the family's configuration. Weights that tp does not split
-/// are left out; notes list layouts that the notation cannot express.
+/// Writes JSON for the family's configuration, without weights that tp does not
+/// split. Notes list layouts that the notation cannot express.
 Exported writeTpPlan(const std::string &family,
                      const std::vector<PlacedParameter> &parameters,
                      const planner::Mesh &mesh);

@@ -21,9 +21,8 @@ namespace {
 
 enum class Kind : std::uint8_t { linear, embedding, head, norm };
 
-// Names a module of a model family, and the operators of the module. A module
-// has several operators if Hugging Face fuses operators that are separate in
-// mtplan.
+// Describes a module of a model family. A module has several operators if
+// Hugging Face fuses operators that are separate in mtplan.
 struct TpModule {
   std::string_view module;              ///< "layers.*.self_attn.q_proj"
   std::vector<std::string_view> labels; ///< "h.*.attn.q"
@@ -86,7 +85,7 @@ const std::vector<Family> &families() {
   return all;
 }
 
-// Returns the modules of a `model_type`; null if the family is unknown.
+// Returns null if the `model_type` is unknown.
 const std::vector<TpModule> *tpModules(std::string_view family) {
   for (const Family &candidate : families())
     for (std::string_view name : candidate.names)
@@ -95,7 +94,6 @@ const std::vector<TpModule> *tpModules(std::string_view family) {
   return nullptr;
 }
 
-// Returns "llama, mistral, ...".
 std::string tpFamilies() {
   std::string names;
   for (const Family &family : families())
@@ -135,8 +133,7 @@ std::string styleNames() {
   return names;
 }
 
-// Returns the pin that expresses a style on an operator of this kind; empty if
-// no pin does.
+// Returns the pin for a style on an operator of this kind, or "".
 std::string_view wordFor(Style style, Kind kind) {
   if (style == Style::whole)
     return "replicated";
@@ -179,8 +176,7 @@ std::string numbered(std::string_view pattern, const std::string &number) {
   return name;
 }
 
-// Removes the name of the base model, which some files put before a module's
-// name.
+// Some files put the name of the base model before a module's name.
 std::string withoutBase(const std::string &module) {
   for (std::string_view base : {"model.", "transformer.", "gpt_neox."})
     if (module.starts_with(base))
@@ -258,8 +254,8 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
       readEntry(*modules, key, *value, base::childPointer(where, key), pins);
 }
 
-// Returns Hugging Face's word for the way tp splits a weight; empty if tp does
-// not split the weight, or no word exists.
+// Returns Hugging Face's word for a split of dimension `place`; empty if tp
+// does not split the weight, or if no word exists.
 std::string_view styleOf(int place, Kind kind) {
   switch (kind) {
   case Kind::linear:
@@ -274,7 +270,7 @@ std::string_view styleOf(int place, Kind kind) {
   return "";
 }
 
-// Returns the layers, "*" or numbers, that have weights of the module.
+// Returns the layers that have weights of the module: "*" or numbers.
 std::vector<std::string>
 numbersOf(const TpModule &module,
           const std::vector<PlacedParameter> &parameters) {
@@ -292,7 +288,8 @@ numbersOf(const TpModule &module,
 }
 
 // Returns the style of one layer's module. Returns an empty text if tp does not
-// split the weights, or, with a note, if no style expresses the split.
+// split the weights. If no style expresses the split, adds a note and returns
+// an empty text.
 std::string_view styleFor(const TpModule &module, const std::string &number,
                           const std::vector<PlacedParameter> &parameters,
                           int axis, std::vector<std::string> &notes) {

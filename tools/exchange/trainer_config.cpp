@@ -23,7 +23,6 @@ public:
 
   void fail(std::string message) { config.fail(std::move(message)); }
 
-  // Adds an error unless `divisor` divides `number`.
   void divides(const std::string &divisorName, std::int64_t divisor,
                const std::string &numberName, std::int64_t number) {
     if (number > 0 && number % divisor != 0)
@@ -110,8 +109,8 @@ private:
   const TrainerNames &names;
 };
 
-// Divides the global batch by `unit`. Returns false, with an error, if the
-// quotient is not whole.
+// Divides the global batch by `unit`. Returns false, with an error, if `unit`
+// does not divide it.
 bool divide(const BatchTriple &triple, std::int64_t unit,
             const std::string &unitName, std::int64_t &quotient,
             std::vector<std::string> &errors) {

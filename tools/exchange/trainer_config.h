@@ -1,11 +1,11 @@
 //===- trainer_config.h - The configuration of a trainer --------*- C++ -*-===//
 //
-// Readers of all trainers' notations fill a TrainerConfig, and writers print
-// one. A field that a notation cannot express keeps its default.
+// Readers of all notations fill a TrainerConfig, and writers print one. Fields
+// that a notation cannot express keep their defaults.
 //
 // Readers share the checks below. A message has the option's name in the
-// notation that is read, the two numbers that contradict each other, and the
-// nearest numbers that would not. Numbers that are not given are not checked.
+// notation, the two contradicting numbers, and the nearest numbers that are
+// legal. Only given numbers are checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,13 +29,13 @@ namespace mtplan::tools {
 enum class NormKind : std::uint8_t { layerNorm, rmsNorm };
 enum class PositionKind : std::uint8_t { learned, rope, none };
 
-/// Describes the model as far as the configuration states it. A number is 0 if
-/// it is unknown.
+/// Describes the model as far as the configuration states it; 0 stands for an
+/// unknown number.
 struct ModelFacts {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kvHeads = 0;   ///< equals heads unless heads are grouped
+  std::int64_t kvHeads = 0;   ///< heads, unless heads are grouped
   std::int64_t headWidth = 0; ///< given only if it is not hidden / heads
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;           ///< rows without padding
@@ -51,7 +51,7 @@ struct ModelFacts {
   bool operator==(const ModelFacts &) const = default;
 };
 
-/// Holds the other options that change the time or the memory of a step.
+/// Holds other options that change time or memory.
 struct TrainingKnobs {
   double attentionDropout = 0.1;
   double hiddenDropout = 0.1;
@@ -69,11 +69,10 @@ struct TrainerConfig {
   ModelFacts model;
   planner::Precision precision = planner::Precision::fp32;
   TrainingKnobs training;
-  /// Each line names an option that has no effect on the plan, or that is
-  /// planned differently.
+  /// Each line names an option that the plan ignores or treats differently.
   std::vector<std::string> warnings;
   /// Each line names an option that is unknown, contradictory or not planned.
-  /// If there is an error, the other fields must not be used.
+  /// If there is an error, the other fields are invalid.
   std::vector<std::string> errors;
 
   bool ok() const { return errors.empty(); }
@@ -81,35 +80,32 @@ struct TrainerConfig {
   void warn(std::string message) { warnings.push_back(std::move(message)); }
 };
 
-/// Holds the facts that a trainer reads from its launcher or its code. A number
-/// is 0 if it is unknown.
+/// Holds facts that a trainer reads from its launcher or its code; 0 stands for
+/// an unknown number.
 struct Launch {
   std::int64_t gpus = 1;
   int stages = 1;          ///< pipeline stages, if the file lacks them
-  std::int64_t layers = 0; ///< layers of the model
+  std::int64_t layers = 0; ///< of the model
   std::int64_t sequence = 0;
   std::int64_t microBatch = 0;  ///< used if the file has none
   std::int64_t globalBatch = 0; ///< used if the file has none
 };
 
-/// Holds a configuration in another notation.
 struct Exported {
   std::string text;
-  /// Lists the parts of the configuration that the notation cannot express
-  /// exactly.
+  /// Lists facts that the notation cannot express exactly.
   std::vector<std::string> notes;
 };
 
-/// Holds the option names of a notation, and the text between a name and a
-/// value: " " for flags, ": " for JSON pointers. An option that the notation
-/// lacks has an empty name.
+/// Holds the option names of a notation. An option that the notation lacks has
+/// an empty name.
 struct TrainerNames {
-  std::string assign;
+  std::string assign; ///< between name and value: " " or ": "
   std::string tp, pp, cp, ep, sequenceParallel, virtualStages;
   std::string microBatch, globalBatch;
   std::string layers, hidden, heads, kvHeads, ffn, sequence, experts, topk;
 
-  /// Returns an option and its value: "--num-layers 4" or "/num_layers: 4".
+  /// Returns "--num-layers 4" or "/num_layers: 4".
   std::string say(const std::string &name, std::int64_t value) const;
 };
 
@@ -125,10 +121,9 @@ void checkSplits(TrainerConfig &config, const TrainerNames &names);
 /// divides the number of micro-batches if the schedule is interleaved.
 void checkBatches(TrainerConfig &config, const TrainerNames &names);
 
-/// Holds a number, which is 0 if it is not given, and its name in messages.
 struct NamedCount {
   std::string name;
-  std::int64_t value = 0;
+  std::int64_t value = 0; ///< 0: not given
 };
 
 struct BatchTriple {
@@ -137,10 +132,10 @@ struct BatchTriple {
   NamedCount steps;  ///< micro-batches per step and replica
 };
 
-/// Fills in missing numbers: two determine the third, and a single batch size
-/// means one micro-batch per step. The global batch must be the product of the
-/// other two and `replicas`; otherwise an error names the numbers and the
-/// nearest global batch that would fit. Returns whether there was no error.
+/// Fills in missing numbers. Two numbers determine the third, and a single
+/// batch size means one micro-batch per step. The global batch must be the
+/// product of the other two and `replicas`; an error names the nearest global
+/// batch that fits. Returns false on an error.
 bool completeTriple(BatchTriple &triple, std::int64_t replicas,
                     std::vector<std::string> &errors);
 

@@ -70,7 +70,6 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
   auto slower = [&](const TimeTerm &term) {
     return (candidate.time.*term.time - best.time.*term.time).value;
   };
-  // An alternative is faster if a simpler plan is chosen.
   const TimeTerm *most = candidate.time.step < best.time.step
                              ? std::ranges::min_element(kTimeTerms, {}, slower)
                              : std::ranges::max_element(kTimeTerms, {}, slower);
@@ -93,7 +92,6 @@ std::string slowdownText(const PlannedCandidate &plan,
 
 namespace {
 
-// Solves one candidate of the problem on `machine`.
 std::optional<PlannedCandidate> solve(const Problem &problem,
                                       const planner::Parallelism &config,
                                       const planner::Machine &machine) {
@@ -104,8 +102,8 @@ std::optional<PlannedCandidate> solve(const Problem &problem,
       problem.options, machine, config, {kNever, 0}, cache, ignored);
 }
 
-// Returns the best plan's line. The same candidate is solved without a memory
-// limit, to show the cost of the limit.
+// Also solves the candidate without a memory limit, to show the cost of the
+// limit.
 std::string chosenText(const PlanOutcome &outcome) {
   const PlannedCandidate &best = *outcome.best();
   planner::Machine unlimited = outcome.problem->machine;
@@ -131,8 +129,8 @@ std::string chosenText(const PlanOutcome &outcome) {
                             timeText(free->time.step));
 }
 
-// Returns "needs 33.1 of 31.7 GiB: optimizer 11.6, ..." for a plan that does
-// not fit, or how much of the host's memory it needs.
+// Returns "needs 33.1 of 31.7 GiB: optimizer 11.6, ...", or the same for the
+// host's memory.
 std::string misfitText(const PlannedCandidate &plan) {
   if (plan.memory.total() <= plan.memory.limit)
     return fmt::format("needs {} of {} GiB of the host's",
@@ -141,7 +139,6 @@ std::string misfitText(const PlannedCandidate &plan) {
   return "needs " + shortageText(plan.memory);
 }
 
-// Returns the line of a mesh without a plan.
 std::string rejectedText(const PlanOutcome &outcome, const RejectedMesh &mesh) {
   const Rejection &nearest = *mesh.nearest;
   std::string name = nearest.config.microBatch > 0 ? configText(nearest.config)
@@ -212,7 +209,7 @@ std::string answerTo(const std::string &words, const PlanOutcome &narrower,
     return answer + "; the search did not include it";
   if (plan->time.step < outcome.result.fastestStep())
     return answer + "; the search did not find it";
-  // A faster plan than the chosen one lost because it is less simple.
+  // A plan that is faster than the chosen plan is less simple.
   const planner::Simplicity its =
       planner::simplicityOf(narrower.problem->graph, *plan);
   const planner::Simplicity ours =
@@ -228,7 +225,6 @@ std::string answerTo(const std::string &words, const PlanOutcome &narrower,
 
 namespace {
 
-/// Holds one of the two plans.
 struct Side {
   explicit Side(const ComparedPlan &compared)
       : name(compared.name), problem(*compared.outcome->problem),
@@ -323,7 +319,6 @@ void addTraffic(Table &table, const Side &a, const Side &b) {
                signedTime(there[axis].time - here[axis].time)});
 }
 
-/// Returns the strategy of each layer, by forward operator.
 std::map<std::string, std::map<int, std::string>>
 strategiesOf(const Side &side, std::vector<std::string> &order) {
   std::map<std::string, std::map<int, std::string>> all;
@@ -339,8 +334,6 @@ strategiesOf(const Side &side, std::vector<std::string> &order) {
   return all;
 }
 
-// Returns "column" if all layers have this strategy, else "column (12), row
-// (4)".
 std::string counted(const std::map<int, std::string> &copies) {
   std::vector<std::pair<std::string, int>> counts;
   for (const auto &[copy, word] : copies) {

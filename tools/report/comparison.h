@@ -19,35 +19,34 @@ std::string differencesText(const planner::PlannedCandidate &plan,
 /// largest classes of memory.
 std::string shortageText(const planner::MemoryUse &memory);
 
-/// Returns the term of the step time by which `candidate` exceeds `best` most,
-/// or, if the candidate is faster, by which it falls below `best` most: "tensor
-/// communication 310 ms against 205 ms".
+/// Returns the term that adds most to the step time of `candidate` compared
+/// with `best`: "tensor communication 310 ms against 205 ms". If the candidate
+/// is faster, returns the term that saves most.
 std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
-/// Returns the additional step time in percent. A candidate that cannot win is
-/// not solved to the end; the text is then a range from its lower bound to the
-/// plan found.
+/// Returns the additional step time in percent. For a candidate that is not
+/// solved to the end, because it cannot win, returns a range from its lower
+/// bound to the plan found.
 std::string slowdownText(const planner::PlannedCandidate &plan,
                          const planner::PlannedCandidate &best);
 
 /// Returns a line for the best plan, each other listed plan, and each mesh
-/// without a plan, with its additional time or its missing memory. Where the
-/// search has only a lower bound for a mesh, the nearest candidate is solved
-/// and priced here.
+/// without a plan. The lines state additional times or missing memory. If the
+/// search has only a lower bound for a mesh, this function solves the nearest
+/// candidate.
 std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
 
-/// Returns a line that says how the best plan of a narrower search differs from
-/// the outcome's best plan, or why that search found none.
+/// Says how the best plan of a narrower search differs from the outcome's best
+/// plan, or why the narrower search found none.
 /// \param words     what narrows the search: "tp=8 zero=1"
-/// \param narrower  its outcome, which may have errors
+/// \param narrower  outcome of the narrower search, which may have errors
 std::string answerTo(const std::string &words, const PlanOutcome &narrower,
                      const PlanOutcome &outcome);
 
-/// Holds an outcome that has a best plan, and its name.
 struct ComparedPlan {
-  std::string name; ///< file name
-  const PlanOutcome *outcome = nullptr;
+  std::string name;                     ///< file name
+  const PlanOutcome *outcome = nullptr; ///< has a best plan
 };
 
 /// Compares configurations, times, memory, traffic by axis and the splits of

@@ -27,7 +27,6 @@ using planner::SegmentPlan;
 
 namespace {
 
-/// Holds a value's name and layout.
 struct Placed {
   std::string name; ///< "h.0..31.attn.q.weight"
   Layout layout;
@@ -46,9 +45,8 @@ std::string nameOfLayers(const std::string &label, int first, int count) {
 }
 
 // Writes a line for every stored parameter and for the first result of every
-// forward operator, as PartitionSpecs, Shardy attributes, DTensor placements or
-// Mesh-TensorFlow rules. Layers with the same layout share a line. A layout
-// that the notation cannot express is left out, with a note.
+// forward operator. Layers with the same layout share a line. A layout that the
+// notation cannot express is left out, with a note.
 class Shardings {
 public:
   Shardings(const PlanOutcome &outcome, ExportKind theKind)
@@ -134,7 +132,6 @@ private:
       out.notes.push_back(one.name + " is left out: " + error);
   }
 
-  // Names each dimension by the split that it allows.
   static std::vector<NamedDim> named(const std::vector<std::int64_t> &shape,
                                      const std::vector<std::string> &words) {
     std::vector<NamedDim> dims;
@@ -148,7 +145,7 @@ private:
     return dims;
   }
 
-  /// Holds a label, and the layers that it applies to.
+  /// Holds a value of `count` layers from layer `first`.
   struct LabelledLayers {
     std::string label;
     int first, count;
@@ -200,7 +197,7 @@ private:
     return all;
   }
 
-  // Merges, per label, consecutive layers with the same layout.
+  // Merges consecutive layers with the same label and layout.
   static std::vector<Placed> joined(std::vector<LabelledLayers> said) {
     std::vector<Placed> all;
     std::vector<bool> taken(said.size(), false);
@@ -217,7 +214,7 @@ private:
           taken[k] = true;
           one.count += k == j ? 0 : said[k].count;
         }
-        // A tied parameter is used by several segments, but written once.
+        // Several segments use a tied parameter, which is written once.
         bool again =
             one.label.find('*') == one.label.npos && !all.empty() &&
             std::ranges::find(all, one.label, &Placed::name) != all.end();
@@ -236,8 +233,8 @@ private:
   Exported out;
 };
 
-// Returns the layout in which the first forward operator that reads a weight
-// reads the weight; nothing if no operator of the run reads it.
+// Returns the layout in which the first forward operator reads a weight;
+// nothing if none in the run reads it.
 std::optional<Layout> usedAs(const planner::ModelGraph &graph,
                              const SegmentPlan &run, int parameter) {
   const planner::SegmentGraph &segment = graph.segments[at(run.segment)];
@@ -254,8 +251,6 @@ std::optional<Layout> usedAs(const planner::ModelGraph &graph,
   return std::nullopt;
 }
 
-// Writes Hugging Face's base_model_tp_plan: the way tp splits each weight where
-// it is used.
 Exported exportTpPlan(const PlanOutcome &outcome) {
   const planner::ModelGraph &graph = outcome.problem->graph;
   const planner::PlannedCandidate &plan = *outcome.best();
@@ -298,7 +293,7 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
 }
 
 // Adds notes on tiles and on products in fp8, which no trainer's configuration
-// expresses. For fp8, the trainers need other packages.
+// expresses.
 Exported withNotes(Exported out, const PlanOutcome &outcome,
                    const char *where) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());

@@ -55,7 +55,6 @@ RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
   return run;
 }
 
-// Returns whether a memory-bound forward operator is split over the sequence.
 bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   for (const planner::SegmentPlan &run : plan.plans()) {
     const planner::SegmentGraph &segment =
@@ -71,8 +70,8 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   return false;
 }
 
-// Returns the collectives of all stages, and counts equal ones. Each stage is
-// listed separately, because a shared weight is stored on each of its stages.
+// Each stage is listed separately, because every stage that uses a tied weight
+// stores it.
 std::vector<planner::LedgerEntry>
 collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
   std::vector<planner::LedgerEntry> all;
@@ -115,15 +114,14 @@ planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
 }
 
 /// Names a term that the published runs of docs/accuracy/throughput.csv lack.
-/// The runs have 1f1b and interleaved pipelines, tensor and context
-/// parallelism, ZeRO 1 and 3, and all kinds of recomputation; none has experts,
-/// offloading, tiles or another schedule.
+/// The runs cover 1f1b and interleaved pipelines, tensor and context
+/// parallelism, ZeRO 1 and 3, and all kinds of recomputation. No run has
+/// experts, offloading, tiles or another schedule.
 struct Gap {
   const char *name, *without;
-  /// Points to the seconds that the term adds to the step; null for a schedule.
+  /// Is the time that the term adds to the step; null for a schedule.
   planner::Seconds planner::StepTime::*time;
-  /// Names the schedule that no published run uses, which is compared with
-  /// 1f1b.
+  /// No published run uses this schedule, which is compared with 1f1b.
   ScheduleKind schedule;
 };
 constexpr Gap kGaps[] = {

@@ -1,7 +1,7 @@
 //===- plan_facts.h - Facts of a plan, for all reports ----------*- C++ -*-===//
 //
-// The screen, JSON and the page share these numbers and names of one candidate.
-// Quantities keep their units; the writers convert them to GiB and ms.
+// All reports share these facts of one candidate. Quantities have their own
+// types; the writers convert them to GiB and ms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,6 @@
 
 namespace mtplan::tools {
 
-/// Names a term of a step's time. The terms are in the order of reports.
 struct TimeTerm {
   const char *name;
   planner::Seconds planner::StepTime::*time;
@@ -33,7 +32,6 @@ inline constexpr TimeTerm kTimeTerms[] = {
     {"local copies", &planner::StepTime::local},
     {"update", &planner::StepTime::update}};
 
-/// Names a class of a device's memory. The classes are in the order of reports.
 struct MemoryClass {
   const char *name, *meaning;
   planner::Bytes planner::MemoryUse::*bytes;
@@ -54,35 +52,33 @@ inline constexpr MemoryClass kMemoryClasses[] = {
     {"reserved", "Context, libraries, fragmentation.",
      &planner::MemoryUse::reserved}};
 
-/// Describes an operator in a run of equal layers.
 struct OpFact {
   std::string label, kind, strategy;
   planner::Phase phase{};
-  std::vector<std::int64_t> shape; ///< shape of the first result, per GPU
-  std::string layout;              ///< layout of the first result
+  std::vector<std::int64_t> shape; ///< of the first result on one GPU
+  std::string layout;              ///< of the first result
   bool operator==(const OpFact &) const = default;
 };
 
-/// Describes a parameter in a run of equal layers.
 struct ParameterFact {
   std::string label, layout;
   std::vector<std::int64_t> shape; ///< per GPU
   std::vector<std::int64_t> globalShape;
-  planner::Bytes bytes; ///< bytes of the shard on one GPU
-  /// If set, the gradient is summed over the tensor axis once per step, not in
+  planner::Bytes bytes; ///< of the shard on one GPU
+  /// If set, the tensor axis reduces the gradient once per step instead of in
   /// each micro-batch.
   bool reduceOncePerStep = false;
   bool operator==(const ParameterFact &) const = default;
 };
 
-/// Describes consecutive repeated layers with the same layouts.
+/// Describes consecutive layers with the same layouts.
 struct RunFact {
   std::string segment;
   int first = 0, copies = 1;
-  bool isLayer = false; ///< of the layers that repeat in the model
+  bool isLayer = false; ///< the segment repeats in the model
   std::vector<OpFact> ops;
   std::vector<ParameterFact> parameters;
-  /// In these entries, `perMicroBatch` counts the collectives of all layers.
+  /// Each `perMicroBatch` counts the collectives of all layers.
   std::vector<planner::LedgerEntry> collectives;
 };
 
@@ -90,55 +86,50 @@ struct PlanFacts {
   planner::Setting setting;
   planner::ModelGraph graph; ///< for one micro-batch of all replicas
   std::vector<RunFact> runs;
-  std::vector<planner::LedgerEntry> collectives; ///< all in the plan
+  std::vector<planner::LedgerEntry> collectives;
   double tokensPerSecond = 0.0;
-  /// Holds the rate of the model's matrix products per GPU, without
-  /// recomputation.
+  /// Counts the model's matrix products per GPU, without recomputation.
   planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
 };
 
-/// Computes the facts of a candidate of the problem.
 PlanFacts factsOf(const Problem &problem,
                   const planner::PlannedCandidate &candidate);
 
-/// Returns "h.*.mlp.fc1 in 4, h.*.mlp.fc2 in 4": the tiled weights.
+/// Returns "h.*.mlp.fc1 in 4, h.*.mlp.fc2 in 4" for weights used in tiles.
 std::string tiledText(const PlanFacts &facts);
 
-/// Returns the number of nodes, rounded up.
 int nodesOf(const Problem &problem);
 
 /// Returns "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1".
 std::string configText(const planner::Parallelism &config);
 
-/// Returns what makes the faster plan less simple than the chosen one, as a
-/// predicate: "has 6 kinds of layers".
+/// Returns the reason why the faster plan is less simple than the chosen one,
+/// as a predicate: "has 6 kinds of layers".
 std::string complicationOf(const planner::FasterPlan &faster);
 
 /// Returns "Optimal over 34 candidates, 29 of them excluded by bounds". The
 /// outcome must have a plan.
 std::string claimText(const PlanOutcome &outcome);
 
-/// Describes a pipeline stage.
 struct StageFact {
-  planner::MemoryUse memory; ///< memory of one of its GPUs
-  /// Holds the time per step of compute, layout changes and the update. The
-  /// time excludes messages between stages, and traffic of parameters and
-  /// gradients that runs once a step or beside compute.
+  planner::MemoryUse memory; ///< of one of the stage's GPUs
+  /// Sums compute, layout changes and the update of a step. Messages between
+  /// stages are excluded, and so is traffic of parameters and gradients that
+  /// runs once a step or beside compute.
   planner::Seconds busy;
 };
 
-/// Returns a fact per pipeline stage.
 std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
                                 const planner::PlannedCandidate &plan);
 
-/// Describes a message that one rank sends to the next or to the previous
-/// virtual stage, once per micro-batch.
+/// Describes a message that one rank sends to the next or the previous virtual
+/// stage for each micro-batch.
 struct Send {
   int from = 0, to = 0; ///< virtual stages, in the model's order
   planner::LedgerPhase phase{};
-  std::string segment; ///< segment that produces the value
+  std::string segment; ///< produces the value
   planner::Bytes bytes;
   planner::Seconds time;
 };
@@ -152,38 +143,37 @@ std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
 /// all-reduces the gradient once a step.
 struct TiedSum {
   std::string parameter;
-  int stages = 0;        ///< number that hold the weight
-  planner::Bytes bytes;  ///< one rank's shard
-  planner::Seconds time; ///< time of the all-reduce
+  int stages = 0;       ///< number of stages that hold the weight
+  planner::Bytes bytes; ///< one rank's shard
+  planner::Seconds time;
 };
 
-/// Returns the sums over stages; none without a pipeline.
+/// Returns nothing without a pipeline.
 std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
                                 const planner::PlannedCandidate &plan);
 
-/// Describes the all-gather over all ranks, once a step, on whose result the
-/// update depends. Each rank contributes its sum of squared gradients, as a sum
-/// and its rounding error, and the reported values for the log, all in double
-/// precision. The sums also show an overflow. GPUs gather the sums among
-/// themselves, too. No time is predicted for this all-gather.
+/// Describes the all-gather over all ranks that precedes each update. Each rank
+/// contributes its sum of squared gradients, the rounding error of this sum,
+/// and the values for the log, all in double precision. The sums also show an
+/// overflow. GPUs also gather the sums among themselves. The planner predicts
+/// no time for this all-gather.
 struct Agreement {
   planner::Bytes bytes; ///< of one rank
   std::string values;   ///< "gradient norm, overflow, loss"
 };
 
-/// Returns nothing for a single rank.
 std::optional<Agreement> agreementOf(const PlanFacts &facts,
                                      const planner::PlannedCandidate &plan);
 
-/// Sums collectives or messages of one rank of every stage per step.
+/// Sums the collectives or messages of a step over one rank of every stage.
 struct Traffic {
   std::int64_t count = 0;
   planner::Bytes bytes;  ///< the inputs of the collectives
-  planner::Seconds time; ///< beside compute or not
+  planner::Seconds time; ///< including time beside compute
 };
 
-/// Returns the traffic over each axis, by the axis's name; "pp" has the
-/// messages and sums between stages.
+/// Returns the traffic by the name of the axis; "pp" has the messages and sums
+/// between stages.
 std::map<std::string, Traffic>
 trafficByAxis(const Problem &problem, const PlanFacts &facts,
               const planner::PlannedCandidate &plan);
@@ -191,17 +181,16 @@ trafficByAxis(const Problem &problem, const PlanFacts &facts,
 /// Names a term of the step time that no published run validates
 /// (docs/accuracy).
 struct UnvalidatedTerm {
-  std::string name;      ///< "the zero-bubble schedule"
-  std::string without;   ///< "as 1f1b": what is priced instead
-  planner::Seconds step; ///< step time without this term
+  std::string name;    ///< "the zero-bubble schedule"
+  std::string without; ///< "as 1f1b": the alternative of `step`
+  planner::Seconds step;
 };
 
 struct Unvalidated {
   std::vector<UnvalidatedTerm> terms;
-  planner::Seconds step; ///< step time without all these terms
+  planner::Seconds step; ///< step time without all terms
 };
 
-/// Returns the terms of a plan that published runs do not validate.
 Unvalidated unvalidatedOf(const Problem &problem,
                           const planner::PlannedCandidate &plan);
 

@@ -17,10 +17,9 @@ using planner::LedgerPhase;
 
 namespace {
 
-/// Counts equal collectives.
 struct Tally {
   const LedgerEntry *entry;
-  std::int64_t count; ///< number per layer and micro-batch
+  std::int64_t count; ///< per layer and micro-batch
 };
 
 void add(std::vector<Tally> &tallies, const Tally &added) {
@@ -58,7 +57,7 @@ std::string shortName(const std::string &label) {
   return star == label.npos ? label : label.substr(star + 2);
 }
 
-// Returns whether both operators belong to one module: "attn.q" and "attn.k".
+// "attn.q" and "attn.k" share a module.
 bool shareModule(const OpFact &one, const OpFact &other) {
   const std::string a = shortName(one.label), b = shortName(other.label);
   std::size_t dot = a.rfind('.');
@@ -66,8 +65,9 @@ bool shareModule(const OpFact &one, const OpFact &other) {
          a.compare(0, dot, b, 0, dot) == 0;
 }
 
-// Returns the operator whose name is the longest prefix of `cause`. The
-// gradient that the next segment sends back is caused by the last operator.
+// Returns the index of the operator whose name is the longest prefix of
+// `cause`. The last operator owns the gradient that the next segment sends
+// back.
 int ownerOf(const std::string &cause, const std::vector<const OpFact *> &ops) {
   if (cause == "carried.grad")
     return static_cast<int>(ops.size()) - 1;
@@ -86,7 +86,7 @@ int ownerOf(const std::string &cause, const std::vector<const OpFact *> &ops) {
   return owner;
 }
 
-// Appends a name, without the prefix that it shares with the previous name.
+// Leaves out the prefix that the name shares with `last`.
 void appendName(std::string &names, std::string &last,
                 const std::string &name) {
   std::size_t dot = name.rfind('.');
@@ -98,7 +98,6 @@ void appendName(std::string &names, std::string &last,
   last = name;
 }
 
-/// Collects neighbouring operators for one row.
 class RowBuilder {
 public:
   RowBuilder(const OpFact &op, RowDetail theDetail)
@@ -107,7 +106,6 @@ public:
     take(op);
   }
 
-  /// Returns whether the row may describe this operator as well.
   bool accepts(const OpFact &op) const {
     constexpr int kMostNames = 6;
     if (names == kMostNames || op.strategy != row.strategy)

@@ -1,8 +1,7 @@
 //===- plan_rows.h - The rows of a plan, for people -------------*- C++ -*-===//
 //
-// A plan has choices for each operator of each layer. People read it as a few
-// blocks, one per kind of layer, with a few rows each. The facts stay complete;
-// only what is printed is condensed here.
+// A plan has choices for each operator of each layer. The rows here condense
+// these choices to one block per kind of layer, for people to read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,19 +16,19 @@
 
 namespace mtplan::tools {
 
-/// Selects the operators that share a row.
+/// Determines which neighbouring operators share a row.
 enum class RowDetail {
-  /// A row has neighbours with the same strategy and at most two shapes.
+  /// Operators with the same strategy and at most two shapes share a row.
   /// Collectives between operators of one module, such as `loss`, are counted
   /// together.
   summary,
-  /// A row has neighbours with the same strategy and shape, and no forward
-  /// collective between them.
+  /// Operators with the same strategy and shape share a row, if no forward
+  /// collective is between them.
   all
 };
 
 /// Describes consecutive forward operators with the same strategy, and the
-/// collectives, forward and backward, that their results cause.
+/// forward and backward collectives that their results cause.
 struct PlanRow {
   std::string operators; ///< "attn.q, k, v"
   std::string strategy, shape;
@@ -48,19 +47,19 @@ struct PhaseTraffic {
 /// repeat.
 struct PlanBlock {
   std::string segment;
-  /// Lists the first layer and the number of layers of each run, in order. The
-  /// list is empty for a segment that does not repeat.
+  /// Lists the first layer and the number of layers of each run. The list is
+  /// empty for a segment that does not repeat.
   std::vector<std::pair<int, int>> layers;
   std::vector<PlanRow> rows;
-  std::vector<PhaseTraffic> traffic; ///< forward, backward
+  std::vector<PhaseTraffic> traffic;
 };
 
 /// Returns the blocks of a plan, in the order of their first layers. The work
 /// is proportional to the number of runs times the number of blocks.
 std::vector<PlanBlock> blocksOf(const PlanFacts &facts, RowDetail detail);
 
-/// Returns "h.3", "h.0..4, 20..24" or "embed"; if there are many runs of
-/// layers, "h.0..4, 20..24, ... (20 layers)" with the number of all layers.
+/// Returns "h.3", "h.0..4, 20..24" or "embed". For many runs of layers, returns
+/// "h.0..4, 20..24, ... (20 layers)" with the number of all layers.
 std::string nameOf(const PlanBlock &block);
 
 } // namespace mtplan::tools

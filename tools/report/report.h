@@ -18,24 +18,23 @@ struct ScreenStyle {
   bool timings = false;
 };
 
-/// Returns the screen of an outcome that has a best plan: this plan and the
-/// alternatives.
+/// Shows the best plan, which must exist, and the alternatives.
 std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style);
 
 /// Returns two lines: "gpt2-8.3b  8.30 B parameters, 72 layers, ..." and the
 /// machine.
 std::string headingOf(const Problem &problem, const ScreenStyle &style);
 
-/// Returns the screen of an outcome without a plan: the nearest candidate, the
-/// reasons why other meshes have no plan, and the remedies.
+/// Shows an outcome without a plan: the nearest candidate, the reasons why
+/// other meshes have no plan, and the remedies.
 std::string infeasibleText(const PlanOutcome &outcome,
                            const std::vector<std::string> &remedies,
                            const ScreenStyle &style);
 
 struct JsonStyle {
-  bool timings = false;                 ///< fill search.time_s
-  const passes::Proof *proof = nullptr; ///< proof of the plan, or null
-  const std::vector<std::string> *remedies = nullptr; ///< given if no plan fits
+  bool timings = false;                               ///< fill search.time_s
+  const passes::Proof *proof = nullptr;               ///< may be null
+  const std::vector<std::string> *remedies = nullptr; ///< if no plan fits
   const std::vector<std::string> *why = nullptr;      ///< explanationsOf()
 };
 
@@ -44,14 +43,12 @@ struct JsonStyle {
 /// `plan` is null and `nearest` is the nearest candidate, if there is one.
 std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style);
 
-/// Writes {"errors": [...]}.
 std::string errorsJson(const std::vector<std::string> &errors);
 
-/// Writes the best plan in the notation of another trainer.
 Exported exportPlan(const PlanOutcome &outcome, ExportKind kind);
 
-/// Simulates the best plan's step in full and writes it as trace event JSON,
-/// for Perfetto.
+/// Simulates the best plan's step in full, and writes trace event JSON for
+/// Perfetto.
 std::string traceTextOf(const PlanOutcome &outcome,
                         std::vector<std::string> &errors);
 

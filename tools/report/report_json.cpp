@@ -58,8 +58,7 @@ Json memoryJson(const planner::MemoryUse &memory) {
   return json;
 }
 
-// Writes the host memory for one GPU; the limit is the GPU's share of the
-// node's host memory.
+// The limit is one GPU's share of the node's host memory.
 Json hostJson(const planner::MemoryUse &memory) {
   return {{"optimizer", memory.host.value},
           {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)
@@ -142,7 +141,7 @@ Json stagesJson(const std::vector<StageFact> &stages) {
   return list;
 }
 
-// Writes the first rank of the fullest stage, and the operator at which its
+// Writes the first rank of the fullest stage, and the operator at which the
 // memory use peaks.
 Json peakJson(const PlannedCandidate &plan, const PlanFacts &facts) {
   const planner::MemoryUse &memory = plan.memory;
@@ -229,9 +228,9 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
   return list;
 }
 
-// gapJson returns by which share the fastest plan found may be slower than the
-// optimum; simplicityJson returns by which share the chosen plan is slower than
-// the fastest. Both return null without a plan.
+// gapJson returns the gap of the fastest plan found to the lower bound, and
+// simplicityJson the slowdown of the chosen plan against the fastest plan. Both
+// are shares, and null without a plan.
 Json gapJson(const PlanOutcome &outcome) {
   return outcome.best() ? Json(outcome.result.gap()) : Json(nullptr);
 }
@@ -297,7 +296,7 @@ Json proofJson(const passes::Proof &proof) {
   return {{"holds", proof.holds},
           {"ranks", proof.ranks},
           {"tensors", proof.tensors},
-          // The value is null for infinity, which JSON does not have.
+          // JSON has no infinity.
           {"worst_error", std::isfinite(proof.worstError)
                               ? Json(proof.worstError)
                               : Json(nullptr)},

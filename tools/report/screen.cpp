@@ -30,8 +30,8 @@ std::string planTable(const std::vector<PlanBlock> &blocks) {
   const PlanBlock *before = nullptr;
   for (const PlanBlock &block : blocks) {
     std::string name = nameOf(block);
-    // A block of the same segment as the previous block prints only the rows
-    // that differ.
+    // If the previous block has the same segment, only rows that differ are
+    // printed.
     const bool again = before && before->segment == block.segment;
     if (again) {
       table.add({name, "as above, but"});
@@ -49,7 +49,6 @@ std::string planTable(const std::vector<PlanBlock> &blocks) {
   return table.print("  ");
 }
 
-// Returns what backward recomputes, as a clause.
 std::string recomputedText(const planner::Parallelism &config) {
   switch (config.recompute) {
   case planner::Recompute::none:
@@ -106,7 +105,6 @@ void addSends(Table &table, const std::vector<Send> &sends) {
   }
 }
 
-// Returns a row per axis.
 std::string communicationSection(const Problem &problem, const PlanFacts &facts,
                                  const PlannedCandidate &plan,
                                  const ScreenStyle &style) {
@@ -130,7 +128,6 @@ std::string communicationSection(const Problem &problem, const PlanFacts &facts,
   return text + "; exposed and hidden\n" + rows;
 }
 
-// Returns the collectives of each block and the messages between stages.
 std::string collectivesText(const Problem &problem, const PlanFacts &facts,
                             const PlannedCandidate &plan,
                             const std::vector<PlanBlock> &blocks) {
@@ -173,7 +170,7 @@ std::string collectivesText(const Problem &problem, const PlanFacts &facts,
 }
 
 // Returns a line per mesh without a plan, nearest first, and the number of
-// meshes that are not shown.
+// other meshes.
 std::string rejectedText(const PlanOutcome &outcome) {
   constexpr std::size_t most = 8;
   std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
@@ -191,7 +188,6 @@ std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
   const std::vector<PlannedCandidate> &plans = outcome.result.plans;
-  // The column of choices is left out if all plans have the default choices.
   bool chosen = std::ranges::any_of(plans, [](const PlannedCandidate &plan) {
     return !choicesText(plan.config).empty();
   });
@@ -229,8 +225,6 @@ std::string alternativesSection(const PlanOutcome &outcome,
   return rows.empty() ? "" : bold("Alternatives", style) + '\n' + rows;
 }
 
-// Returns the terms of the plan's time that published runs do not validate, as
-// one line, or nothing.
 std::string unvalidatedText(const Problem &problem,
                             const PlannedCandidate &plan) {
   Unvalidated found = unvalidatedOf(problem, plan);
@@ -246,8 +240,7 @@ std::string unvalidatedText(const Problem &problem,
   return text;
 }
 
-// Returns "GPUs  32 are the fewest ..." and a line per attempt; empty if the
-// objective is the step time.
+// Returns "GPUs  32 are the fewest ..." and a line per attempt.
 std::string objectiveText(const PlanOutcome &outcome) {
   if (outcome.asked.objective == Objective::stepTime)
     return "";
@@ -282,7 +275,6 @@ std::string objectiveText(const PlanOutcome &outcome) {
   return text;
 }
 
-// Returns lines with the memory of each class, and of the host.
 std::string memoryText(const planner::MemoryUse &memory) {
   std::string text;
   for (const MemoryClass &one : kMemoryClasses)
@@ -296,8 +288,7 @@ std::string memoryText(const planner::MemoryUse &memory) {
   return text;
 }
 
-// Returns a line with the parts of the device's reserved memory, if the machine
-// file has them; else nothing.
+// Returns nothing if the machine file does not divide the reserved memory.
 std::string marginsText(const planner::Device &device) {
   if (device.reservedContext.value + device.reservedBuffers.value == 0)
     return "";
@@ -309,8 +300,9 @@ std::string marginsText(const planner::Device &device) {
               device.reservedBuffers));
 }
 
-// Returns a line on ZeRO 2 and 3, which are tried with a pipeline only if they
-// are the only choice; else nothing.
+// Explains that ZeRO 2 and 3 are tried with a pipeline only if no other ZeRO
+// stage is allowed. Returns nothing without a pipeline, for a single replica,
+// or if the request excludes ZeRO 2 and 3.
 std::string zeroText(const Problem &problem,
                      const planner::Parallelism &config) {
   const auto &asked = problem.options.zeroStage;
@@ -324,9 +316,9 @@ std::string zeroText(const Problem &problem,
       config.microBatches(), config.pp);
 }
 
-// Returns whether time rules out every mesh. Either the plan found is slower
-// than requested, or the lower bounds of all meshes are too slow, apart from
-// meshes with degrees that do not divide.
+// Returns whether no mesh is fast enough: either the plan found exceeds the
+// requested time, or the lower bounds of all meshes do. Meshes with degrees
+// that do not divide are ignored.
 bool nothingIsFast(const PlanOutcome &outcome) {
   using Reason = planner::Rejection::Reason;
   const auto &nearest = outcome.result.nearest;
@@ -435,7 +427,7 @@ std::string infeasibleText(const PlanOutcome &outcome,
       : nothingIsLegal(outcome) ? "N" + nothingLegalText(outcome).substr(1)
                                 : "Nothing fits",
       outcome.result.candidates, outcome.result.candidates == 1 ? "" : "s");
-  // The plan with the least memory is not shown if time rules out every mesh.
+  // The plan with the least memory is left out if no mesh is fast enough.
   if (const auto &nearest = outcome.result.nearest;
       nearest && (nearest->fits || !slow))
     text += "Nearest: " + candidateText(*nearest) + '\n' +

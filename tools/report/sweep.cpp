@@ -19,7 +19,6 @@ using planner::SearchOptions;
 
 namespace {
 
-/// Describes a flag that can be swept.
 struct Swept {
   const char *name;
   std::int64_t (*value)(const Parallelism &);
@@ -80,7 +79,6 @@ const Swept &sweptBy(const std::string &name) {
   return *std::ranges::find(kSwept, name, &Swept::name);
 }
 
-/// Orders combinations by the values of the swept flags.
 using Key = std::vector<std::int64_t>;
 
 Key keyOf(const std::vector<std::string> &names, const Parallelism &config,
@@ -92,7 +90,6 @@ Key keyOf(const std::vector<std::string> &names, const Parallelism &config,
   return key;
 }
 
-// Searches with each swept flag fixed to its value in `config`.
 SweepRow searchFixed(PlanOutcome &outcome,
                      const std::vector<std::string> &names,
                      const Parallelism &config) {
@@ -120,8 +117,6 @@ SweepRow searchFixed(PlanOutcome &outcome,
   return row;
 }
 
-// Returns a CSV cell, in quotation marks if the text has a comma, a quotation
-// mark or a line end.
 std::string cellOf(const std::string &text) {
   if (text.find_first_of(",\"\n") == text.npos)
     return text;

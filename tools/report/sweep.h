@@ -1,7 +1,7 @@
 //===- sweep.h - The best plan for each value of some flags -----*- C++ -*-===//
 //
-// A sweep searches once for each combination of the values that some flags may
-// have. These flags are fixed to the combination; the search chooses the rest.
+// A sweep searches once for each combination of values of some flags. Each
+// search makes the other choices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,12 @@
 
 namespace mtplan::tools {
 
-/// Describes one combination of values.
 struct SweepRow {
-  /// Holds the value of each swept flag. For an illegal mesh, the values of
-  /// flags that are not degrees of the mesh are empty.
+  /// Has a value per swept flag. For an illegal mesh, only degrees of the mesh
+  /// have values.
   std::vector<std::string> values;
   std::optional<planner::PlannedCandidate> plan;
-  std::string reason; ///< why there is no plan
+  std::string reason;
 };
 
 struct Sweep {
@@ -33,14 +32,12 @@ struct Sweep {
 /// Returns the names of the flags that can be swept: "tp", "micro-batch".
 std::vector<std::string> sweepableNames();
 
-/// Searches once per legal combination of the values of `names`; the other
-/// choices are those of the outcome's search. Illegal meshes are rows, too.
-///
-/// \param outcome  the outcome of a search; only its problem is used
+/// Searches once per legal combination of the values of `names`. Uses only the
+/// outcome's problem. Illegal meshes also become rows.
 Sweep sweepOf(PlanOutcome &outcome, const std::vector<std::string> &names);
 
 /// Writes a row per combination: the swept values, the step time in seconds,
-/// the memory in bytes, the plan, and the reason if there is none.
+/// the memory in bytes, the plan, and the reason for a missing plan.
 std::string csvOf(const Sweep &sweep);
 
 } // namespace mtplan::tools

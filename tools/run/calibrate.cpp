@@ -41,7 +41,7 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// Figures of the CPU that are not measured are taken from this preset device.
+/// This preset device gives the figures of the CPU that are not measured.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {
@@ -76,7 +76,6 @@ std::string today() {
                      static_cast<unsigned>(date.day()));
 }
 
-// Returns the flags of a run on the same backend.
 RunFlags runFlagsOf(const CalibrateFlags &flags) {
   RunFlags run;
   run.backend = flags.backend;
@@ -142,8 +141,8 @@ public:
     options.patience = std::chrono::minutes(2); // a large product may take long
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
-      // The number is checked before the ranks connect, because with too few
-      // ranks each would wait for the others.
+      // The number is checked before the ranks connect, because the other ranks
+      // would wait for a missing one.
       if (flags.ranks && *flags.ranks != launch.ranks)
         throw BadInput(fmt::format("--ranks {}: but {} processes were started",
                                    *flags.ranks, launch.ranks));

@@ -1,6 +1,7 @@
 //===- calibrate.h - `mtrun calibrate` --------------------------*- C++ -*-===//
 //
-// Measured runs of kernels and collectives become a machine file.
+// `mtrun calibrate` measures kernels and collectives, and writes a machine
+// file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,25 +32,21 @@ struct CalibrateFlags {
   bool replaces = false;
 };
 
-/// Adds the subcommand `calibrate` to `app`, and returns it.
 CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 
-/// Measures the machine, and writes the machine file.
 /// \return 0, or the exit status of the first process that failed
 /// \throws BadInput
 int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
                  std::ostream &err);
 
-/// Holds the facts about the machine that the measured runs lack.
+/// Holds the facts about a machine that measured runs lack.
 struct CalibratedOn {
-  std::string name;   ///< name of the machine
-  std::string device; ///< name of the device: "AMD EPYC, 2 threads"
+  std::string name;
+  std::string device; ///< "AMD EPYC, 2 threads"
   std::string source; ///< the program, the machine and the date
-  /// Names the preset device whose figures replace those that cannot be
-  /// measured.
+  /// Names the preset device that gives the figures that cannot be measured.
   std::string like;
-  /// If set, the preset device's peak rates are used instead of the best
-  /// measured rates.
+  /// If set, the preset device's peak rates replace the best measured rates.
   bool hasKnownPeaks = false;
   double memory = 0.0;            ///< bytes per device
   int ranks = 1, ranksOfHost = 1; ///< all ranks; ranks of one host
@@ -59,21 +56,19 @@ struct CalibratedOn {
 /// \throws planner::MachineError naming the devices if there is none
 planner::Machine machineLike(const std::string &device);
 
-/// Returns the text of a measurement file (docs/measurements-format.md) of all
-/// runs.
+/// Writes a measurement file (docs/measurements-format.md).
 /// \throws planner::MachineError if the device is unknown
 std::string measurementsText(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
 struct Calibrated {
-  std::string machineText; ///< the machine file
-  /// Holds the measurement file. The file states values for the figures that
-  /// the fit could not determine, instead of asking for their fit.
+  std::string machineText;
+  /// Gives values, instead of asking for a fit, for figures that the fit could
+  /// not determine.
   std::string measurementsText;
-  planner::Machine before; ///< the machine before calibration
+  planner::Machine before;
   planner::MachineFit fit;
-  std::vector<std::string>
-      undetermined; ///< figures that were not fitted, and why
+  std::vector<std::string> undetermined; ///< figures and reasons
 };
 
 /// Fits a machine to the runs.
@@ -81,29 +76,26 @@ struct Calibrated {
 Calibrated calibratedMachine(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
-/// Returns the planner's precision for matrix products of an element type.
 planner::Precision precisionOf(runtime::ElementType type);
 
-/// Returns whether a run measured a gradient kernel.
 bool isGradient(const runtime::MeasuredRun &run);
 
-/// Returns the floating-point operations of an attention run.
 double attentionFlopsOf(const runtime::MeasuredRun &run);
 
-/// Predicts the time of a run, with mtplan's own software file.
+/// Uses mtplan's own software file.
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 
-/// Returns a progress line. A line with the number of runs and the requested
-/// seconds precedes the line of the first part.
+/// Returns a progress line. The text of the first part starts with a line about
+/// the number of runs and the requested seconds.
 std::string partText(const runtime::CalibrationPart &part, double seconds);
 
 /// Returns a line with the reason if `took` is well above the requested
-/// seconds; else nothing.
+/// seconds; else "".
 std::string lateText(double took, double seconds);
 
-/// Returns a table with a line per run: measured time, spread, rate, and the
-/// predictions before and after calibration.
+/// Returns a table with a line per run: time, spread, rate, and the predictions
+/// before and after calibration.
 std::string tableOf(const std::vector<runtime::MeasuredRun> &runs,
                     const Calibrated &calibrated);
 

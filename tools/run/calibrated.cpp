@@ -49,7 +49,6 @@ std::string whatOf(const MeasuredRun &run) {
   return {};
 }
 
-// Returns the rate in GFLOP/s or GB/s; empty for launches.
 std::string rateOf(const MeasuredRun &run) {
   const double seconds = run.timing.seconds;
   if (run.as == MeasuredAs::launches)
@@ -74,7 +73,6 @@ std::string rateOf(const MeasuredRun &run) {
                          seconds);
 }
 
-// Returns the first of two fused kernels.
 MeasuredRun producerOf(const MeasuredRun &both) {
   MeasuredRun producer = both;
   producer.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
@@ -84,9 +82,9 @@ MeasuredRun producerOf(const MeasuredRun &both) {
   return producer;
 }
 
-// Returns the seconds that a fused consumer adds to the producer's. The
-// consumer moves its tensor once if the device fuses the pair. Otherwise it
-// moves two or three tensors in a launch of its own.
+// Returns the time that the consumer adds to the producer's. If the device
+// fuses the pair, the consumer moves its tensor once. Otherwise the consumer
+// has a launch of its own, and moves two or three tensors.
 double fusedConsumerSeconds(const MeasuredRun &run,
                             const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kMicro = 1e-6, kGB = 1e9, kTera = 1e12;
 
-// Rounds a value to four digits, because measurements support no more.
+// Measurements support no more than four digits.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 ordered_json quantity(double value, const std::string &source) {
@@ -36,8 +36,8 @@ ordered_json quantity(int value, const std::string &source) {
   return {{"value", value}, {"source", source}};
 }
 
-// Returns whether a run is a plain memory-bound kernel. Kernels without a
-// figure of their own are priced like plain kernels.
+// Plain memory-bound kernels determine the price of kernels without a figure of
+// their own.
 bool isPlain(const MeasuredRun &run) {
   constexpr const char *kPlain[] = {"add", "mul", "scale", "layer_norm",
                                     "rms_norm"};
@@ -71,8 +71,7 @@ private:
                        run.timing.samples);
   }
 
-  // Returns the time of a kernel without the gap to the next kernel. The gap
-  // has a figure of its own.
+  // Subtracts the gap to the next kernel, which has a figure of its own.
   double ownSeconds(const MeasuredRun &run) const {
     return std::max(run.timing.seconds - gap, 0.5 * run.timing.seconds);
   }
@@ -129,10 +128,10 @@ private:
     return made;
   }
 
-  // Adds the best measured rates as peaks. The fit finds efficiencies relative
-  // to these. Packing a weight takes as long for few rows of a product as for
-  // many, so products with few rows are slower per row. The file therefore has
-  // tiles of three heights.
+  // Adds the best measured rates as peaks, to which the fit relates
+  // efficiencies. The time to pack a weight does not depend on the rows of a
+  // product, so products with few rows are slower per row. The file therefore
+  // has tiles of three heights.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},
@@ -171,8 +170,7 @@ private:
     return made;
   }
 
-  // Adds the efficiencies of attention. Each is the geometric mean over shapes,
-  // which is the least-squares fit of the logarithms.
+  // The geometric mean over shapes is the least-squares fit of the logarithms.
   void addAttention(ordered_json &made) const {
     struct Mean {
       double logarithms = 0.0;
@@ -198,7 +196,6 @@ private:
           fmt::format("{}: mean of {} shapes, medians", on.source, mean.runs));
   }
 
-  // Adds the rate of the largest message to one other rank.
   void addPointToPoint(ordered_json &level, int stride) const {
     const MeasuredRun *largest = nullptr;
     for (const MeasuredRun &run : runs)
@@ -291,8 +288,8 @@ private:
   double gap = 0.0; ///< seconds between two kernels
 };
 
-// Returns a legal value for a figure that no measurement determines: 0 for the
-// latencies of the network, and otherwise the preset's value.
+// Returns a legal value for a figure that no measurement determines: 0 for
+// network latencies, else the preset's value.
 ordered_json givenValue(const std::string &figure,
                         const planner::Machine &before,
                         const std::string &like) {
@@ -323,7 +320,6 @@ planner::Machine machineLike(const std::string &device) {
     if (machine.device.name == device)
       return machine;
   }
-  // parseMachine reports an unknown device with the known ones.
   return planner::parseMachine(
       ordered_json{{"name", "calibrated"},
                    {"devices_per_node", quantity(1, "calibrated")},
@@ -353,8 +349,8 @@ Calibrated calibratedMachine(const CalibratedOn &on,
       made.fit = std::move(*fit);
       return made;
     }
-    // One figure is removed from the fit at a time, because the remaining
-    // figures may then be determined.
+    // Each round removes one figure from the fit, because the other figures may
+    // then be determined.
     const std::string &line = undetermined.back();
     const std::string pointer = line.substr(0, line.find(": "));
     ordered_json &place = file.at(ordered_json::json_pointer(pointer));

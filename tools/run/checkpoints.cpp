@@ -17,7 +17,7 @@ using namespace runtime;
 
 namespace {
 
-// Returns the options that may differ from those of the resumed run.
+// These options may differ from those of the checkpoint's run.
 std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
   const TrainOptions &train = flags.train;
   const LearningRate &rate = train.learningRate;
@@ -32,9 +32,8 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
           {"--weight-decay", fmt::format("{}", train.weightDecay)}};
 }
 
-// Returns whether a checkpoint of an earlier version identifies its data by a
-// checksum of the first samples. Newer checkpoints have a text with digests of
-// files.
+// Checkpoints of earlier versions identify their data by a bare checksum of the
+// first samples, newer checkpoints by a text with digests of files.
 bool isBareDigest(const std::string &data) {
   return data.size() == 32 &&
          data.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -98,8 +97,8 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
 }
 
 std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
-  // Later checkpoints would be written inside this one, and the next start
-  // would not find them.
+  // Later checkpoints would be inside this one, where the next start would not
+  // find them.
   if (!flags.checkpoint.empty() &&
       std::filesystem::exists(flags.checkpoint + "/" + kManifestName))
     throw BadInput(flags.checkpoint + ": is a checkpoint itself; --checkpoint "

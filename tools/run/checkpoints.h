@@ -14,11 +14,10 @@
 
 namespace mtplan::tools {
 
-/// Receives messages about checkpoints, on rank 0.
+/// Receives messages on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> print, warn;
-  /// Checkpoints calls this function once, before any step, with the last
-  /// completed step.
+  /// Is called once, before any step, with the last completed step.
   std::function<void(std::int64_t step)> begins;
 };
 
@@ -31,14 +30,13 @@ public:
               RunData &theData, const RunFlags &theFlags,
               CheckpointNotes theNotes);
 
-  /// Returns the hooks for train().
   runtime::TrainHooks hooks();
 
 private:
   std::optional<runtime::TrainState> resume(runtime::RankExecutor &executor);
   std::optional<runtime::RunState> find(runtime::RankExecutor &executor);
-  /// Returns lines that state at which step the run continues, and in which
-  /// settings it differs from the checkpoint's run.
+  /// Returns lines that state the step of `found` and the settings in which
+  /// this run differs from the checkpoint's run.
   /// \throws BadInput for a difference that prevents resuming
   std::vector<std::string> compare(const runtime::RunState &found) const;
   bool after(const runtime::TrainState &state);
@@ -52,11 +50,11 @@ private:
   RunData &data;
   const RunFlags &flags;
   CheckpointNotes notes;
-  const std::string planPrint; ///< checksum of the plan
-  DataIdentity trained;        ///< empty unless checkpoints are saved or loaded
+  const std::string planPrint;
+  DataIdentity trained; ///< empty unless checkpoints are saved or loaded
   std::unique_ptr<runtime::Saver> saver; ///< null: nothing is saved
-  runtime::TrainState begun;             ///< state at the start of this run
-  std::int64_t samplesBefore = 0;        ///< samples drawn by earlier runs
+  runtime::TrainState begun;             ///< at the start of this run
+  std::int64_t samplesBefore = 0;        ///< drawn by earlier runs
 };
 
 } // namespace mtplan::tools

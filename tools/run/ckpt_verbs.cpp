@@ -25,7 +25,6 @@ using namespace runtime;
 
 namespace {
 
-// Returns "6.00 MiB".
 std::string sizeText(std::int64_t bytes) {
   return bytesText(planner::Bytes{static_cast<double>(bytes)});
 }
@@ -123,7 +122,6 @@ std::string damageOf(const std::string &checkpoint, std::string &holds) try {
   return std::string("  ") + error.what() + "\n";
 }
 
-// Describes a checkpoint, and lists its tensors on request.
 std::string ckptInfo(const std::string &path, bool tensors) {
   const std::unique_ptr<WeightSource> source = openWeights(path);
   std::string text = line("kind", source->what());
@@ -151,8 +149,8 @@ std::string ckptInfo(const std::string &path, bool tensors) {
   return text;
 }
 
-// Checks a checkpoint, or all checkpoints in a folder. The answer is no if one
-// is damaged; the text then lists all damage.
+// Checks a checkpoint, or all checkpoints in a folder. The answer is no if any
+// is damaged; the text lists all damage.
 CkptAnswer ckptVerify(const std::string &path) {
   std::vector<std::string> checkpoints;
   if (std::filesystem::is_directory(path) && checkpointAt(path) != path)
@@ -180,7 +178,6 @@ CkptAnswer ckptVerify(const std::string &path) {
   return answer;
 }
 
-// Compares two checkpoints. The answer is no if they differ.
 CkptAnswer ckptDiff(const std::string &first, const std::string &second) {
   const std::unique_ptr<WeightSource> a = openWeights(first);
   const std::unique_ptr<WeightSource> b = openWeights(second);
@@ -226,8 +223,8 @@ std::size_t wordOf(const char *option, const std::string &word,
                              base::nearestTo(word, words)));
 }
 
-// Rejects options that have no effect on the target format, so that no user
-// relies on them.
+// Rejects options without effect on the target format, so that no user relies
+// on them.
 void refuseIdle(const CkptFlags &flags, std::string_view format) {
   auto idle = [&](bool given, const char *option, std::string_view of) {
     if (given && format.find(of) == std::string_view::npos)
@@ -271,7 +268,6 @@ std::string exportedText(const CkptFlags &flags, const Exported &exported,
   return text;
 }
 
-// Converts weights, and returns a description of the output.
 std::string ckptConvert(const CkptFlags &flags) {
   std::string_view format;
   if (!flags.toFormat.empty())

@@ -20,17 +20,15 @@ struct CkptFlags {
   bool tensors = false;
 };
 
-/// Holds the text that a verb prints, and whether its answer is yes: undamaged,
-/// equal or done.
+/// Holds the printed text, and whether the answer is yes: undamaged, equal or
+/// done.
 struct CkptAnswer {
   std::string text;
   bool yes = true;
 };
 
-/// Adds the subcommand `ckpt` and its verbs to `app`, and returns it.
 CLI::App *describeCkpt(CLI::App &app, CkptFlags &flags);
 
-/// Runs the verb that was typed.
 /// \throws BadInput, or the errors of runtime/exchange
 CkptAnswer runCkpt(const CLI::App &ckpt, CkptFlags flags);
 

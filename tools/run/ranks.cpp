@@ -31,7 +31,6 @@ namespace {
 
 constexpr std::chrono::seconds kGrace{60};
 
-// Returns pointers with a null at the end, for exec.
 std::vector<char *> pointersTo(std::vector<std::string> &words) {
   std::vector<char *> all;
   all.reserve(words.size() + 1);
@@ -49,8 +48,7 @@ std::vector<std::string> ownCommand() {
   return words;
 }
 
-// Returns the environment that torchrun would set. The run's ID determines the
-// port.
+// Returns torchrun's variables. The run's ID determines the port.
 std::vector<std::string> environmentOf(int rank, int ranks) {
   std::vector<std::string> all;
   static const auto kNow = std::chrono::system_clock::now().time_since_epoch();
@@ -76,7 +74,7 @@ std::vector<std::string> environmentOf(int rank, int ranks) {
   return all;
 }
 
-// Blocks some signals during its lifetime, and returns them on request.
+// Blocks the signals that next() returns.
 class BlockedSignals {
 public:
   BlockedSignals() {
@@ -89,7 +87,7 @@ public:
   BlockedSignals(const BlockedSignals &) = delete;
   BlockedSignals &operator=(const BlockedSignals &) = delete;
 
-  // Returns a pending signal, or nothing after the given time.
+  // Returns nothing if no signal arrives within the given time.
   std::optional<siginfo_t> next(std::chrono::seconds most) const {
     const timespec time{most.count(), 0};
     siginfo_t info{};
@@ -114,8 +112,7 @@ public:
     while (std::ranges::any_of(processes, [](pid_t p) { return p > 0; })) {
       const std::optional<siginfo_t> signal =
           blocked.next(std::chrono::seconds(1));
-      // A terminal sends its signals to all processes, so they are not
-      // forwarded.
+      // A terminal sends its signals to all processes itself.
       if (signal && signal->si_signo != SIGCHLD && signal->si_code != SI_KERNEL)
         sendSignal(signal->si_signo);
       reap();
@@ -176,7 +173,7 @@ private:
   std::ostream &err;
   std::vector<std::string> words;
   const BlockedSignals blocked;
-  std::vector<pid_t> processes; ///< process ID of each rank; 0: ended
+  std::vector<pid_t> processes; ///< by rank; 0: ended
   int status = 0;
 };
 
@@ -186,7 +183,7 @@ std::string digestOf(const std::string &content) {
   return sum.finish();
 }
 
-// Returns the texts of all ranks, which must have the same size, by rank.
+// Returns the texts of all ranks, which must have equal sizes.
 std::vector<std::string> gather(Communicator &all, const std::string &label,
                                 const std::string &mine) {
   std::vector<char> every(mine.size() * static_cast<std::size_t>(all.size()));
@@ -200,8 +197,8 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
   return apart;
 }
 
-// Pads or shortens a text to the same size on all ranks. The end of the text is
-// kept, because the name of the file and the digest are there.
+// Pads or shortens a text to the same size on all ranks. Keeps the end, which
+// has the file name and the digest.
 std::string padded(const std::string &text) {
   constexpr std::size_t kShown = 1024;
   std::string end = text.size() > kShown

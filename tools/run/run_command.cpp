@@ -55,25 +55,21 @@ void reportError(std::ostream &err, const std::string &lines) {
     err << fmt::format("error: {}\n", line);
 }
 
-// Prints an answer. Output that cannot be written is an error.
 void show(std::ostream &out, const std::string &answer) {
   if (!(out << answer << std::flush))
     throw std::runtime_error("standard output cannot be written");
 }
 
-// Returns the innermost subcommand that was typed: "info" of "ckpt info".
 const CLI::App &lastCommand(const CLI::App &app) {
   const std::vector<CLI::App *> typed = app.get_subcommands();
   return typed.empty() ? app : lastCommand(*typed.front());
 }
 
-// Returns "mtrun ckpt info".
 std::string nameOf(const CLI::App &command) {
   const CLI::App *parent = command.get_parent();
   return (parent ? nameOf(*parent) + ' ' : std::string()) + command.get_name();
 }
 
-// Reports unknown options, each with the nearest known one.
 void reportUnknown(const CLI::App &app, std::ostream &err) {
   const CLI::App &command = lastCommand(app);
   for (const std::string &typed : app.remaining(true))
@@ -88,7 +84,6 @@ void reportUnknown(const CLI::App &app, std::ostream &err) {
                            " --help` lists the arguments"));
 }
 
-// Reports that a subcommand needs one of its verbs.
 void reportMissingVerb(const CLI::App &command, std::ostream &err) {
   std::vector<std::string> names;
   for (const CLI::App *verb :
@@ -110,25 +105,26 @@ template <typename... Types> bool isOneOf(const std::exception &error) {
   return (dynamic_cast<const Types *>(&error) || ...);
 }
 
-// Returns a launcher's command up to the option that sets the number of ranks.
+// Returns a launcher's command up to the number of ranks.
 const char *startsRanks(Launcher by) {
   return by == Launcher::torchrun ? "torchrun --no-python --nproc-per-node"
          : by == Launcher::slurm  ? "srun -n"
                                   : "mpirun -np";
 }
 
-/// Trains a plan on threads of this process, on processes that this process
-/// starts, or as one of several processes. In the last case, the process exits
-/// if the run fails.
+/// Trains a plan on threads, on processes that this process starts, or as one
+/// of a launcher's processes. In the last case, the process exits if the run
+/// fails.
 class Training {
 public:
   Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
       : flags(std::move(theFlags)), out(o), err(e) {}
 
   // Returns 0, or the exit status of the first process that failed. A fault of
-  // the plan is reported after the processes have connected, because the others
-  // would wait for a process that exits earlier. The number of ranks is checked
-  // before they connect, because with too few ranks all would wait.
+  // the plan is reported after the processes have connected, because other
+  // processes would wait for one that exits earlier. The number of ranks is
+  // checked before they connect, because all processes would wait for a missing
+  // rank.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
@@ -167,8 +163,8 @@ private:
     return {what, data.content, data.shown};
   }
 
-  // Warns if devices or libraries differ, because replicated computation should
-  // give the same bits on all ranks.
+  // Replicated computation gives the same bits on all ranks only with equal
+  // devices and libraries.
   void compareDevices(World &world, const DeviceFacts &facts) {
     const auto [most, others] =
         sidesOf(world, {"device", facts.name + '\n' + facts.libraries, ""});
@@ -193,7 +189,7 @@ private:
     suit(flags, plan);
   }
 
-  // Reads the plan, and returns its fault, to report it once all ranks are
+  // Returns the fault of the plan, which is reported once all ranks are
   // connected.
   std::exception_ptr readPlanOfAll() {
     try {

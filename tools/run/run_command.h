@@ -9,8 +9,7 @@
 
 namespace mtplan::tools {
 
-/// Runs the command. Returns the exit status: 0 on success, 1 if the run
-/// failed, 2 on bad input.
+/// Returns the exit status: 0 on success, 1 if the run failed, 2 on bad input.
 int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
                 std::ostream &err);
 

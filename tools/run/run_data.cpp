@@ -44,9 +44,9 @@ openFor(const Plan &plan, const Objective &objective, const std::string &path,
   return openDataset(options);
 }
 
-// Writes the samples that `mtrun --steps N --seed S` trains on, step by step,
-// for stand-alone programs (docs/stand-alone.md), and returns a description of
-// the output. runtime/cuda/standalone/samples.cuh reads the format.
+// Writes the samples of `mtrun --steps N --seed S` for stand-alone programs
+// (docs/stand-alone.md), and describes the output.
+// runtime/cuda/standalone/samples.cuh reads the format.
 std::string writeSteps(const DataFlags &flags,
                        std::optional<TokenFormat> format) {
   std::filesystem::path path = flags.plan;

@@ -21,11 +21,10 @@ class App;
 
 namespace mtplan::tools {
 
-/// Returns the files that `data` can name: the file itself, and the .bin and
-/// .idx files of Megatron-LM's format; none for synthetic data.
+/// Returns the files that `data` may stand for, including Megatron-LM's .bin
+/// and .idx files. Returns none for synthetic data.
 std::vector<std::string> filesOf(const std::string &data);
 
-/// Identifies data by their content.
 struct DataIdentity {
   std::string content; ///< "text, 93827 bytes, xxh128 ..."
   std::string shown;   ///< the name of the file and `content`, for messages
@@ -33,38 +32,34 @@ struct DataIdentity {
 
 class RunData {
 public:
-  /// Opens the data for the ranks of this process.
   /// \param ranksHere  number of ranks of this process
   /// \throws DataError, BadInput
   RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
           int ranksHere);
 
   /// Starts the run after `steps` steps, which drew `samples` samples. Every
-  /// rank of this process calls this function once, before the first step.
+  /// rank of this process calls begin() once, before the first step.
   void begin(std::int64_t steps, std::int64_t samples);
-  /// Returns the training samples of a step, from 1, for the ranks of this
-  /// process.
+  /// Steps count from 1.
   std::unique_ptr<runtime::StepData> trained(std::int64_t step,
                                              runtime::World &world);
 
-  /// Returns the validation samples of a step, from 1; steps may be in any
-  /// order.
+  /// Steps count from 1, and may be in any order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// Returns the number of validation steps: the smaller of the requested
-  /// number and the number of full batches in one epoch, but at least 1.
+  /// Returns the requested number, or the number of full batches of an epoch if
+  /// that is smaller, but at least 1.
   std::int64_t validationSteps() const { return validSteps; }
 
-  /// Wakes all ranks that wait for data, because the run has failed.
+  /// Wakes all ranks that wait for data, after a failure.
   void stop();
 
-  /// Return the identity of the training data and of the validation data. The
-  /// first call reads all bytes of the files. `content` is equal on ranks that
-  /// read equal bytes in the same order.
+  /// The first call reads all bytes of the files. `content` is equal on ranks
+  /// that read equal bytes in the same order.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
-  /// Returns the text whose checksum earlier versions stored in checkpoints
-  /// instead of digests of data: the number of samples and the first four
-  /// samples.
+  /// Returns the number of samples and the first four samples. Earlier versions
+  /// stored the checksum of this text in checkpoints instead of digests of
+  /// data.
   std::string firstSamples() const;
 
 private:
@@ -76,25 +71,24 @@ private:
 
   const runtime::Plan &plan;
   const RunFlags &flags;
-  const int takers; ///< number of ranks of this process
+  const int takers; ///< ranks of this process
   std::shared_ptr<const runtime::Dataset> trainedSet, validatedSet;
   std::optional<DataIdentity> trainedIs, validatedIs;
   std::shared_ptr<runtime::StepReader> reader; ///< null: synthetic
   std::unique_ptr<runtime::Prefetcher>
       prefetcher; ///< reads from `reader`; set by begin()
   bool begun = false;
-  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< counts of earlier runs
+  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< of earlier runs
 
   std::int64_t validSteps;
   std::unique_ptr<runtime::StepReader>
       validReader; ///< null: synthetic, or no validation
   std::mutex mutex;
-  /// Ranks of one process share the samples of a validation step, because they
-  /// reach the step at about the same time.
+  /// The ranks of a process share the samples of a validation step, which they
+  /// reach at about the same time.
   std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
 
-/// Holds the flags of `mtrun data`.
 struct DataFlags {
   std::string file, format, to;
   std::string plan; ///< a folder that `mtplan -o` wrote, or its plan.json
@@ -103,10 +97,8 @@ struct DataFlags {
   std::uint64_t seed = 1234;
 };
 
-/// Adds the subcommand `data` and its verbs to `app`, and returns it.
 CLI::App *describeData(CLI::App &app, DataFlags &flags);
 
-/// Returns the text that the typed verb prints.
 /// \throws runtime::DataError, or BadInput
 std::string runData(const CLI::App &data, const DataFlags &flags);
 

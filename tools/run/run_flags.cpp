@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
-/// Limits the number of steps, so that the number of samples fits in 64 bits.
+/// With this limit, the number of samples fits in 64 bits.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr double kLeastPositive = std::numeric_limits<double>::denorm_min();
 constexpr double kMostReal = std::numeric_limits<double>::max();
@@ -41,7 +41,6 @@ constexpr std::array<std::string_view, 3> kRanksAs = {"auto", "threads",
                                                       "processes"};
 constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
 
-/// Collects faults, a line each.
 class Faults {
 public:
   void add(const std::string &fault) {
@@ -52,8 +51,7 @@ public:
   std::string text;
 };
 
-// Returns the fault of a text that should be a value of type T; "" if there is
-// none.
+// Returns the fault of a text that does not stand for a T, or "".
 template <typename T> std::string misread(const std::string &typed) {
   if constexpr (std::is_same_v<T, std::string>) {
     return "";
@@ -70,8 +68,7 @@ template <typename T> std::string misread(const std::string &typed) {
   }
 }
 
-/// Checks the value of a flag: returns the fault without the flag's name, or
-/// "".
+/// Returns the fault of a flag's value, without the flag's name, or "".
 template <typename T> using Allowed = std::function<std::string(const T &)>;
 
 template <typename T = std::int64_t>
@@ -93,8 +90,7 @@ template <typename Words> Allowed<std::string> oneOf(const Words &words) {
   };
 }
 
-/// Describes a flag of `mtrun`: how it is added to the command line, and the
-/// fault of its value once all flags are parsed.
+/// Describes a flag. `fault` is called once all flags are parsed.
 struct Row {
   std::function<void(CLI::App &)> add;
   std::function<std::string()> fault;
@@ -141,7 +137,6 @@ std::vector<std::string_view> tokenFormats() {
   return words;
 }
 
-/// Returns all flags, in the order of --help.
 std::vector<Row> rowsOf(RunFlags &flags) {
   constexpr const char *kData = "Data", *kTraining = "Training",
                        *kCheckpoints = "Checkpoints", *kOutput = "Output",
@@ -261,8 +256,7 @@ void checkOutputs(const RunFlags &flags, Faults &faults) {
        {std::pair("--data", flags.data), std::pair("--valid", flags.valid)})
     for (const std::string &file : filesOf(data))
       files.read(option, file);
-  // FOLDER may also name plan.json; the prediction is in the same folder as the
-  // plan.
+  // FOLDER may also name plan.json; the prediction is beside the plan.
   files.read("FOLDER", flags.folder);
   files.read("FOLDER", flags.folder + "/plan.json");
   files.read("FOLDER", predictionFileOf(flags.folder));
@@ -288,7 +282,6 @@ void readLossScale(RunFlags &flags, Faults &faults) {
   scaler = fixedLossScale(number);
 }
 
-// Adds faults of flags that need or contradict each other.
 void checkTogether(const RunFlags &flags, Faults &faults) {
   const auto needs = [&](const char *option,
                          const std::optional<std::int64_t> &value, bool has,

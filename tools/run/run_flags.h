@@ -19,8 +19,7 @@ namespace mtplan::tools {
 
 struct Prediction;
 
-/// Reports that the flags, or a file that they name, cannot be used. Each line
-/// of the text is a sentence.
+/// Reports unusable flags or files. Each line of the text is a sentence.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -45,28 +44,26 @@ struct RunFlags {
   std::optional<double> patience; ///< seconds; empty: patienceOf()
 };
 
-/// Adds the flags to `app`; parsing fills `flags`.
 void describe(CLI::App &app, RunFlags &flags);
 
-/// Checks all flags, and turns words and defaults into training options.
+/// Checks all flags, and fills in defaults.
 /// \throws BadInput with every fault
 void resolve(RunFlags &flags);
 
-/// Turns on loss scaling if the plan computes in fp16 and --loss-scale is
-/// auto.
+/// Turns on loss scaling for fp16 plans if --loss-scale is auto.
 void suit(RunFlags &flags, const runtime::Plan &plan);
 
-/// Returns the options in which all ranks must agree, besides plan and data.
+/// Returns the options in which all ranks must agree.
 std::string optionsText(const RunFlags &flags);
 
-/// Returns the value of --patience: the time after which a silent rank fails a
-/// run. The default is 8 s, so that a hanging rank is named within 10 s. If ten
-/// predicted steps take longer, their time is the default, because a rank may
-/// compute for most of a step before it sends its next message.
+/// Returns --patience, the time after which a silent rank fails a run. The
+/// default is 8 s, so that a hanging rank is named within 10 s. If ten
+/// predicted steps take longer, the default is their time, because a rank may
+/// compute for most of a step before its next message.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 /// Reads the prediction that mtplan wrote beside the plan. Returns nothing if
-/// there is no prediction.
+/// the file is missing.
 /// \throws std::runtime_error if it is malformed
 std::optional<Prediction> predictionBeside(const std::string &folder);
 

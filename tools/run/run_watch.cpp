@@ -26,7 +26,6 @@ using planner::at;
 
 namespace {
 
-// Returns a table of measured and predicted times by class.
 std::string tableOf(const MeanTimes &times, const Prediction *predicted) {
   Table table;
   table.add({fmt::format("a step, mean of {} and all ranks", times.steps),
@@ -96,7 +95,6 @@ std::int64_t bytesIn(const Instruction &instruction) {
   return bytes;
 }
 
-// Returns the label, with the layer's number instead of `*`.
 std::string labelOf(const Instruction &instruction, std::int64_t copy) {
   std::string label = instruction.label;
   if (const std::size_t star = label.find('*'); star != std::string::npos)
@@ -160,8 +158,8 @@ void addPrediction(Trace &trace, int first, const Prediction &predicted) {
   }
 }
 
-// Returns a trace with a process for each rank, which has a thread for each
-// stream of the plan, and then a process for each stage of the prediction.
+// Returns a trace with a process for each rank, followed by a process for each
+// stage of the prediction. A process has a thread per stream.
 Trace runTraceOf(const Plan &plan, const Traces &traces, std::int64_t step,
                  const Prediction *predicted) {
   Trace trace;
@@ -190,7 +188,6 @@ std::string ranksText(const Plan &plan, bool processes) {
   return text + (plan.ranks > 1 ? ")" : "");
 }
 
-// Returns a line with the shares of rank 0's time by class.
 std::string accountOf(const TimeSpent &spent, bool isOfOneStep) {
   auto share = [&](double seconds) {
     return spent.steps > 0 ? 100.0 * seconds / spent.steps : 0.0;
@@ -245,7 +242,7 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
 Traces gatherTraces(World &world, const std::vector<InstructionRun> &mine) {
   static_assert(std::is_trivially_copyable_v<InstructionRun>);
   constexpr int kChannel =
-      0; // free, because all messages of the step have arrived
+      0; // unused after a step, because all messages have arrived
   constexpr const char *kLabel = "trace";
   auto count = static_cast<std::int64_t>(mine.size());
   const auto bytesOf = [](std::int64_t number) {
@@ -332,8 +329,8 @@ void RunWatch::logStep(const StepRecord &record) {
 void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
-  // There are no times if no step was left to do, or if the run ended before
-  // the timed step.
+  // Times are missing if no step was left, or if the run ended before the timed
+  // step.
   if (means.steps > 0 && rank0.spent.steps > 0)
     out << accountOf(rank0.spent, rank0.isOfOneStep)
         << tableOf(means, predicted) << std::flush;

@@ -20,19 +20,17 @@ namespace mtplan::tools {
 struct MeanTimes {
   std::vector<std::pair<std::string, double>> classes; ///< sum to `step`
   double step = 0.0;
-  std::int64_t steps = 0; ///< number of steps in the mean
+  std::int64_t steps = 0;
 };
 
-/// Averages over all ranks. Every rank calls this function and gets the same
-/// result.
+/// Averages over all ranks. Every rank must call this function.
 MeanTimes meanTimesOf(runtime::World &world, const runtime::Plan &plan,
                       const runtime::TrainTimes &mine);
 
-/// Holds the records of instructions, by rank.
 using Traces = std::vector<std::vector<runtime::InstructionRun>>;
 
 /// Returns the records of all ranks on rank 0, and nothing on other ranks.
-/// Every rank calls this function.
+/// Every rank must call this function.
 Traces gatherTraces(runtime::World &world,
                     const std::vector<runtime::InstructionRun> &mine);
 
@@ -43,7 +41,6 @@ public:
   /// \throws BadInput if the file cannot be written
   RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e);
 
-  /// Prints the first lines of a run.
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
   /// Starts the logs after `step`, and drops later steps of an earlier run.
@@ -55,9 +52,8 @@ public:
   void print(const std::string &line);
   void warn(const std::string &line);
   /// Logs a step. Prints a progress line every `--every` steps, and for the
-  /// first step, the last one and those with a validation.
+  /// first step, the last step and steps with a validation.
   void logStep(const runtime::StepRecord &record);
-  /// Prints the summary and writes the trace.
   /// \param rank0   times of rank 0
   /// \param traces  by rank; empty if no step was traced
   void end(const runtime::Plan &plan, const runtime::TrainTimes &rank0,

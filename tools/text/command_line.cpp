@@ -21,7 +21,6 @@ std::string nearestOption(const CLI::App &command, const std::string &typed) {
     for (const std::string &name : option->get_lnames())
       names.push_back("--" + name);
   }
-  // A single dash is read as two: "-p" is compared with "--pp".
   const bool isShort = typed.starts_with('-') && !typed.starts_with("--");
   return std::string(base::nearestTo(isShort ? '-' + typed : typed, names));
 }

@@ -20,14 +20,13 @@ inline constexpr int kDone = 0;
 inline constexpr int kNothingFits = 1;
 inline constexpr int kBadInput = 2;
 
-/// Returns the option of `command` that is nearest to `typed`, which is not an
-/// option: a letter that differs only in case ("-o" for "-O"), else the nearest
-/// long option ("--pp" for "-p").
+/// Returns the option of `command` that is nearest to the unknown option
+/// `typed`: a letter of the other case ("-o" for "-O"), else the nearest long
+/// option ("--pp" for "-p").
 std::string nearestOption(const CLI::App &command, const std::string &typed);
 
-/// Parses `arguments` for `app`. Each unknown flag is reported to `err` with
-/// the nearest known one, and each stray word with `takes`; a last line names
-/// --help. Help and versions go to `out`.
+/// Reports each unknown flag to `err` with the nearest known flag, and each
+/// stray word with `takes`. Help and versions go to `out`.
 /// \param takes     message for a stray word: "mtplan takes one model"
 /// \param exitCode  set unless the command is to run
 /// \return whether the command is to run
@@ -35,13 +34,12 @@ bool parseOrReport(CLI::App &app, const std::vector<std::string> &arguments,
                    const std::string &takes, std::ostream &out,
                    std::ostream &err, int &exitCode);
 
-/// Prints a line "error: ..." for each error, and returns kBadInput.
 int printErrors(const std::vector<std::string> &errors, std::ostream &err);
 
-/// Runs the body of a main function, and returns its exit status. Returns
-/// kBadInput, after a line on standard error, if the body throws or standard
-/// output cannot be written. Ignores SIGXFSZ, so that a write beyond the
-/// file-size limit fails like a full disk.
+/// Returns the exit status of `body`. Returns kBadInput, after a line on
+/// standard error, if `body` throws or standard output cannot be written.
+/// Ignores SIGXFSZ, so that a write beyond the file-size limit fails like a
+/// full disk.
 int runMain(const std::function<int()> &body);
 
 } // namespace mtplan::tools

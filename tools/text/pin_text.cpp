@@ -23,7 +23,6 @@ std::string trimmed(const std::string &text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Returns all values that a pin on an operator can have.
 const std::vector<std::string> &allWords() {
   static const std::vector<std::string> words = [] {
     std::vector<std::string> names;
@@ -36,7 +35,6 @@ const std::vector<std::string> &allWords() {
   return words;
 }
 
-// Reads the text within the brackets of "[tp,-]". Returns false on an error.
 bool parseEntries(const std::string &inner, PinText &pin,
                   std::vector<std::string> &errors) {
   std::size_t start = 0;

@@ -15,7 +15,6 @@ class Table {
 public:
   void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
 
-  /// Returns one line per row, each preceded by `indent`.
   std::string print(const std::string &indent) const {
     std::vector<std::size_t> widths;
     for (const auto &row : rows)

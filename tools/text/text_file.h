@@ -15,18 +15,17 @@ namespace mtplan::tools {
 std::optional<std::string> readTextFile(const std::string &path,
                                         std::vector<std::string> &errors);
 
-/// Returns false, with an error, if the file cannot be written.
 bool writeTextFile(const std::string &path, const std::string &text,
                    std::vector<std::string> &errors);
 
-/// Adds each line of `text` to the errors, and puts the file's name before
-/// lines that start with a JSON pointer, a line number or a colon.
+/// Adds each line of `text` to the errors. The file's name precedes lines that
+/// start with a JSON pointer, a line number or a colon.
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors);
 
 struct CsvRecord {
   std::vector<std::string> cells;
-  int line = 1; ///< line of the text on which the record starts, from 1
+  int line = 1; ///< on which the record starts, from 1
 };
 
 /// Splits comma-separated text (RFC 4180) into records. A quoted cell may hold

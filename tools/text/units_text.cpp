@@ -24,7 +24,7 @@ struct Unit {
   const char *name;
 };
 
-// Formats a value in the largest unit in which it is at least 1, else the last.
+// Uses the largest unit in which the value is at least 1, else the last unit.
 template <std::size_t N>
 std::string inUnits(double value, const Unit (&units)[N]) {
   for (const Unit &unit : units)

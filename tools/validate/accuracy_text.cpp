@@ -35,7 +35,6 @@ std::vector<std::string> cellsOf(const PricedRow &priced) {
               (priced.assumedSoftware ? " (assumed)" : "")};
 }
 
-// Returns a row of a Markdown table.
 std::string line(const std::vector<std::string> &cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
@@ -163,7 +162,6 @@ std::string worst(const RowGroup &all) {
   return text;
 }
 
-// Returns the rows without a price, grouped by the reason.
 std::string missing(const std::vector<PricedRow> &rows) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const PricedRow &priced : rows) {
@@ -186,8 +184,8 @@ std::string missing(const std::vector<PricedRow> &rows) {
 
 constexpr double kSide = 560, kLeft = 70, kTop = 24, kLegend = 400;
 
-// These colours mark the first ten sources, and differ in lightness. Further
-// sources are marked by rings in the same colours.
+// These colours differ in lightness. They mark the first ten sources; rings in
+// the same colours mark further sources.
 constexpr std::array<const char *, 10> kColours = {
     "#1f5fa8", "#d95f02", "#2f8f4e", "#a6278f", "#8c6d1f",
     "#c23b3b", "#17878f", "#6a51a3", "#555555", "#e0a100"};
@@ -202,7 +200,6 @@ std::string escaped(const std::string &text) {
   return out;
 }
 
-/// Maps times to a logarithmic axis over whole decades.
 class Decades {
 public:
   explicit Decades(const std::vector<PricedRow> &rows) {

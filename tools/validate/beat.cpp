@@ -23,7 +23,6 @@ std::string keyOf(const RunRow &row, const PricedRow &priced) {
                      row.globalBatch, row.sequence);
 }
 
-// Searches all configurations for the given machine, software and batch.
 void searchOpen(const RowCase &one, PlanComparison &comparison) {
   planner::SearchOptions options = one.options;
   options.pp = options.cp = options.virtualStages = options.zeroStage = {};
@@ -56,7 +55,6 @@ void keepFaster(std::optional<PublishedPrice> &fastest,
     fastest = {priced.row.id, priced.predicted(), priced.memory, priced.limit};
 }
 
-/// Holds the rows that one plan must beat.
 struct Group {
   PlanComparison comparison;
   std::vector<RunRow> rows;
@@ -89,8 +87,8 @@ void solve(Group &group, RowPricer &pricer) {
     if (!priced.isPriced())
       continue;
     ++comparison.runs;
-    // A configuration's fastest strategies may exceed the memory where slower
-    // strategies fit.
+    // If a configuration's fastest strategies exceed the memory, slower
+    // strategies may still fit.
     if (!priced.fits())
       if (PricedRow within = pricer.price(row, RowPricer::Memory::limited);
           within.isPriced() && within.fits())
@@ -178,8 +176,8 @@ std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
                      fits ? "" : ", " + sizeText(*one));
 }
 
-// Returns the plan's time divided by the fastest published time, preferably
-// that of a configuration that fits.
+// Divides the plan's time by the fastest published time, preferably of a
+// configuration that fits.
 std::string ratioOf(const PlanComparison &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;

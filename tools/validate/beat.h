@@ -9,26 +9,26 @@
 
 namespace mtplan::tools {
 
-/// Holds the predicted time and memory of a published configuration.
 struct PublishedPrice {
   std::string id;
   double seconds = 0.0;
   planner::Bytes memory, limit; ///< memory of the rank that needs the most
 };
 
-/// Compares the plan for one model, cluster and batch with the published
-/// configurations for the same.
+/// Compares a plan with the published configurations for the same model,
+/// cluster and batch.
 struct PlanComparison {
   std::string name;
   std::size_t runs = 0;
-  /// These hold the fastest published configuration that fits by our estimate,
-  /// and the fastest that does not fit, which no plan can choose.
+  /// `fitting` is the fastest published configuration that fits by our
+  /// estimate. `tooLarge` is the fastest that does not fit, which no plan can
+  /// choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
-  std::string configuration; ///< configuration of the plan, as text
-  double planned = 0.0;      ///< step time in seconds
+  std::string configuration;
+  double planned = 0.0; ///< seconds
   bool optimal = false;
-  double searchSeconds = 0.0; ///< wall time in seconds
+  double searchSeconds = 0.0;
 
   enum class Verdict {
     beaten,       ///< the plan fits, and no published one is faster
@@ -44,18 +44,16 @@ struct BeatPart {
   std::size_t part = 1, parts = 1;
 };
 
-/// Searches for a plan for each group of `rows` in `part`, in order of first
-/// appearance. A group has one model, precision, cluster, batch and software.
-/// \param done  called after each group with its index and the number of groups
-///   in all parts
+/// Searches for a plan for each group in `part`, in order of first appearance.
+/// The rows of a group share model, precision, cluster, batch and software.
+/// \param done  called after each group, with its index and the number of
+///   groups in all parts
 std::vector<PlanComparison>
 beat(const std::vector<RunRow> &rows, BeatPart part,
      const std::function<void(const PlanComparison &, std::size_t, std::size_t)>
          &done);
 
-/// Returns one line for the screen, without line end.
 std::string beatLine(const PlanComparison &one);
-/// Returns the totals, a line each.
 std::string beatTotals(const std::vector<PlanComparison> &all);
 
 /// Returns a page of Markdown with every group.

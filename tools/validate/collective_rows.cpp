@@ -16,7 +16,7 @@ namespace mtplan::tools {
 
 namespace {
 
-// Holds the lines of a table, whose first line names the columns.
+// Holds a table whose first line names the columns.
 class Table {
 public:
   explicit Table(const std::string &text) {
@@ -29,7 +29,6 @@ public:
 
   std::size_t size() const { return lines.size() - 1; }
 
-  // Returns the row's line in the text, from 1.
   int line(std::size_t row) const { return lines[row + 1].line; }
 
   const std::string &at(std::size_t row, const std::string &column) const {

@@ -8,7 +8,6 @@
 
 namespace mtplan::tools {
 
-/// Holds one measured all-reduce.
 struct CollectiveRow {
   int line = 0; ///< line of the table, from 1
   std::string source, hardware;
@@ -19,8 +18,8 @@ struct CollectiveRow {
   double error() const; ///< predicted / measured - 1
 };
 
-/// Names the machine file or preset that describes a table's hardware. If there
-/// is none, `machine` is empty and `reason` says why.
+/// Names the machine file or preset for a table's hardware. If there is none,
+/// `machine` is empty and `reason` says why.
 struct MachineOf {
   std::string hardware, machine, reason;
 };
@@ -30,18 +29,17 @@ struct MachineOf {
 /// \throws std::runtime_error naming a missing column
 std::vector<MachineOf> readMachineMap(const std::string &text);
 
-/// Reads the all_reduce rows of a table that have from `least` to `most` bytes,
-/// at least two GPUs, and a time (column time_us, or busbw_GBps, the bus
-/// bandwidth of nccl-tests). Predicts each row whose hardware has a machine.
-/// Hardware that is not in `machines` is an error.
+/// Reads the all_reduce rows with `least` to `most` bytes, at least two GPUs,
+/// and a time. The time is in the column time_us, or follows from the column
+/// busbw_GBps, the bus bandwidth of nccl-tests. Predicts each row whose
+/// hardware has a machine. Hardware that is not in `machines` is an error.
 /// \throws std::runtime_error
 std::vector<CollectiveRow> readRows(const std::string &table,
                                     const std::vector<MachineOf> &machines,
                                     double least, double most);
 
-/// Returns the median of the absolute errors of predicted rows. For an even
-/// number of rows, this is the upper of the two middle errors. There must be a
-/// predicted row.
+/// Returns the median of the absolute errors of predicted rows, or the upper of
+/// two middle errors. There must be a predicted row.
 double medianError(const std::vector<CollectiveRow> &rows);
 
 } // namespace mtplan::tools

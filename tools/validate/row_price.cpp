@@ -31,9 +31,9 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// Returns whether the MLP is gated. The names of some models decide. For other
-// models, the MLP is gated if three matrices explain the stated number of
-// parameters better than two.
+// The names of some models decide whether the MLP is gated. For other models,
+// the MLP is gated if three matrices explain the stated number of parameters
+// better than two.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -56,7 +56,6 @@ bool isGated(const RunRow &row, double inner, double headDim) {
   return distance(3) < distance(2);
 }
 
-// Returns the model that the row and the defaults of its software describe.
 ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   ir::Transformer model;
   model.sequence = row.sequence;
@@ -92,8 +91,7 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   return model;
 }
 
-// Returns the planner's graph of a training step in 16-bit precision. Returns
-// nothing, with errors, if the dimensions contradict each other.
+// Returns nothing, with errors, if the dimensions contradict each other.
 std::optional<planner::ModelGraph>
 buildGraph(const ir::Transformer &model, bool half,
            std::vector<std::string> &errors) {
@@ -121,7 +119,6 @@ buildGraph(const ir::Transformer &model, bool half,
 
 std::string str(std::int64_t number) { return std::to_string(number); }
 
-// Returns an error if the row contradicts itself, else "".
 std::string contradictionOf(const RunRow &row, const Parallelism &config) {
   if (std::int64_t product =
           std::int64_t(config.tp) * config.pp * config.cp * config.dp;
@@ -148,7 +145,6 @@ std::string contradictionOf(const RunRow &row, const Parallelism &config) {
   return {};
 }
 
-// Returns the number after `word` in the notes.
 std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   std::size_t at = row.notes.find(word + ' ');
   if (at == std::string::npos)
@@ -159,9 +155,10 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// Returns the share of layers that are recomputed in full, for software whose
-// "selective" recomputes whole layers. The share is a half or, because HFU
-// counts recomputation and MFU does not, 3 (HFU / MFU - 1).
+// Returns the share of layers that are recomputed in full, if "selective" means
+// whole layers. The share is a half, or 3 (HFU / MFU - 1): HFU counts
+// recomputation and MFU does not, and forward has a third of the flops that MFU
+// counts.
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")
@@ -208,7 +205,7 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
   return config;
 }
 
-// The software of all published runs splits its products in this way.
+// All published runs split their products in this way.
 constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.attn.q", "column"},  {"h.*.attn.k", "column"},
     {"h.*.attn.v", "column"},  {"h.*.attn.core", "head"},
@@ -217,9 +214,8 @@ constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
     {"lm_head", "vocab"}};
 
-// Returns the pins of a run with sequence splits. Without the pins, a plan
-// could all-gather weights and keep the sequence split, which no published run
-// did.
+// Pins the splits of a run with sequence parallelism. Otherwise a plan could
+// all-gather weights and keep the sequence split, which no published run did.
 planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
   std::vector<std::string> texts, errors;
   for (const auto &[label, word] : kSplitsOf)
@@ -243,8 +239,8 @@ struct Size {
 // The values are from table 1 and figure 5 of the paper. The overlap of
 // gradient reduction follows Megatron-LM's README: PyTorch's overlapping
 // implementation raises the largest model's scaling from 60 % to 76 % on 512
-// GPUs. The overlap slows the model of 2.5 billion parameters at tp 2 and that
-// of 1.2 billion at tp 1, because of its memory.
+// GPUs. Because of its memory, the overlap slows the smaller models at tp 1 and
+// 2.
 constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
                            {2, 1920, 54, 20, 0.95, 0.83, false},
                            {4, 2304, 64, 24, 0.82, 0.79, true},
@@ -358,7 +354,6 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   std::unique_ptr<RowCase> one = caseOf(row, priced);
   if (!one)
     return priced;
-  // By default, memory is unlimited, so that every plan has a price.
   planner::Machine machine = one->machine;
   if (memory == Memory::unlimited)
     machine.device.memory = {1e300};

@@ -19,17 +19,15 @@ struct PricedRow {
   std::string excluded; ///< why the row is not priced
   std::string error;    ///< why the row cannot be priced
   planner::StepTime time;
-  planner::Flops modelFlops; ///< flops per step, without recomputation
+  planner::Flops modelFlops; ///< per step, without recomputation
   planner::Bytes memory, limit;
 
   bool isPriced() const { return excluded.empty() && error.empty(); }
   bool fits() const { return memory <= limit; }
   double predicted() const { return time.step.value; }
-  /// Returns predicted over measured, minus 1.
   double deviation() const { return predicted() / row.stepSeconds - 1.0; }
 };
 
-/// Holds the inputs of a row's price.
 struct RowCase {
   planner::Machine machine;
   planner::Software software;
@@ -39,12 +37,11 @@ struct RowCase {
   planner::SearchOptions options; ///< points into this struct
 };
 
-/// Prices rows. The graph of a model is built once, and reused by later rows.
+/// Prices rows, and reuses the graph of a model for later rows.
 class RowPricer {
 public:
-  /// States whether the device's memory limits the plan.
+  /// If limited, the plan must fit into the device's memory.
   enum class Memory { unlimited, limited };
-  /// Returns the row with its price, or with the reason why it has none.
   PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
   /// Returns null, with the reason in `priced`, if the row cannot be priced.
   /// The pricer must outlive the result.
@@ -59,16 +56,16 @@ private:
 };
 
 /// Holds a point of weak scaling in Megatron-LM 2019 (arXiv:1909.08053, figure
-/// 5). Models grow with the number of GPUs, and the speed per GPU is compared
-/// with that of the smallest model on one GPU.
+/// 5). Models grow with the number of GPUs. The speeds are per GPU, relative to
+/// the smallest model on one GPU.
 struct ScalingPoint {
   RunRow run;
-  double published = 0.0; ///< 1: as fast per GPU as one GPU
+  double published = 0.0; ///< relative speed per GPU
   double predicted = 0.0;
 };
 
-/// Returns nine points: tp 1, 2, 4 and 8 with one replica, then with 64
-/// replicas each, then the largest of these without overlapped gradient
+/// Returns nine points: tp 1, 2, 4 and 8 with one replica, the same with 64
+/// replicas, and the largest model on 64 replicas without overlapped gradient
 /// reduction.
 std::vector<ScalingPoint> weakScaling();
 

@@ -16,7 +16,6 @@ namespace mtplan::tools {
 
 namespace {
 
-/// Reads the cells of one record by column, and collects all faults.
 class Cells {
 public:
   Cells(const std::map<std::string, std::size_t> &where,
@@ -63,7 +62,7 @@ public:
     return value.value_or(1);
   }
 
-  /// Reads "yes" or "no"; returns nothing for an empty cell.
+  /// Returns nothing for an empty cell.
   std::optional<bool> flag(const char *column) {
     const std::string &cell = text(column);
     if (!cell.empty() && cell != "yes" && cell != "no")
@@ -134,7 +133,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Selects a preset if a text has all of the words, which are in lower case.
+/// Selects a preset for texts with all of the words, in lower case.
 struct Rule {
   std::vector<const char *> words;
   const char *preset;
@@ -149,8 +148,7 @@ const char *firstOf(const std::vector<Rule> &rules, const std::string &text) {
   return nullptr;
 }
 
-// These clusters have their own machine files, which the run's source and notes
-// select.
+// The source and the notes of a run select the machine files of these clusters.
 const std::vector<Rule> kClusters = {
     {{"bloom", "production"}, "jean-zay-a100"},
     {{"bloom", "run 02-25"}, "jean-zay-a100"},
@@ -159,8 +157,8 @@ const std::vector<Rule> kClusters = {
     {{"pythia"}, "p4d"},
 };
 
-// The first matching rule decides. An empty preset means that no machine file
-// describes the device.
+// The first matching rule decides. An empty preset stands for a device without
+// a machine file.
 const std::vector<Rule> kDevices = {
     {{"gb200"}, "gb200-nvl72"},
     {{"b200"}, "p6-b200"},
@@ -185,7 +183,7 @@ const std::vector<Rule> kDevices = {
     {{"v100"}, "dgx-1"},
 };
 
-// In the machine files, too, networks reach this share of the port rate.
+// Networks reach this share of the port rate, as in the machine files.
 constexpr double kPortShare = 0.93;
 
 void applyNetwork(const RunRow &row, bool ownNetwork,

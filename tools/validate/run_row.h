@@ -1,8 +1,8 @@
 //===- run_row.h - Published training runs ----------------------*- C++ -*-===//
 //
 // A CSV of measured step times has a row per run: model, machine, configuration
-// and step time. Empty cells are unknown. The row also determines the machine
-// file and the software file of the run, independent of the measured time.
+// and step time. Empty cells are unknown. The row determines the machine file
+// and the software file of the run without regard to the measured time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ struct RunRow {
   std::string id, source, hardware, model, recompute, precision, notes;
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
-  /// These hold the bandwidth between a device and its node, in both directions
-  /// together, and the bandwidth of a node.
+  /// `intraNodeGBps` is the bandwidth between a device and its node, in both
+  /// directions together; `interNodeGBps` is that of a node.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
   std::int64_t layers = 1, hidden = 1, heads = 1, vocabulary = 1;
@@ -45,8 +45,8 @@ struct RunRow {
   }
 };
 
-/// Reads rows in the file's order. Columns may be in any order, and unknown
-/// ones are ignored. Faults become errors, "line N: column: what".
+/// Reads rows in the file's order. Columns may be in any order; unknown columns
+/// are ignored. Errors have the form "line N: column: what".
 std::vector<RunRow> readRows(const std::string &text,
                              std::vector<std::string> &errors);
 
@@ -56,22 +56,22 @@ struct FoundMachine {
   planner::Machine machine;
 };
 
-/// Returns the machine of the row's hardware. Returns nothing if no preset
-/// describes the hardware; `error` then names the nearest preset.
+/// Returns nothing if no preset describes the hardware; `error` then names the
+/// nearest preset.
 std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
 
 struct FoundSoftware {
   std::string preset;
   planner::Software software;
-  bool assumed = false; ///< the source is unknown; the row's options decided
+  bool assumed = false; ///< chosen by the options
 };
 
-/// Returns the software preset that the row's source or its options determine.
+/// Chooses the preset by the row's source, or else by its options.
 FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
-/// Returns why the row cannot be compared with a price: a fact is not stated,
-/// the time includes other work, or the authors name the run as a slow
-/// baseline. Returns "" if the row can be compared.
+/// Returns the reason why the row cannot be compared with a price, or "". A
+/// reason is a missing fact, other work in the measured time, or that the
+/// authors call the run a slow baseline.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

@@ -14,27 +14,25 @@ namespace mtplan::tools {
 struct ErrorSummary {
   std::size_t rows = 0;
   double mean = 0.0; ///< mean of absolute values
-  double p90 = 0.0;  ///< 90th percentile of absolute values
+  double p90 = 0.0;  ///< of absolute values
   double bias = 0.0; ///< mean of signed values
 };
 /// Returns a summary of zeros if there are no deviations.
 ErrorSummary summaryOf(const std::vector<double> &deviations);
 
-/// Returns the rank correlation, -1 to 1. Equal values share the mean of their
-/// ranks. Returns 0 if all values of `one` or of `other` are equal.
+/// Returns Spearman's rank correlation, -1 to 1. Equal values share the mean of
+/// their ranks. Returns 0 if all values of `one` or of `other` are equal.
 double spearman(const std::vector<double> &one,
                 const std::vector<double> &other);
 
 struct RowGroup {
   std::string name;
-  std::vector<const PricedRow *> rows; ///< priced rows
+  std::vector<const PricedRow *> rows;
 };
 
-/// Returns the priced rows as one group without a name.
 RowGroup pricedRows(const std::vector<PricedRow> &rows);
 
-/// Names the properties that the rows of a group share. The groupings are in
-/// order from coarse to fine.
+/// Names the properties that the rows of a group share, from coarse to fine.
 enum class Grouping : std::uint8_t {
   source,
   hardwareModel, ///< model and cluster
@@ -45,27 +43,24 @@ enum class Grouping : std::uint8_t {
 };
 const char *nameOf(Grouping grouping);
 
-/// Reports state the mean rank correlation within the groups of each of these
-/// groupings.
+/// Reports state the mean rank correlation for each of these groupings.
 inline constexpr Grouping kRankedGroupings[] = {
     Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
     Grouping::gpus, Grouping::batch};
 
-/// Returns the priced rows by `grouping`, in order of name.
+/// Groups the priced rows, in order of name.
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping);
 
-/// Summarizes the deviations of the group's rows.
 ErrorSummary summaryOf(const RowGroup &group);
 
-/// Returns the rank correlation of measured and predicted step times.
+/// Correlates measured and predicted step times.
 double spearman(const RowGroup &group);
 
 struct RankSummary {
   std::size_t groups = 0; ///< groups with at least three rows
-  double mean = 0.0;      ///< mean rank correlation of these groups
+  double mean = 0.0;      ///< of their rank correlations
 };
-/// Returns the mean rank correlation within the groups of a grouping.
 RankSummary rankSummaryOf(const std::vector<PricedRow> &rows,
                           Grouping grouping);
 

@@ -76,7 +76,7 @@ std::optional<BeatPart> partOf(const std::string &text) {
   return part;
 }
 
-// Prints each result when it is ready, because all of them take a while.
+// Prints each result when it is ready, because each search takes a while.
 std::vector<PlanComparison> printBeaten(const std::vector<RunRow> &rows,
                                         BeatPart part, std::ostream &out) {
   std::vector<PlanComparison> all =
@@ -148,7 +148,6 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     writeTextFile(flags.report, page, errors);
   if (errors.empty() && !flags.svg.empty())
     writeTextFile(flags.svg, accuracySvg(rows), errors);
-  // Rows that cannot be read are reported; all others are priced.
   for (const std::string &fault : faults)
     err << "error: " << flags.csv << ": " << fault << '\n';
   if (!errors.empty())

@@ -10,7 +10,7 @@
 namespace mtplan::tools {
 
 /// Prices every row of a CSV of published runs, and prints the errors of the
-/// prices. With --beat, searches for plans of the rows' models instead.
+/// prices. With --beat, searches for plans for the rows' models instead.
 /// \param arguments  without the program's name
 /// \returns 0; 1 if --beat finds no plan, or only a slower one, where a
 ///   published run fits; 2 on bad input

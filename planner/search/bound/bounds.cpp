@@ -14,8 +14,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the bytes of the tensor for a batch of one.
-double bytesOf(const Tensor &tensor) {
+double bytesOf(const Tensor &tensor) { // with a batch of one
   double bytes = tensor.elementBytes;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d)
     if (static_cast<int>(d) != tensor.batchDim)

@@ -1,9 +1,4 @@
 //===- bounds.h - Lower bounds from work and sizes alone --------*- C++ -*-===//
-//
-// Computes lower bounds of the time and memory of every plan of a
-// configuration, without a solver.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
@@ -24,20 +19,19 @@ namespace mtplan::planner {
 /// Returns a lower bound of the step if a micro-batch takes the time `through`
 /// in all stages together, for any division among stages. With one chunk per
 /// stage, a stage starts after the previous stages start and ends before they
-/// end. If a micro-batch takes T_i in stage i, the step takes at least m T_i +
-/// T_0 + ... + T_(i-1) for each i. The maximum over the p stages is least if
-/// all p values are equal: through / (1 - (1 - 1/m)^p), with m micro-batches.
-/// For several chunks and zero-bubble schedules, the bound is through * m / p.
+/// end. If each of m micro-batches takes T_i in stage i, the step takes at
+/// least m T_i + T_0 + ... + T_(i-1) for each i. The maximum over the p stages
+/// is least if all p values are equal to through / (1 - (1 - 1/m)^p). For
+/// several chunks and zero-bubble schedules, the bound is through * m / p.
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
-/// Holds lower bounds of one micro-batch's forward, and of forward plus
-/// backward, by layer. A layer includes the segments that are always in its
-/// stage.
+/// Holds lower bounds of one micro-batch, by layer: of forward, and of forward
+/// plus backward. A layer includes the segments that are always in its stage.
 struct LayerTimes {
   std::vector<Seconds> forward, both;
 };
 
-/// Lists the uneven cuts of one pipeline, by ascending lower bound.
+/// Lists all uneven cuts of a pipeline, by ascending lower bound.
 struct OrderedCuts {
   std::vector<std::vector<int>> layers;
   std::vector<Seconds> bounds; ///< no plan with the cut is faster
@@ -47,7 +41,6 @@ struct OrderedCuts {
 /// Returns a lower bound of the step for the cut in config.layers.
 Seconds cutBound(const Parallelism &config, const LayerTimes &times);
 
-/// Returns all uneven cuts by ascending bound. config.layers is ignored.
 OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times);
 
 /// Describes a configuration that branch and bound has not solved yet.
@@ -65,42 +58,38 @@ struct Candidate {
     relaxed,
     step
   } level{};
-  /// Holds the relaxed step until it is simulated.
-  std::optional<StepProblem> relaxed;
+  std::optional<StepProblem> relaxed; ///< the step until it is simulated
   /// Holds the uneven cuts that this candidate represents. They become separate
-  /// candidates one by one.
+  /// candidates, a few at a time.
   std::optional<OrderedCuts> cuts;
   bool isCut() const { return cuts && level == BoundLevel::microBatch; }
 };
 
-/// Computes bounds of one model. Values that many configurations share are
-/// computed once.
+/// Computes lower bounds of time and memory without a solver. Values that many
+/// configurations share are computed once.
 class Bounds {
 public:
   /// All arguments must outlive the object.
   Bounds(const ModelGraph &theModel, const Machine &theMachine,
          const SearchOptions &theOptions);
 
-  /// Returns a lower bound of the memory of one rank: the larger of the bounds
-  /// of the first and the last stage. A bound counts parameters and their
-  /// state, sharded as far as the configuration allows, saved activations in
-  /// flight, and inputs.
+  /// Returns a lower bound of the memory of the fullest rank: the larger of the
+  /// bounds of the first and the last stage. A stage's bound counts reserved
+  /// memory, parameters and their state, sharded as far as the configuration
+  /// allows, saved activations in flight, and inputs.
   Bytes memory(const Parallelism &config);
 
   /// Returns a lower bound of one rank's offloaded bytes in the host's memory.
   Bytes hostMemory(const Parallelism &config);
-  /// Returns a lower bound of the memory of one rank over all cuts into stages
-  /// of one chunk each.
+  /// Returns a lower bound of memory() over all cuts into stages of one chunk.
   Bytes memoryOfAnyCut(const Parallelism &config) const;
 
-  /// Returns a lower bound of forward and backward of one micro-batch through
-  /// all stages: the model's work divided evenly among all ranks of a stage, at
-  /// the best rate.
+  /// Returns a lower bound of one micro-batch through all stages: the model's
+  /// work, divided evenly among all ranks of a stage, at the best rate.
   Seconds compute(const Parallelism &config);
 
 private:
-  /// Holds sizes over all ranks together, of expert parameters and of the
-  /// others.
+  /// Holds sizes over all ranks, of expert parameters and of the others.
   struct ParameterSize {
     double elements = 0.0, bytes = 0.0;
     double expertElements = 0.0, expertBytes = 0.0;
@@ -116,10 +105,9 @@ private:
     double carriedPerSample = 0.0, carriedFixed = 0.0;
     double inputsPerSample = 0.0, inputsFixed = 0.0;
     ParameterSize parameters; ///< unshared parameters
-    /// Lists parameters that are shared with other repeats or segments.
-    std::vector<int> shared;
+    std::vector<int> shared;  ///< indices of shared parameters
   };
-  /// Holds the bytes of one repeat of a segment on a rank of one stage.
+  /// Holds the bytes of one repeat on one rank.
   struct RepeatBytes {
     double held = 0.0;      ///< parameters and their state
     double saved = 0.0;     ///< activations of all micro-batches in flight
@@ -129,22 +117,19 @@ private:
   RepeatBytes bytesOfRepeat(const Parallelism &config, double inFlight,
                             int segment) const;
   void measure(const SegmentGraph &segment);
-  /// Returns the size of the parameters that repeats or segments of one stage
-  /// share, each counted once.
+  /// Returns the size of a stage's shared parameters, each counted once.
   ParameterSize sharedBy(const Parallelism &config, int stage,
                          const std::vector<PipelinePart> &parts) const;
   double stageBytes(const Parallelism &config, int stage,
                     const std::vector<PipelinePart> &parts) const;
-  /// Returns pipelineParts() of `layers`; the reference is valid until the next
-  /// call.
+  /// Returns pipelineParts() of `layers`, valid until the next call.
   const std::vector<PipelinePart> &partsOf(const std::vector<int> &layers);
 
   const ModelGraph &model;
   const Machine &machine;
   const SearchOptions &options;
   std::vector<SegmentSize> sizes;
-  /// Caches the last argument and result of partsOf(), because consecutive
-  /// configurations often have equal layers.
+  /// Caches partsOf(): consecutive configurations often have equal layers.
   std::pair<std::vector<int>, std::vector<PipelinePart>> lastParts;
   /// Caches the time without recomputation, and the extra time if all layers
   /// recompute, by ranks of a stage, samples and kind of recomputation.

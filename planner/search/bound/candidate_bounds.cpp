@@ -8,10 +8,8 @@
 
 namespace mtplan::planner {
 
-// Returns the layouts to try for the values between segments, which all have
-// the same layout; values within a segment may have other layouts. Split
-// layouts come first, because they are usually better, so that the other
-// layouts are pruned early.
+// Split layouts come first, because they are usually better and let the search
+// prune the others early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &config) {
   if (config.pp == 1)

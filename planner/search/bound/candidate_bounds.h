@@ -1,9 +1,4 @@
 //===- candidate_bounds.h - All bounds of one configuration -----*- C++ -*-===//
-//
-// Collects the lower bounds of a configuration, for each layout that values
-// between pipeline stages may have.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_CANDIDATE_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_CANDIDATE_BOUNDS_H
@@ -20,14 +15,12 @@ namespace mtplan::planner {
 /// bounds of every plan with this layout.
 struct BoundaryBound {
   std::optional<int> boundary;
-  /// Holds a lower bound of the step without simulation; +infinity means that
-  /// no plan is legal.
+  /// Holds a bound of the step without simulation; +infinity: none is legal.
   Seconds step;
   std::vector<StageBound> stages; ///< by stage; empty: no bounds
-  LeastStep least;                ///< no stages: not known
+  LeastStep least;                ///< not known if least.compute is empty
 };
 
-/// Holds the bounds of a configuration before it is solved.
 struct CandidateBounds {
   std::vector<BoundaryBound> boundaries; ///< the layouts to try
   Bytes memory; ///< no plan of the configuration needs less on its device
@@ -40,21 +33,20 @@ std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
 
 /// Returns the bounds of a configuration that the relaxation has prepared with
 /// each layout between stages.
-/// \param model       for any number of samples
-/// \param lowerBound  a known bound of the step
+/// \param model  for any number of samples
 CandidateBounds candidateBounds(const ModelGraph &model,
                                 const Parallelism &config, Seconds lowerBound,
                                 Bounds &bounds, Relaxation &relaxation);
 
-/// Raises the bound by the best plan of one micro-batch of `once`, which is the
-/// candidate's configuration, with or without its recomputation, and is
-/// prepared. The recomputation that `once` lacks counts by its compute alone.
+/// Raises the bound by the best plan of one micro-batch of `once`, which must
+/// be prepared: the candidate's configuration, with or without its
+/// recomputation. Recomputation that `once` lacks counts by its compute alone.
 /// The bound is +infinity if no plan is legal.
 void boundByMicroBatch(Candidate &candidate, const Parallelism &once,
                        Bounds &bounds, const Relaxation &relaxation);
 
-/// Raises the bound by the relaxed step of a prepared configuration, and keeps
-/// that step in the candidate for the simulation.
+/// Raises the bound of a prepared configuration by Relaxation::stepOf(), and
+/// sets Candidate::relaxed.
 void boundByRelaxation(Candidate &candidate, Relaxation &relaxation);
 
 } // namespace mtplan::planner

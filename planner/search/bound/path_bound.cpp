@@ -67,8 +67,7 @@ public:
       if (ofStage[stage].seconds > 0.0)
         spares.push_back(std::move(ofStage[stage]));
     }
-    // The first distribution is even.
-    for (const Spare &spare : spares)
+    for (const Spare &spare : spares) // the first distribution is even
       for (auto [part, phase] : spare.places)
         added[part][phase] +=
             spare.seconds / static_cast<double>(spare.places.size());
@@ -172,7 +171,7 @@ private:
   std::vector<Spare> spares;
   std::vector<PerPhase> added; ///< of `spares`, by part: the mean of all rounds
   std::vector<PerPhase> counts; ///< tasks on the paths of all rounds, by part
-  double length = 0.0;          ///< of these paths, in the least times
+  double length = 0.0;          ///< of all rounds' paths, by least times
   int rounds = 0;
 };
 
@@ -180,11 +179,9 @@ private:
 
 Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds) {
-  // After this number of rounds without progress, further rounds are of little
-  // use.
+  // More rounds without progress are of little use.
   constexpr int kPatience = 2;
-  // Limits the tasks of all rounds together; more would take longer than they
-  // are worth.
+  // This limits the tasks of all rounds together; more would take too long.
   constexpr double kMostTasks = 2e5;
   const ScheduleShape &shape = least.problem.shape;
   const double tasks = 4.0 * shape.microBatches * shape.stages * shape.chunks;

@@ -19,7 +19,7 @@ namespace mtplan::planner {
 
 /// Holds lower bounds of the times of every plan.
 struct LeastStep {
-  StepProblem problem; ///< lower bounds of every plan's times
+  StepProblem problem;
   /// Holds, by virtual stage, the least compute of one micro-batch. This may
   /// exceed the sum of the least times of the phases, because different plans
   /// may reach these times.
@@ -40,8 +40,8 @@ struct LeastStep {
 /// distribution; the mean of the paths bounds the step of every distribution.
 /// \param compute  by stage
 /// \param enough   rounds end when the bound reaches this
-/// \param rounds   at most so many; each simulates the step. Fewer follow if
-/// they raise the bound little, or if the step has very many tasks.
+/// \param rounds  the most rounds, each of which simulates the step; fewer run
+/// if they raise the bound little, or if the step has very many tasks
 /// \returns 0 if the step has too many tasks
 Seconds pathBound(const LeastStep &least, const std::vector<Seconds> &compute,
                   Seconds enough, int rounds);

@@ -12,7 +12,6 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the compute of one stage in a step.
 Seconds computeOf(const StageTimes &stage, int microBatches) {
   Seconds work;
   for (const ChunkTimes &chunk : stage.chunks)
@@ -49,7 +48,7 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.overlapWeight = 0.0; // ReplicaBounds bounds that traffic
+  setting.overlapWeight = 0.0; // ReplicaBounds bounds the traffic
   setting.boundary = boundary;
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
@@ -154,8 +153,6 @@ Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
   return {bytes};
 }
 
-// Returns a lower bound of the gradient bytes of parameters that several stages
-// share.
 Bytes Relaxation::tied(const Setting &setting,
                        const std::vector<PipelinePart> &parts,
                        int stages) const {
@@ -289,7 +286,6 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config,
                        config, options.overlaps);
 }
 
-// Sets LeastStep::compute and LeastStep::withoutWeights.
 void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
                             Boundary boundary) {
   const std::vector<PhaseTimes> &replica =

@@ -31,28 +31,22 @@ struct MicroBatchBound {
   /// Hold, by segment, the least times of one repeat over all plans.
   std::vector<Seconds> forward, backward;
   /// Hold the two parts of backward. Their sum may be less than `backward`.
-  /// Both lists are empty unless the search may choose a zero-bubble schedule.
+  /// Both lists are empty unless a zero-bubble schedule is allowed.
   std::vector<Seconds> inputGradient, weightGradient;
-  /// Holds the least time of forward and inputGradient together; empty if
-  /// inputGradient is empty.
+  /// Holds the least time of forward and inputGradient together, or is empty.
   std::vector<Seconds> withoutWeights;
-  /// Holds the least time of both phases of one repeat, by segment. This may
-  /// exceed the sum of the phases' least times, because different plans may
-  /// reach these times.
+  /// Holds the least time of both phases together; see LeastStep::compute.
   std::vector<Seconds> both;
   Seconds all; ///< the least time of both phases of all repeats
 };
 
-/// Relaxes the steps of one model.
 class Relaxation {
 public:
   /// All arguments must outlive the object.
   Relaxation(const ModelGraph &theModel, const Machine &theMachine,
              const SearchOptions &theOptions);
 
-  /// Describes the layout of all values between segments (Setting::boundary),
-  /// or is nullopt if each value may have its own layout.
-  using Boundary = std::optional<int>;
+  using Boundary = std::optional<int>; ///< see Setting::boundary
 
   /// Solves the micro-batches of these configurations on two threads, with each
   /// of these layouts between segments. The bounds of a micro-batch that is too
@@ -67,12 +61,10 @@ public:
   Seconds microBatchOf(const Parallelism &config,
                        Boundary boundary = std::nullopt) const;
 
-  /// Holds the relaxed step of a configuration.
   struct StepBound {
-    Seconds quick;   ///< a lower bound without simulation
-    LeastStep least; ///< its simulated step is a lower bound
-    /// See BoundaryBound::stages.
-    std::vector<StageBound> stages;
+    Seconds quick;                  ///< a lower bound without simulation
+    LeastStep least;                ///< its simulated step is a lower bound
+    std::vector<StageBound> stages; ///< by stage
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
   StepBound stepOf(const Parallelism &config, Boundary boundary = std::nullopt);
@@ -92,8 +84,7 @@ private:
             recompute, config.tp > 1 ? boundary : std::nullopt};
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
-  /// Returns whether a schedule may divide backward (zero-bubble).
-  bool mayDivide() const;
+  bool mayDivide() const; ///< whether a schedule may divide backward
   /// Returns the mean of the bounds without and with recomputation, weighted by
   /// the share of recomputed layers. The mean is a lower bound, because the
   /// minimum of a sum is at least the sum of the minima.
@@ -108,6 +99,7 @@ private:
   Bytes carriedBytes(const std::vector<int> &tensors,
                      const SegmentGraph &segment, const Parallelism &config,
                      Boundary boundary) const;
+  /// Returns a lower bound of the bytes of all tied gradients.
   Bytes tied(const Setting &setting, const std::vector<PipelinePart> &parts,
              int stages) const;
   Seconds sequentialWork(const std::vector<PhaseTimes> &replica,

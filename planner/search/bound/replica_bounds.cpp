@@ -31,8 +31,7 @@ bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
   });
 }
 
-// Returns whether some dimension may be split over samples, positions or
-// experts.
+// Returns whether samples, positions or experts may split some dimension.
 bool splitsWithData(const Parameter &parameter) {
   return std::ranges::any_of(parameter.splits, [](Split split) {
     return split == Split::batch || split == Split::sequence ||
@@ -40,8 +39,8 @@ bool splitsWithData(const Parameter &parameter) {
   });
 }
 
-// Returns a lower bound of the time in which the reported scalars of a segment,
-// which add up samples and positions, are reduced once a step.
+// Returns a lower bound of the time to reduce a segment's reported scalars once
+// a step. The scalars are sums over samples and positions.
 Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
   Seconds time;
   for (int t : segment.reported)
@@ -132,7 +131,7 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
                        static_cast<double>(setting.microBatches));
     }
     // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first, so only the share that every plan moves counts.
+    // tensor axis first. So only the share that every plan moves counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / mesh.axes.back().size;
@@ -181,9 +180,6 @@ const ReplicaBounds::Times &ReplicaBounds::of(const Parallelism &config,
   return entry->second;
 }
 
-// Returns the times of each segment's parameters in a stage that holds `parts`.
-// The first segment of a stage that reads a shared parameter counts the
-// parameter's cost.
 std::vector<PhaseTimes>
 ReplicaBounds::inStage(const Times &all,
                        const std::vector<PipelinePart> &parts) const {

@@ -1,9 +1,4 @@
 //===- replica_bounds.h - Lower bounds of parameters' traffic ---*- C++ -*-===//
-//
-// Computes lower bounds of the times that a segment's parameters take in every
-// plan of a configuration: all-gathers, reductions, updates and accumulation.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_REPLICA_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_REPLICA_BOUNDS_H
@@ -17,25 +12,24 @@
 
 namespace mtplan::planner {
 
-/// Computes the bounds of one model. Values that many configurations share are
-/// computed once.
+/// Computes lower bounds of the times of a segment's parameters in every plan
+/// of a configuration. Values that many configurations share are computed once.
 class ReplicaBounds {
 public:
   /// The model must outlive the object.
   explicit ReplicaBounds(const ModelGraph &theModel);
 
   /// Holds the least times of each segment's parameters: `together` if one
-  /// stage holds all segments, `apart` if each segment is on a stage of its
-  /// own. The times differ if segments share a parameter, because the first
-  /// segment of a stage that reads the parameter counts its cost.
+  /// stage holds all segments, `apart` if each segment has its own stage. The
+  /// times of segments that share a parameter differ, because only the first
+  /// reader on a stage counts the parameter's cost.
   struct Times {
     std::vector<PhaseTimes> together, apart;
   };
-  /// Returns the times of a configuration, whose setting is `setting`. The
-  /// reference is valid as long as the object.
+  /// Returns the times of a configuration and its setting, valid as long as the
+  /// object.
   const Times &of(const Parallelism &config, const Setting &setting);
-  /// Returns the times of each segment's parameters in a stage that holds
-  /// `parts`.
+  /// Returns the times by segment in a stage that holds `parts`.
   std::vector<PhaseTimes> inStage(const Times &all,
                                   const std::vector<PipelinePart> &parts) const;
 
@@ -45,8 +39,7 @@ private:
 
   const ModelGraph &model;
   std::map<std::array<std::int64_t, 8>, Times> known;
-  /// Lists, by segment, the earlier segments that read one of its shared
-  /// parameters.
+  /// Lists, by segment, the earlier segments that share a parameter with it.
   std::vector<std::vector<std::size_t>> sharing;
 };
 

@@ -10,7 +10,6 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the time of one micro-batch's forward in the first chunk of a stage.
 Seconds forwardOf(const StageTimes &stage) {
   Seconds time;
   for (const SliceTimes &slice : stage.chunks.front().slices)
@@ -18,8 +17,6 @@ Seconds forwardOf(const StageTimes &stage) {
   return time;
 }
 
-// Returns the time of one micro-batch's backward in the first chunk of a stage,
-// without or with the gradients of weights.
 Seconds backwardOf(const StageTimes &stage, bool weightGradients) {
   Seconds time;
   for (const SliceTimes &slice : stage.chunks.front().slices)
@@ -85,7 +82,7 @@ Seconds afterCompute(const StepProblem &problem, std::size_t index,
       (overlaps.reduce ? std::max(reduce, send) : reduce + send) + sequential;
   if (isOneChunk)
     return std::max(end, reduced + onHost);
-  // The gradients of the tied chunk, if they are reduced, are the last ones.
+  // The tied chunk's gradients, if they are reduced, are reduced last.
   const bool isReduced = std::ranges::any_of(
       stage.chunks.front().slices,
       [](const SliceTimes &one) { return one.count * one.reduce > Seconds{}; });
@@ -142,17 +139,17 @@ public:
 private:
   const StepProblem &problem;
   Seconds all;               ///< micro-batch 0 through all stages forward
-  std::vector<Seconds> back; ///< and backward through a stage and those after
+  std::vector<Seconds> back; ///< by stage s: backward through s and later ones
 };
 
 } // namespace
 
-// The step takes at least c C + F, by the stage's fill and drain or by one of
-// `parts`. The step also takes at least T, and at least sequential * (C + T):
-// both bounds have the form s C + t T. So the step takes at least every
-// weighted mean of the first bound and one of the other two. With the weight
-// `share` for the other bound, the mean is a C + b T + (1 - share) F, where b =
-// weight * a.
+// The step takes at least c C + F: by fill and drain, c is 1 and F is
+// fillDrain; by one of `parts`, they are its `share` and `fixed`. The step also
+// takes at least T, and at least sequential * (C + T). Both have the form s C +
+// t T. So every weighted mean of the first bound and one of the other two is a
+// bound. The weight of the other bound, `share`, is chosen so that the mean is
+// a (C + weight * T) + (1 - share) F for some number a.
 Seconds StageBound::ofSum(Seconds sum, double weight, double sequential) const {
   const auto mean = [&](double c, Seconds f, double s, double t) {
     const double share = weight * c / (t + weight * (c - s));
@@ -210,10 +207,10 @@ std::vector<StageBound> stageBounds(const StepProblem &problem) {
   if (passesStagesOnce)
     firstBackward.emplace(problem, true);
   std::vector<StageBound> bounds;
-  // `fill` is the earliest time at which the stage has its first input, and
-  // `drain` the time from the start of the previous stage's last backward to
-  // the end of the step. `through` is the part of `drain` in which that
-  // backward passes all previous stages.
+  // `fill` is the earliest time at which the stage has its first input. `drain`
+  // is the time from the start of the previous stage's last backward to the end
+  // of the step. `through` is the part of `drain` in which that backward passes
+  // all previous stages.
   Seconds fill, drain, through;
   for (const StageTimes &stage : problem.stages) {
     const ChunkTimes &first = stage.chunks.front();

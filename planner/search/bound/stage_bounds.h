@@ -1,10 +1,4 @@
 //===- stage_bounds.h - Lower bounds of a step by one stage -----*- C++ -*-===//
-//
-// Bounds the step by the compute of one stage, and by what must come before and
-// after that compute: the first and the last micro-batch on their way through
-// the other stages, reductions, sums of tied gradients, and updates.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_STAGE_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_STAGE_BOUNDS_H
@@ -29,21 +23,20 @@ struct StageBound {
     bool passesAll = false;
   };
   std::vector<Part> parts;
-  /// In a zero-bubble schedule, if `weightsShare` is positive: the step takes
-  /// at least `fixed`, which includes one micro-batch, forward and backward, of
-  /// stage 0, plus C, in which the gradients of weights count for only
-  /// `weightsShare` of the micro-batches.
+  /// Bounds a zero-bubble schedule, if `weightsShare` is positive: the step
+  /// takes at least `fixed` + C, where C counts the gradients of weights for
+  /// only `weightsShare` of the micro-batches. `fixed` includes one
+  /// micro-batch, forward and backward, of stage 0.
   struct LastBackward {
     double weightsShare = 0.0; ///< share of the micro-batches
     Seconds fixed;
   } lastBackward;
-  /// Holds the least compute of one micro-batch in the stage, which the bounds
-  /// of other stages include.
+  /// Holds the least compute of one micro-batch, which the bounds of other
+  /// stages include.
   Seconds microBatch;
 
-  /// Returns the bound for a stage with this compute.
-  /// \param longer  by how much one micro-batch takes longer in all other
-  /// stages together than the sum of their `microBatch`
+  /// \param longer  by how much one micro-batch exceeds the sum of `microBatch`
+  /// in all other stages together
   Seconds ofWork(Seconds compute, Seconds longer = {}) const {
     Seconds bound = fillDrain + compute;
     for (const Part &part : parts)
@@ -52,15 +45,14 @@ struct StageBound {
     return bound;
   }
 
-  /// Returns the bound for a stage that has at least `sum` of C + weight * T,
-  /// where T is the time of the traffic and the updates that may overlap
-  /// compute (Setting::overlapWeight).
+  /// Returns the bound for a stage whose C + weight * T is at least `sum`. T is
+  /// the time of the traffic and the updates that may overlap compute
+  /// (Setting::overlapWeight).
   /// \param sequential  the share of C and T that cannot overlap
   Seconds ofSum(Seconds sum, double weight, double sequential) const;
 };
 
 /// Returns a lower bound of the step from the compute of every stage.
-/// \param bounds   by stage
 /// \param compute  by stage: the least compute of a step
 Seconds ofAllStages(const std::vector<StageBound> &bounds,
                     const std::vector<Seconds> &compute, double microBatches);
@@ -72,29 +64,30 @@ double shareWithoutTraffic(const SearchOptions &options,
 
 /// Returns the bounds of each stage, in O(stages).
 ///
-/// By fill and drain: the first forward passes the previous stages before the
-/// stage begins; the reductions and the update follow its compute; and the last
-/// backward passes the previous stages, which have their own reductions and
-/// update. A zero-bubble schedule may postpone parts of that backward.
+/// One bound comes from fill and drain. The first forward passes the previous
+/// stages before the stage begins. The stage's reductions and update follow its
+/// compute. The last backward passes the previous stages, which have their own
+/// reductions and update; a zero-bubble schedule may postpone parts of that
+/// backward.
 ///
-/// By the first backward, if every stage has one chunk: it begins after
-/// micro-batch 0 has passed all stages forward and the later stages backward.
-/// Until then the stage runs its own forward of micro-batch 0, which counts in
-/// the stage's compute, and at most the forwards of its warm-up; all its other
-/// compute follows. A forward takes at most the stage's compute of one
-/// micro-batch less the least backward. addZeroBubbleBounds() adds this bound
-/// for a zero-bubble schedule.
+/// If every stage has one chunk, another bound comes from the first backward,
+/// which begins after micro-batch 0 has passed all stages forward and the later
+/// stages backward. Until then, the stage runs its own forward of micro-batch
+/// 0, which counts in its compute, and at most the forwards of its warm-up. All
+/// its other compute follows. A forward takes at most the stage's compute of
+/// one micro-batch less the least backward. addZeroBubbleBounds() adds this
+/// bound for a zero-bubble schedule.
 /// \param problem  lower bounds of every plan's times
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
 /// Adds the bounds by the first and by the last backward of a zero-bubble
 /// schedule, in O(stages).
 ///
-/// Stage s runs all its compute but the gradients of weights of s + 1
-/// micro-batches until its last backward ends. Then follow the last backwards
-/// of the stages before, and the gradients of weights, the reductions and the
-/// update of stage 0. The gradients of weights of one micro-batch take at most
-/// the stage's compute of one micro-batch less the least time of the rest.
+/// Until its last backward ends, stage s runs all its compute except the
+/// gradients of weights of s + 1 micro-batches. The last backwards of the
+/// previous stages follow, then the gradients of weights, the reductions and
+/// the update of stage 0. The gradients of weights of one micro-batch take at
+/// most the stage's compute of one micro-batch less the least time of the rest.
 /// \param problem  least times, with backward as the sum of its two parts
 void addZeroBubbleBounds(const StepProblem &problem,
                          std::vector<StageBound> &bounds);

@@ -1,8 +1,4 @@
 //===- memory_use.h - Peak memory of one rank -------------------*- C++ -*-===//
-//
-// Computes the peak memory of one rank of a stage, by class of values.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PRICE_MEMORY_USE_H
 #define MTPLAN_PLANNER_SEARCH_PRICE_MEMORY_USE_H
@@ -13,7 +9,7 @@
 
 namespace mtplan::planner {
 
-/// Holds the peak memory of one rank, by class.
+/// Holds the peak memory of one rank of a stage, by class of values.
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
@@ -23,15 +19,14 @@ struct MemoryUse {
   Bytes limit;       ///< the device's memory
   Bytes host;        ///< offloaded state, in the host's memory
   Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
-  /// Hold the segment in which `workspace` peaks, and the index of the operator
-  /// at which it peaks there; -1 means that no operator has transient values.
+  /// Hold the segment and its operator at which `workspace` peaks; -1 means
+  /// that no value is transient.
   int peakSegment = -1, peakOp = -1;
-  Bytes total() const; ///< all bytes on the device, including `spare`
+  Bytes total() const; ///< on the device, including `spare`
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
   void reserveWorkspace(Bytes room);
-  /// Returns whether the host's share is too small for the offloaded state.
   bool hostIsFull() const;
-  bool fits() const; ///< whether device and host memory suffice
+  bool fits() const; ///< on the device and on the host
 };
 
 /// Holds the peak of the transient values of one repeat of a segment.

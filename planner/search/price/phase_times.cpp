@@ -219,8 +219,7 @@ const char *nameOf(LedgerPhase phase) {
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting) {
-  // `phases` holds the entries of each phase, in program order.
-  std::vector<LedgerEntry> phases[3];
+  std::vector<LedgerEntry> phases[3]; // by phase, in program order
   std::vector<bool> paid(model.parameters.size(), false);
   double gradientBytes = stateBytesOf(setting).gradient;
   for (const SegmentPlan &plan : plans) {
@@ -267,7 +266,7 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
              tiles[at(conversion.tensor)]);
       };
       convert(forward ? LedgerPhase::forward : LedgerPhase::backward);
-      // Backward repeats the layout change if it recomputes the value.
+      // Backward repeats the layout change of a value that it recomputes.
       if (forward && recomputed[at(conversion.tensor)])
         convert(LedgerPhase::backward);
     }

@@ -1,13 +1,9 @@
 //===- phase_times.h - Times and collectives, by phase ----------*- C++ -*-===//
 //
-// Computes the times of one repeat, of which the simulated step consists.
+// Computes the times of one repeat; a simulated step consists of such times.
 // Collectives of parameters or gradients between replicas have separate times,
 // because they can overlap compute. All other collectives run between two
 // operators and count in their phase.
-//
-// The ledger lists the collectives of a plan with their sizes, counts, causes
-// and times. Its times for activations include the share that the software
-// hides, and exclude the copies after collectives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +21,8 @@ namespace mtplan::planner {
 
 /// Holds the time of one phase, by cause.
 struct PhaseParts {
-  Seconds compute; ///< operators
-  Seconds local;   ///< layout changes without communication: slices and masks
+  Seconds compute;         ///< operators
+  Seconds local;           ///< slices and masks, which do not communicate
   Seconds tensor, context; ///< collectives over the tensor or context axis
   /// Holds the time of collectives of activations over the data and expert
   /// axes, such as the exchange of tokens between experts.
@@ -36,11 +32,10 @@ struct PhaseParts {
   }
 };
 
-/// Holds the times of one repeat, per micro-batch unless a comment says
-/// otherwise.
+/// Holds the times of one repeat, per micro-batch unless noted otherwise.
 struct PhaseTimes {
   PhaseParts forward, backward;
-  Seconds weightGradient; ///< the part of backward that makes weight gradients
+  Seconds weightGradient;                ///< the part of `backward` for weights
   Seconds gatherForward, gatherBackward; ///< all-gathers of parameters
   Seconds reduce;     ///< reductions of gradients, each micro-batch
   Seconds reduceStep; ///< reductions of gradients, once a step
@@ -50,7 +45,6 @@ struct PhaseTimes {
   HostTimes host;     ///< the offloaded part of the update, once a step
 };
 
-/// Returns the time of operator `o`, executed once.
 Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
                      std::size_t o, const OpRun &run, const Setting &setting);
 
@@ -59,7 +53,6 @@ Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
 Seconds leastWeightGradients(const ModelGraph &model, int segment,
                              const Setting &setting);
 
-/// Returns the times of one repeat of `plan`.
 /// \param paid  by parameter, whether an earlier run counts the shared
 /// parameter's reduction and update; the call sets the entries of the
 /// parameters that this run counts
@@ -76,41 +69,40 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
 enum class LedgerPhase : std::uint8_t { forward, backward, update };
 const char *nameOf(LedgerPhase phase);
 
-/// Describes a number of equal collectives with one cause.
+/// Describes equal collectives.
 struct LedgerEntry {
   StepKind kind{};
   int axis = 0;
   Bytes bytes; ///< the input of one rank to one collective
   LedgerPhase phase{};
-  std::string cause;   ///< the operator or parameter that owns the value
-  std::string segment; ///< the segment's name
-  /// Counts the collectives per micro-batch of one replica; 0 in the update.
-  std::int64_t perMicroBatch = 0;
-  std::int64_t perStep = 0; ///< number of collectives per step
-  Seconds time;             ///< time of one collective
+  std::string cause; ///< the operator or parameter that owns the value
+  std::string segment;
+  std::int64_t perMicroBatch = 0; ///< of one replica; 0 in the update
+  std::int64_t perStep = 0;
+  /// Holds the time of one collective. For activations, this includes the share
+  /// that the software hides, and excludes the copies around the collective.
+  Seconds time;
 };
 
 /// Returns the collectives in chain order: forward, backward, update.
-/// Collectives of recomputation belong to backward. Slices and masks, which do
-/// not communicate, are left out. The time is linear in the plans.
+/// Collectives of recomputation belong to backward. The time is linear in the
+/// plans.
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);
 
 /// Holds the seconds of one step on the busiest stage, by cause; they add up to
-/// `step`.
+/// `step`. PhaseParts describes `compute` to `exchange`.
 struct StepTime {
   /// Adds the parts of both phases, multiplied by `times`. `data` and the
   /// members after it do not change.
   void add(const PhaseTimes &phases, double times);
 
-  Seconds compute;         ///< operators
-  Seconds local;           ///< see PhaseParts
-  Seconds tensor, context; ///< collectives over the tensor or context axis
-  Seconds exchange;        ///< see PhaseParts
-  /// Holds the exposed time of the traffic of parameters and gradients between
-  /// replicas.
-  Seconds data;
+  Seconds compute;
+  Seconds local;
+  Seconds tensor, context;
+  Seconds exchange;
+  Seconds data;     ///< exposed traffic of parameters and gradients
   Seconds update;   ///< the optimizer's update on the device
   Seconds host;     ///< exposed time of offload
   Seconds pipeline; ///< waits for other stages: bubble, messages

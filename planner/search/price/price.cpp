@@ -12,8 +12,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the bytes of one rank's shards of `tensors`, which `plan` sends to a
-// neighbouring segment in `layouts`.
+// Returns the bytes of one rank's shards of `tensors` in `layouts`.
 Bytes boundaryBytes(const ModelGraph &model, const SegmentPlan &plan,
                     const std::vector<int> &tensors,
                     const std::vector<Layout> &layouts,
@@ -80,10 +79,10 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
-    // An operator may split a weight over positions or experts, so that the
-    // weight or its gradient changes its layout between replicas in every
-    // micro-batch. Without ZeRO-3 or ZeRO-2, that traffic does not overlap
-    // compute.
+    // An operator may split a weight over positions or experts. Then the weight
+    // and its gradient change layout between replicas in every micro-batch.
+    // That traffic overlaps compute only with ZeRO-3 (weights) or ZeRO-2
+    // (gradients).
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;
@@ -146,8 +145,7 @@ public:
     slice.backward += tax * chunk.sendBackward;
   }
 
-  /// Returns the time, once a step, that is proportional to the number of ranks
-  /// that share the optimizer state (ParameterTraffic::perSharer).
+  /// Returns the time that ParameterTraffic::perSharer adds to a step.
   Seconds sharing() const {
     bool shared = config.zeroStage > 0 && config.zeroStage < 3;
     return setting.software->parameters.perSharer *
@@ -180,8 +178,6 @@ int periodOf(const ScheduleShape &shape) {
                                                  : 12;
 }
 
-// Returns the number of micro-batches to simulate, enough to reach the steady
-// state.
 int simulatedMicroBatches(const ScheduleShape &shape) {
   if (shape.kind == ScheduleKind::gpipe)
     return shape.microBatches;
@@ -189,8 +185,7 @@ int simulatedMicroBatches(const ScheduleShape &shape) {
   return std::min(shape.microBatches, few);
 }
 
-// Reduces the shape to the simulated micro-batches. Returns the number that is
-// left out, a multiple of the period.
+// Leaves out micro-batches of the steady state, and returns their number.
 int cutRepeated(ScheduleShape &shape) {
   int period = periodOf(shape);
   int left =
@@ -199,7 +194,6 @@ int cutRepeated(ScheduleShape &shape) {
   return left;
 }
 
-// Returns the time of the `left` micro-batches that are not simulated.
 Seconds repeatedTime(StepProblem few, Seconds step, int left) {
   if (left == 0)
     return {};
@@ -293,7 +287,6 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   StepTime time;
   time.step = result.step + repeatedTime(std::move(problem), result.step, left);
 
-  // The breakdown describes the busiest stage.
   std::size_t busiest = 0;
   for (std::size_t s = 1; s < result.stages.size(); ++s)
     if (result.stages[s].busy > result.stages[busiest].busy)

@@ -1,10 +1,4 @@
 //===- price.h - The simulated step of a plan -------------------*- C++ -*-===//
-//
-// Computes the time of one training step from the strategies of every pipeline
-// stage: phase times become tasks, and work that can overlap runs on separate
-// streams.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PRICE_PRICE_H
 #define MTPLAN_PLANNER_SEARCH_PRICE_PRICE_H
@@ -15,8 +9,7 @@
 
 namespace mtplan::planner {
 
-/// Describes `count` repeats of the run `plan`, and holds the times of one
-/// repeat.
+/// Describes `count` repeats by the plan and the times of one repeat.
 struct PricedRun {
   const SegmentPlan *plan = nullptr;
   const PhaseTimes *times = nullptr;
@@ -26,8 +19,6 @@ struct PricedRun {
 /// Lists the runs of each virtual stage, in model order.
 using PricedParts = std::vector<std::vector<PricedRun>>;
 
-/// Describes `count` equal segments of a virtual stage by the times of one
-/// segment.
 struct StepRun {
   PhaseTimes times;
   int count = 1;
@@ -48,25 +39,22 @@ struct TiedGradient {
   Bytes bytes;    ///< one rank's shard
 };
 
-/// Returns the gradients of the parameters that several stages hold, in the
-/// order of the parameters.
-/// \param parts  the runs of each virtual stage; parts[k] is on stage k %
-/// stages
+/// Returns the tied gradients in the order of the parameters.
+/// \param parts  the runs of each virtual stage; part k is on stage k % stages
 std::vector<TiedGradient>
 tiedGradientsOf(const ModelGraph &model,
                 const std::vector<std::vector<SegmentPlan>> &parts,
                 const Setting &setting, int stages);
 
 /// Returns the step as a problem for the simulator.
-/// \param parts  the virtual stages; parts[k] is chunk k / config.pp of stage k
-/// % config.pp
+/// \param parts  the virtual stages; part k is chunk k / config.pp of stage k %
+/// config.pp
 /// \param tied   one rank's shards of the gradients that the first and the last
 /// stage both compute
 StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns the step of chosen strategies as a problem for the simulator.
 StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
@@ -91,8 +79,9 @@ inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
   return rest;
 }
 
-/// Returns the share of an overlapped collective's time that compute loses. A
-/// group with one rank per node opens few channels and occupies few units.
+/// Returns the share of an overlapped collective's time that compute loses,
+/// which is smaller for a group with one rank per node: its few channels occupy
+/// few compute units.
 inline double taxOf(const Software &software, int ranksPerNode) {
   return ranksPerNode > 1 ? software.overlap.tax
                           : software.overlap.taxOneRankPerNode;

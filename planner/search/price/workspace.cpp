@@ -29,8 +29,7 @@ Workspace::Workspace(const ModelGraph &model, const SegmentPlan &segmentPlan,
       liveness(segment.ops.size()) {}
 
 Liveness::Peak Workspace::peak() {
-  // A collective over the tensor axis moves the full tensor in one message,
-  // for any number of tiles.
+  // A collective over the tensor axis moves all tiles in one message.
   for (const PlannedConversion &conversion : plan.conversions)
     forEachMove(conversion.from, conversion.to, [&](const StepMove &step) {
       if (isCollective(step.kind) && isTensorAxis(step.axis))
@@ -102,8 +101,7 @@ Workspace::Span Workspace::spanOf(Phase phase) const {
 
 // Returns the live range: from the producer to the last operator of the phase
 // that uses the value. A value from a neighbouring segment is alive from the
-// start of the phase. A value for a neighbouring segment is alive until the
-// end of the phase.
+// start of the phase, and a value for a neighbouring segment until the end.
 Workspace::Span Workspace::lifeOf(std::size_t t, const Layout &layout,
                                   Phase phase) const {
   Span all = spanOf(phase), life{segment.ops.size(), 0};
@@ -135,7 +133,6 @@ void Workspace::addVersion(std::size_t t, const Layout &layout, Phase phase) {
     liveness.add(t, life.first, life.last, tileBytes(t, layout));
 }
 
-// Returns the bytes of the values between the collectives of a conversion.
 double Workspace::betweenBytes(const PlannedConversion &conversion) const {
   const Tensor &tensor = segment.tensors[at(conversion.tensor)];
   double bytes = 0.0;
@@ -172,9 +169,9 @@ std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
 }
 
 // Adds the buffers of overlapped messages. A weight, or its next tile, is
-// received while the previous one is in use, and a gradient is sent while the
-// next one is computed; the first weight and the last gradient of a repeat
-// overlap with a neighbouring repeat.
+// received while the previous one is in use. A gradient is sent while the next
+// one is computed. The first weight and the last gradient of a repeat overlap
+// with a neighbouring repeat.
 void Workspace::addMessageBuffers(Phase phase) {
   Span all = spanOf(phase);
   auto add = [&](const Exchanged &one, std::size_t from, std::size_t end) {
@@ -215,8 +212,7 @@ void Workspace::addBlocks(Phase phase) {
     if (one.life.first > all.first)
       liveness.add(one.tensor, all.first, one.life.first - 1, one.bytes);
     liveness.add(all.first, ahead > 0.0 ? all.last : all.first, one.between);
-    // Repeats alternate between two buffers for blocks, which other values
-    // cannot use.
+    // Repeats alternate between two buffers, which other values cannot use.
     if (ahead > 0.0 && plan.count > 1 && one.life.last < all.last)
       liveness.add(one.life.last + 1, all.last, one.bytes);
   }
@@ -229,7 +225,7 @@ void Workspace::addBlocks(Phase phase) {
   liveness.add(all.first, all.last, ahead);
   if (plan.count < 2)
     return;
-  // Repeats pass a value on in two buffers, which alternate.
+  // Repeats pass a value on through two alternating buffers.
   const auto keep = [&](const std::vector<int> &carried,
                         const std::vector<Layout> &layouts) {
     for (std::size_t i = 0; i < carried.size(); ++i) {

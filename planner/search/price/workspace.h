@@ -1,9 +1,4 @@
 //===- workspace.h - Transient values of a segment --------------*- C++ -*-===//
-//
-// Computes the bytes of the values that are alive within one run of a segment,
-// at each of its operators.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_PRICE_WORKSPACE_H
 #define MTPLAN_PLANNER_SEARCH_PRICE_WORKSPACE_H
@@ -28,7 +23,7 @@ public:
     change[to + 1] -= bytes;
   }
   /// Holds the most bytes that are alive at once, and the first operator with
-  /// that many; -1 if nothing is alive.
+  /// that many, or -1 if nothing is alive.
   struct Peak {
     double bytes = 0.0;
     int op = -1;
@@ -43,7 +38,7 @@ public:
     }
     return most;
   }
-  /// Returns the tensors that are alive at an operator, possibly repeated.
+  /// The result may have duplicates.
   std::vector<int> aliveAt(int op) const {
     std::vector<int> tensors;
     for (const Life &life : lives)
@@ -60,41 +55,36 @@ private:
   std::vector<Life> lives;
 };
 
-/// Returns whether the weights of the next segment are received while a segment
-/// computes.
+/// Returns whether a segment computes while the next one receives weights.
 bool gathersAhead(const Setting &setting);
 
-/// Holds, by phase, the bytes of the weights that replicas gather for a
-/// segment.
+/// Holds the bytes of a segment's weights that replicas gather, by phase.
 struct BlockBytes {
   double forward = 0.0, backward = 0.0;
 };
 
-/// Computes the transient values of one segment under one plan.
+/// Computes the bytes of the transient values in one run of a segment.
 class Workspace {
 public:
-  /// \param ahead  the weights of another segment that are received meanwhile
+  /// \param ahead  another segment's weights, which are received meanwhile
   Workspace(const ModelGraph &model, const SegmentPlan &segmentPlan,
             const Setting &setting, BlockBytes ahead = {});
 
   Liveness::Peak peak();
 
-  /// Returns the bytes of the weights that replicas gather for this segment.
   BlockBytes block() const;
 
   /// Returns the tensors whose layouts determine the peak.
   std::vector<int> decisiveTensors(const Liveness::Peak &peak) const;
 
   /// Returns the bytes of inputs, which are alive during the entire
-  /// micro-batch. Each input has one shard per layout in which operators read
-  /// it. `known` lists, by tensor, the layouts that earlier runs read; shards
-  /// in these layouts are not counted again. The call adds the layouts of this
-  /// run.
+  /// micro-batch: one shard per layout in which operators read an input.
+  /// `known` lists, by tensor, the layouts of earlier runs, which are not
+  /// counted again. The call adds the layouts of this run.
   double inputs(std::vector<std::vector<Layout>> &known) const;
 
 private:
-  /// Describes a range of operators, both ends included; it is empty if first >
-  /// last.
+  /// Describes a range of operators, both ends included.
   struct Span {
     std::size_t first, last;
     bool empty() const { return first > last; }
@@ -110,9 +100,9 @@ private:
   struct Exchanged {
     std::size_t tensor;
     Span life;
-    double bytes;      ///< bytes of one message
-    double shardBytes; ///< bytes of a rank's share of the message
-    double between;    ///< bytes of the values between several collectives
+    double bytes;      ///< one message
+    double shardBytes; ///< a rank's share of the message
+    double between;    ///< the values between several collectives
     bool inTiles;
   };
 
@@ -129,9 +119,8 @@ private:
   const SegmentPlan &plan;
   const Mesh &mesh;
   const OverlapRules &overlap;
-  const BlockBytes next; ///< of the segment whose weights are received
-  const bool
-      isOfBlocks; ///< whether all weights of a phase are exchanged at once
+  const BlockBytes next;  ///< of the segment whose weights are received
+  const bool isOfBlocks;  ///< whether a phase exchanges its weights at once
   std::vector<int> tiles; ///< by tensor
   Liveness liveness;
   bool buffersMessages = false; ///< whether a message is overlapped

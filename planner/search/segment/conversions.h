@@ -4,8 +4,8 @@
 // the layouts in which it is read. Each layout costs one conversion for any
 // number of readers. A table over the producer and all readers is exact, but
 // grows exponentially with the readers. The alternative is a variable over the
-// *set* of layouts in which the value is read: one table prices the sets, and
-// one table per reader requires that the set has the reader's layout.
+// *set* of layouts in which the value is read. One table prices the sets, and
+// one table per reader requires that the set contains the reader's layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +29,15 @@ struct Port {
   bool operator==(const Port &) const = default;
 };
 
-/// Describes the conversions of a tensor in one phase, from the producer's
-/// layout to the readers' layouts.
+/// Describes the conversions of a tensor in one phase.
 struct Conversions {
   int tensor = 0;
   Phase phase = Phase::forward;
   Port maker;
   std::vector<Port> readers;
-  /// Holds the variable that chooses the layouts in which the value is read;
-  /// its value is an index into `sets`. If -1, there is no such variable, and
-  /// the readers' variables determine the layouts.
+  /// Holds the variable whose value is an index into `sets`: the layouts in
+  /// which the tensor is read. If -1, the readers' variables determine these
+  /// layouts.
   int setVariable = -1;
   std::vector<LayoutSet> sets;
 };
@@ -50,21 +49,18 @@ bool hasLargeTable(const Conversions &conversions);
 /// Sets Conversions::sets to the sets that the readers can require together.
 void chooseSets(Conversions &conversions);
 
-/// Returns the table that forbids sets without the layout that the reader
-/// requires.
+/// Returns the table that forbids sets without the reader's layout.
 CostTable membershipTable(const Conversions &conversions, const Port &reader);
 
 /// Makes the tables of one segment's conversions. Most tensors of a layer have
-/// the same domain and the same kinds of readers, so equal tables are computed
-/// once.
+/// equal domains and readers, so equal tables are computed once.
 class ConversionTables {
 public:
   /// Returns the prices over the producer's and all readers' variables.
   /// \param number  tensors with equal domains may have the same number
   CostTable directTable(const Conversions &conversions,
                         const LayoutDomain &domain, int number);
-  /// Returns the prices over the producer's variable and the variable over
-  /// sets.
+  /// Returns the prices over the producer's variable and `setVariable`.
   CostTable setTable(const Conversions &conversions, const LayoutDomain &domain,
                      int number);
 

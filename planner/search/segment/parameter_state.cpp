@@ -25,11 +25,11 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
 }
 
 // Returns `stored` split further over ZeRO's axes: along the longest unsplit
-// dimension that divides, else along a dimension that the tensor axis splits.
-// ZeRO's axes are the minor ones of that dimension, so that one reduce-scatter
-// or all-gather for each axis changes one layout into the other.
-// If no dimension divides by all of these axes, fewer axes are used. With
-// padding, a dimension with at least as many rows as ranks suffices.
+// dimension that divides by them, else along a dimension that the tensor axis
+// splits. They are the minor axes of that dimension, so that one reduce-scatter
+// or all-gather for each of them changes one layout into the other. If no
+// dimension divides by all of these axes, fewer axes are used. With padding, a
+// dimension needs only as many rows as ranks.
 Layout splitFurther(const Layout &stored, const Parameter &parameter,
                     const Mesh &mesh, bool padded) {
   auto mayBe = [&](std::size_t d, const Layout &layout) {
@@ -64,8 +64,7 @@ Layout splitFurther(const Layout &stored, const Parameter &parameter,
   return stored;
 }
 
-// Returns the layouts in which a parameter may be stored, according to its pin
-// or the allowed splits.
+// Returns the layouts that the pin, or else the allowed splits, permit.
 std::vector<Layout> storedLayouts(const Parameter &parameter,
                                   const std::vector<std::string> *pin,
                                   const Setting &setting) {

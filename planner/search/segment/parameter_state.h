@@ -1,9 +1,4 @@
 //===- parameter_state.h - A parameter's storage and its price --*- C++ -*-===//
-//
-// Enumerates the layouts of a parameter and its training state, and prices its
-// gradient accumulation and update.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
@@ -16,9 +11,7 @@
 namespace mtplan::planner {
 
 /// Describes the storage of a parameter: one value of its variable in the
-/// choice problem. ZeRO (Rajbhandari et al. 2020) shards the state over ranks:
-/// stage 1 shards the optimizer's state, stage 2 also the gradient, stage 3
-/// also the weight.
+/// choice problem.
 struct ParameterState {
   Layout stored; ///< the weight's layout between uses
   /// Says whether the gradient stays partial over the tensor axis until the
@@ -29,7 +22,6 @@ struct ParameterState {
   Layout optimizer;
   bool gradientIsSplit = false; ///< gradient has the optimizer's layout
 
-  /// Returns the layout of the optimizer's state.
   const Layout &owned() const {
     return optimizer.dims.empty() ? stored : optimizer;
   }
@@ -37,13 +29,13 @@ struct ParameterState {
 };
 
 /// Returns one rank's bytes of a gradient that several stages sum once a step.
-/// With ZeRO, ranks sum their shards. Trainers that flatten their state
+/// With ZeRO, ranks sum their shards. But trainers that flatten their state
 /// (SearchOptions::padsShards) sum all of the gradient that a rank has.
 Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
                         const Setting &setting);
 
-/// Counts the bytes of a reported value, such as the loss: ranks add it up over
-/// the micro-batches, and reduce it once a step, in double precision.
+/// Counts the bytes of a reported value, such as the loss. Ranks add the value
+/// up over the micro-batches, and reduce it once a step, in double precision.
 inline constexpr double kReportedBytes = 8;
 
 /// Returns the layout of the gradient accumulator: the stored or the
@@ -54,30 +46,26 @@ Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 /// Returns the layout after all-gathers over every axis but the tensor axis.
 Layout gathered(Layout layout, const Mesh &mesh);
 
-/// Returns the states in which a parameter may be stored, the replicated one
-/// first.
+/// Returns the states that a parameter may have, replicated ones first.
 std::vector<ParameterState>
 parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 
 /// Returns the time to accumulate one gradient over the micro-batches of a
-/// step: all but the first are added to the accumulator. With ZeRO-3, and
-/// without a measured rate, the time includes the copies around every
-/// all-gather and reduction.
+/// step. The first micro-batch needs no addition. With ZeRO-3, and without a
+/// measured rate, the time includes the copies around every all-gather and
+/// reduction.
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Returns the time to square one rank's shard of a gradient for the global
-/// norm, once a step.
+/// Returns the time to square a gradient's shard for the global norm.
 Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting);
 
-/// Returns the time of the optimizer's update once a step, squaresTime()
-/// included.
+/// Returns the time of one update by the optimizer, including squaresTime().
 Seconds updateTime(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
-/// Holds the times of an offloaded optimizer, once a step; zero without
-/// offload.
+/// Holds the times of an offloaded optimizer in one step.
 struct HostTimes {
   Seconds down;   ///< copy of gradients to the host
   Seconds update; ///< the optimizer's update on the host
@@ -102,8 +90,8 @@ double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
 /// Returns the time per step and the bytes of storing and updating one repeat's
-/// parameter. If `pays` is false, another segment has that cost, and only the
-/// bytes of this segment's gradient accumulator are returned.
+/// parameter. If `pays` is false, another segment has that cost, and the result
+/// is only the bytes of this segment's gradient accumulator.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays = true);
 

@@ -28,8 +28,7 @@ Seconds stepTime(const StepMove &step, double elements, double elementBytes,
 
 namespace {
 
-// Sums `timeOf(step, elements of the shard before the step)` over the steps of
-// a layout change.
+// Sums `timeOf(step, elements before the step)` over a layout change.
 template <typename TimeOf>
 Seconds sumOfSteps(const Layout &from, const Layout &to,
                    const std::vector<std::int64_t> &shape, const Mesh &mesh,
@@ -42,8 +41,8 @@ Seconds sumOfSteps(const Layout &from, const Layout &to,
   return total;
 }
 
-// Requires a difference above rounding, so that an all-reduce is not replaced
-// by a reduce-scatter and an all-gather whose sum rounds down.
+// Requires a difference above rounding. Otherwise a reduce-scatter and an
+// all-gather whose sum rounds down would replace an all-reduce.
 bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace
@@ -84,8 +83,7 @@ Seconds stateTime(const StepMove &step, double elements, double elementBytes,
       software.flatRing.value > 0
           ? passes * parts * payload / software.flatRing
           : sentIn(std::max(payload / ofSegment, software.bucket / parts));
-  // Each tile is a separate message, which is never cheaper than a share of a
-  // bucket.
+  // A tile is a message, which is never cheaper than a share of a bucket.
   return tiles == 1 ? together : std::max(together, sentIn(payload / tiles));
 }
 
@@ -160,8 +158,8 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   };
   auto exposed = [&](Phase phase) {
     return table([&, phase](const StepMove &step, double elements) {
-      // Partial sums of 16-bit values are rounded in every step of a reduction,
-      // which loses too much precision.
+      // Rounding 16-bit partial sums in every step of a reduction is too
+      // coarse.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
         return Seconds{kInfinity};
       if (isCollective(step.kind) && !setting.collectives.allows(step.kind))
@@ -257,8 +255,7 @@ ConversionTrees::Trees &ConversionTrees::treesTo(LayoutSet set) {
   return trees;
 }
 
-// Appends the conversions of the tree that lead to layouts that are not in
-// `have`.
+// Appends the conversions of the tree to layouts that are not in `have`.
 void ConversionTrees::appendTree(int root, LayoutSet set, LayoutSet &have,
                                  std::vector<std::pair<int, int>> &found) {
   const Trees &trees = treesTo(set);

@@ -1,9 +1,4 @@
 //===- reshard_prices.h - The price of layout changes -----------*- C++ -*-===//
-//
-// Prices layout changes: the conversions between all layouts that a tensor may
-// have in a segment, and the cheapest way to have several layouts at once.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H
@@ -18,14 +13,16 @@
 
 namespace mtplan::planner {
 
-/// Returns the time of one step on a shard.
+/// Returns the time of one step of a layout change; reshardTime() sums all
+/// steps.
 /// \param elements  the size of the shard before the step
 Seconds stepTime(const StepMove &step, double elements, double elementBytes,
                  const Mesh &mesh, const Machine &machine);
 
-/// Returns the time of a step on a weight or its gradient. Replicas exchange
-/// weights and gradients in the software's buckets. A bucket holds several
-/// parameters, and each one counts its share of the bucket's time.
+/// Returns the time of a step on a weight or its gradient; stateReshardTime()
+/// sums all steps. Replicas exchange weights and gradients in the software's
+/// buckets. A bucket holds several parameters, and each one counts its share of
+/// the bucket's time.
 /// \param tiles      the number of sequential messages
 /// \param ofSegment  the parameter's share (Parameter::ofSegment) of a message
 /// that its segment exchanges once a step, if the software groups messages;
@@ -33,20 +30,18 @@ Seconds stepTime(const StepMove &step, double elements, double elementBytes,
 Seconds stateTime(const StepMove &step, double elements, double elementBytes,
                   const Setting &setting, int tiles = 1,
                   double ofSegment = 1.0);
-/// Returns the sum of stateTime over all steps between two layouts.
 Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
                          double elementBytes, const Setting &setting,
                          double ofSegment = 1.0);
 
-/// Returns the time of all steps between two layouts.
 Seconds reshardTime(const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     const Mesh &mesh, const Machine &machine);
 
-/// Returns the exposed time of a step on a value between two operators:
-/// collectives of the tensor axis count only the share that the software does
-/// not hide, copies included.
+/// Returns the exposed time of a step on a value between two operators.
+/// Collectives of the tensor axis include their copies, and count only the
+/// share that the software does not hide.
 Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
                     Phase phase, const Setting &setting);
 
@@ -54,25 +49,20 @@ Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
                   double elementBytes, const Mesh &mesh);
 
-/// Holds the layouts of a tensor; a set of layouts is a bit mask over their
-/// indices.
+/// Holds the layouts of a tensor and the prices of conversions between them.
 struct LayoutDomain {
   std::vector<Layout> layouts;
-  /// Holds the times of conversions, [from * size() + to].
-  std::vector<double> seconds;
-  /// Holds the times in backward, [from * size() + to]; empty if they equal
-  /// `seconds`.
-  std::vector<double> backwardSeconds;
-  std::vector<double> bytes; ///< size of one rank's shard, per layout
+  std::vector<double> seconds;         ///< by [from * size() + to]
+  std::vector<double> backwardSeconds; ///< likewise; empty: equal to `seconds`
+  std::vector<double> bytes;           ///< one rank's shard, by layout
 
   int size() const { return static_cast<int>(layouts.size()); }
   /// Returns the index of `layout`, which is added if it is new.
   int add(const Layout &layout);
-  int find(const Layout &layout) const; ///< the layout's index, or -1
-  /// Computes `seconds`, `backwardSeconds` and `bytes`.
+  int find(const Layout &layout) const; ///< -1 if the layout is unknown
   /// \param passed  whether the value is an activation that passes between
-  /// operators. If so, exposedTime() applies, and no replicated 16-bit value
-  /// becomes partial.
+  /// operators; then exposedTime() applies, and no replicated 16-bit value
+  /// becomes partial
   /// \param tiles  the number of tiles of a weight or gradient; see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1);
@@ -86,7 +76,7 @@ struct LayoutDomain {
   }
 };
 
-/// Represents a set of layouts of a domain as a bit mask.
+/// Represents a set of layouts as a bit mask over their indices.
 using LayoutSet = std::uint64_t;
 constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 
@@ -101,16 +91,14 @@ public:
   explicit ConversionTrees(const LayoutDomain &theDomain,
                            Phase thePhase = Phase::forward);
 
-  /// Returns the prices of the conversions to all layouts of a non-empty set,
-  /// by the layout from which they start. The reference is valid as long as the
-  /// object.
+  /// Returns the prices of the conversions to a non-empty set, by the layout
+  /// from which they start. The reference is valid as long as the object.
   const std::vector<double> &prices(LayoutSet set) {
     return treesTo(set).price;
   }
 
   /// Returns the conversions from `made` to a set, as pairs (from, to) of
-  /// layout indices, in an order in which they can run. Their price must be
-  /// finite.
+  /// layout indices, in a legal order. Their price must be finite.
   std::vector<std::pair<int, int>> conversions(int made, LayoutSet set);
 
 private:
@@ -135,10 +123,10 @@ private:
   std::unordered_map<LayoutSet, Trees> known;
 };
 
-/// Returns the layouts in which a value may pass between segments: replicated,
-/// or split over the tensor axis along any dimension that the splits allow. The
-/// other axes are not free: replicas split the samples, and the context axis
-/// splits the positions.
+/// Returns the layouts in which a value may pass between segments: replicated
+/// over the tensor axis, or split over it along an allowed dimension. The other
+/// axes are fixed: replicas split the samples, and the context axis splits the
+/// positions.
 std::vector<Layout> boundaryLayouts(const Tensor &tensor,
                                     const Setting &setting);
 

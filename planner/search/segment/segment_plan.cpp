@@ -112,11 +112,10 @@ private:
   const SegmentPlan &plan;
   const Setting &setting;
   std::vector<std::string> &errors;
-  std::vector<std::vector<Layout>>
-      existing; ///< the existing layouts, by tensor
+  std::vector<std::vector<Layout>> existing; ///< by tensor
 };
 
-// Compares the boundary layouts of `from` with those of the next run `to`.
+// Compares the boundary layouts of `from` and of the next run, `to`.
 void checkBorder(const ModelGraph &model, const SegmentPlan &from,
                  const SegmentPlan &to, const Setting &setting,
                  std::vector<std::string> &errors) {

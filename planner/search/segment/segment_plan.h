@@ -1,9 +1,4 @@
 //===- segment_plan.h - The choices for a run of repeats --------*- C++ -*-===//
-//
-// Translates an assignment back to the graph: a strategy per operator, a layout
-// per parameter and boundary, and every layout change.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_SEGMENT_PLAN_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_SEGMENT_PLAN_H
@@ -30,21 +25,18 @@ struct PlannedConversion {
 
 /// Describes `count` consecutive repeats of a segment with equal layouts.
 struct SegmentPlan {
-  int segment = 0; ///< index into ModelGraph::segments
-  int first = 0;   ///< number of the first repeat
+  int segment = 0;
+  int first = 0; ///< number of the first repeat
   int count = 1;
   std::vector<Strategy> strategies; ///< by op
-  /// Holds, by tensor, the layout in which the tensor is produced or received;
-  /// none for inputs.
+  /// Holds, by tensor, its layout when produced or received; none for inputs.
   std::vector<std::optional<Layout>> made;
-  /// Holds, by tensor, the layout in which the tensor is saved for backward;
-  /// none if it is not saved.
+  /// Holds, by tensor, the layout in which backward finds it; none if not
+  /// saved.
   std::vector<std::optional<Layout>> saved;
-  /// Lists the layout changes, grouped by tensor, in a legal order of
-  /// execution.
+  /// Lists the layout changes, by tensor, in a legal order.
   std::vector<PlannedConversion> conversions;
-  /// Holds, by model parameter, its state; none if the segment does not use the
-  /// parameter.
+  /// Holds, by model parameter, its state; none if the segment does not use it.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
 };
@@ -61,9 +53,9 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
-/// Returns the operator into which `op` may be fused, if `op` reads the result
-/// of that operator in the layout in which it is produced; else null.
-/// O(operators).
+/// Returns the operator into which `op` may be fused, or null: `op` must read
+/// that operator's result in the layout in which it is produced. The time is
+/// linear in the operators.
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
   const Op &consumer = segment.ops[at(op)];
@@ -81,7 +73,6 @@ inline const Op *fusedProducer(const SegmentGraph &segment,
 /// in chain order: a value is read in a layout in which it does not exist;
 /// neighbours disagree about a boundary's layout; a tied parameter is stored in
 /// two layouts. The time is linear in the plans.
-/// \param setting  provides the mesh
 std::vector<std::string> check(const ModelGraph &graph,
                                const std::vector<SegmentPlan> &plans,
                                const Setting &setting);

@@ -12,7 +12,6 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Builds the variables and tables of one segment.
 class Builder {
 public:
   Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
@@ -137,7 +136,8 @@ private:
   }
 
   // Products and attention that the tensor axis can split must be split, unless
-  // they are pinned, or no split is legal together with those of other axes.
+  // they are pinned, or no split is legal together with the splits of other
+  // axes.
   std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
     std::vector<AxisRule> rules = setting.rules;
     if (op.opClass != OpClass::memory && !pinned)
@@ -192,8 +192,7 @@ private:
           addReader(tensor, phase, variable, layouts.size(), layoutAt);
       }
     };
-    // Both sides of a boundary list its values in the same order: forward
-    // values first, then gradients.
+    // Both sides of a boundary list forward values first, then gradients.
     enter(segment.carriedIn, link.in, true, Phase::forward);
     enter(segment.gradientOut, link.in, false, Phase::backward);
     enter(segment.carriedOut, link.out, false, Phase::forward);
@@ -219,7 +218,6 @@ private:
     }
   }
 
-  // Adds the reductions of reported scalars, once per step.
   void addReported() {
     if (phasesApart)
       return;
@@ -237,8 +235,7 @@ private:
     }
   }
 
-  // Adds the parameter's variable and costs, unless they exist, and makes the
-  // variable the producer of `tensor`.
+  // Makes the parameter's variable, which may be new, the producer of `tensor`.
   void addParameter(int tensor, int parameter) {
     int &variable = result.parameterVariables[at(parameter)];
     auto &states = result.parameterStates[at(parameter)];
@@ -334,8 +331,7 @@ private:
       addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
   }
 
-  // Prices the layout changes of a tensor. The equal tensors of a layer are
-  // priced once.
+  // Prices the layout changes of a tensor; equal tensors are priced once.
   void price(int t, bool passed) {
     const Tensor &tensor = segment.tensors[at(t)];
     LayoutDomain &domain = result.domains[at(t)];
@@ -360,9 +356,9 @@ private:
       domain.keepInPlace(tensorAxis);
   }
 
-  // A carried value that is saved in the layout in which it is passed through
-  // is saved once for all repeats of a virtual stage; in another layout, once
-  // per repeat.
+  // A carried value is saved once for all repeats of a virtual stage if its
+  // saved layout is the layout in which it is passed on; otherwise once per
+  // repeat.
   void addCarried(const Port &carried, const Port &saved,
                   const CostTable &memory, bool recomputed) {
     CostTable together{{carried.variable, saved.variable}, {}, {}};
@@ -386,8 +382,7 @@ private:
     return rule.has(Split::batch) || rule.has(Split::sequence);
   }
 
-  // Returns the port of a saved value, which may have any layout that is not
-  // partial.
+  // Returns the port of a saved value: any layout that is not partial.
   Port savedPort(int t, LayoutDomain &domain) {
     Port saved;
     for (int i = 0; i < domain.size(); ++i)
@@ -453,9 +448,8 @@ private:
   std::vector<bool> opRecomputed, tensorRecomputed;
   std::vector<OpRun> runs; ///< by operator
   std::vector<int> tiles;  ///< by tensor
-  std::vector<int> likeOf; ///< by tensor: the first one with the same prices
-  /// Lists the tensors whose prices were computed, and whether they pass
-  /// between operators.
+  std::vector<int> likeOf; ///< by tensor: the first with equal prices
+  /// Lists the tensors with computed prices, and whether they are passed on.
   std::vector<std::pair<int, bool>> priced;
   ConversionTables tables;
   SegmentProblem result;

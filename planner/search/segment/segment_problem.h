@@ -14,11 +14,12 @@
 //                     layouts in which it is read (conversions.h).
 //
 // Tables price operators (compute) and values (the conversions from the
-// producer's layout to the readers'). The space is restricted: values between
-// segments are never partial; all-gathered parameters are not kept from forward
-// to backward; products and attention are not replicated over the tensor axis
-// if an allowed split divides them, unless they are pinned; stored shards are
-// all-gathered over the tensor axis only if it may split samples or positions.
+// producer's layout to the readers'). The space is restricted. Values between
+// segments are never partial. All-gathered parameters are not kept from forward
+// to backward. Products and attention are not replicated over the tensor axis
+// if an allowed split divides them, unless they are pinned. Stored shards are
+// all-gathered over the tensor axis only if that axis may split samples or
+// positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,27 +48,22 @@ enum class CostScale : std::uint8_t {
   accumulation,    ///< time is that of accumulationTime()
 };
 
-/// Says how a table's costs are scaled from one repeat and micro-batch to a
-/// step.
 struct TableScale {
   CostScale scale = CostScale::perMicroBatch;
-  /// Says whether the costs are those of a recomputed value: in the share of
-  /// repeats that recompute, its time counts twice and its memory does not
-  /// count.
+  /// Says whether the table prices a recomputed value. In the share of repeats
+  /// that recompute, the time counts twice and the memory does not count.
   bool recomputed = false;
-  int parameter = -1;     ///< the accumulated one, for CostScale::accumulation
+  int parameter = -1;     ///< for CostScale::accumulation
   bool ofWeights = false; ///< whether only gradients of weights are computed
 };
 
-/// Holds a Link, and the meaning of each of its variables, which readAssignment
-/// needs.
+/// Holds a Link and the meaning of its variables.
 struct SegmentProblem {
   Link link;
   std::vector<TableScale> scales;                ///< by table
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
-  /// Holds, by parameter, its variable, or -1 if the segment does not use the
-  /// parameter.
+  /// Holds, by parameter, its variable, or -1 if the segment does not use it.
   std::vector<int> parameterVariables;
   /// Holds, by parameter, the state for each value of its variable.
   std::vector<std::vector<ParameterState>> parameterStates;
@@ -81,9 +77,8 @@ struct SegmentProblem {
 };
 
 /// Returns the problem of a step with a single micro-batch and without
-/// recomputation. Setting::recomputeShare is ignored here; StageSolver scales
-/// the problem by it. The shared id of a tied parameter is its index in the
-/// model.
+/// recomputation. Setting::recomputeShare is ignored; scaledLink() applies it.
+/// The id of a tied parameter in Link::shared is its index in the model.
 /// \param owner  by parameter, whether this segment has the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,

@@ -75,8 +75,7 @@ private:
                     "encoder and decoder layers carry different values and "
                     "cannot alternate on a stage: interleaved needs layers of "
                     "one kind");
-    // Zigzag order gives every context rank an early and a late slice of a
-    // sequence.
+    // In zigzag order, a context rank has an early and a late slice.
     if (config.cp > 1 && model.sequence % (2 * config.cp) != 0)
       return refuse(config, "sequence " + std::to_string(model.sequence) +
                                 " does not divide by twice cp " +
@@ -115,14 +114,14 @@ private:
     });
   }
 
-  // Returns whether the options allow a tp greater than 1.
+  // Returns whether tp is open and may be greater than 1.
   bool mayBeSplit() const {
     return options.devices > 1 && !options.tp &&
            (!options.dp || *options.dp < options.devices);
   }
 
   // Returns whether a requested expert-parallel size and, if ZeRO is required,
-  // a requested ZeRO group size is possible. Otherwise the mesh is rejected.
+  // a requested ZeRO group size is possible; if not, rejects the mesh.
   bool replicasMayShare(const Parallelism &config) {
     std::string against = errorOfExpertRanks(options.ep, experts, config.dp);
     bool asked = options.zeroStage.only.size() == 1;
@@ -369,8 +368,8 @@ RejectionCounts countsOf(const std::vector<Rejection> &rejections) {
   return counts;
 }
 
-// The configuration that recomputes most layers needs least memory; the one
-// that recomputes fewest is the fastest.
+// The configuration that recomputes most layers needs least memory. The one
+// that recomputes fewest layers is the fastest.
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options) {
   one.count = 0;

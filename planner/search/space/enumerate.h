@@ -1,8 +1,4 @@
 //===- enumerate.h - The configurations of a space --------------*- C++ -*-===//
-//
-// Enumerates the legal configurations of a search space.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
@@ -38,36 +34,34 @@ struct Rejection {
   bool isLowerBound = false;
   std::string detail;
   bool limited = false; ///< whether more memory might lower the bound
-  /// Counts the configurations in this entry: besides `config`, those that
-  /// recompute other numbers of layers or have other cuts.
+  /// Counts `config` and those with other numbers of recomputing layers or
+  /// cuts.
   std::int64_t count = 1;
 };
 
 const char *nameOf(Rejection::Reason reason);
 
-/// Returns the rejection of one configuration with a lower bound of its step.
 Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
                       Seconds bound);
-/// Returns the rejection of one configuration of which no plan fits.
+/// Returns the rejection of one configuration without a plan that fits.
 /// \param lowerBound  of every plan's memory
 Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
                    Bytes lowerBound);
 /// Returns one rejection for all configurations of the cuts from `first` on;
-/// there must be at least one. Its configuration is an example: the one that
-/// needs least memory if the memory bound rejects all, otherwise the fastest.
-/// \param one  the rejection of any of them
+/// there must be at least one cut. The configuration in the rejection is an
+/// example: if the memory bound rejects all, the one that needs least memory;
+/// otherwise the fastest.
+/// \param one  the rejection of any of these configurations
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options);
 
-/// Counts the legal configurations in rejections by the kind of reason.
+/// Counts legal configurations by Rejection::Reason.
 struct RejectionCounts {
-  /// Counts those that a bound of time or memory excludes, or whose plan is
-  /// slower than SearchOptions::atMost.
+  /// Counts configurations that a bound of time or memory excludes, or whose
+  /// plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
-  /// Counts those without a legal plan, or whose plan does not fit.
-  std::int64_t refused = 0;
-  /// Counts those that were not solved when the search stopped.
-  std::int64_t unreached = 0;
+  std::int64_t refused = 0;   ///< no legal plan, or the plan does not fit
+  std::int64_t unreached = 0; ///< not solved: the search stopped, or too large
 };
 RejectionCounts countsOf(const std::vector<Rejection> &rejections);
 
@@ -94,13 +88,12 @@ bool isCounted(const SearchOptions &options);
 /// number takes more time and less memory.
 std::vector<int> recomputeCounts(const Parallelism &config,
                                  const SearchOptions &options);
-/// Returns the configuration with a number from recomputeCounts.
+/// Returns the configuration with a number from recomputeCounts().
 Parallelism withCount(Parallelism config, int count);
-/// Returns the configuration's number in recomputeCounts.
+/// Returns the number that withCount() sets.
 int countOf(const Parallelism &config);
 
-/// Returns whether `space`, from enumerateSpace, contains the configuration or
-/// one that represents it.
+/// Returns whether `space` contains the configuration or a representative.
 bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
                const SearchOptions &options);
 

@@ -51,8 +51,7 @@ std::string errorOfZeroRank(int sharing, const std::vector<int> &expertRanks,
          listText(expertRanks, "or");
 }
 
-// Returns the share of layers that recompute, over every `step`th virtual stage
-// from `first` on.
+// Returns recomputeShareOf() of virtual stages `first`, `first` + `step`, ...
 double shareOf(const Parallelism &config, std::size_t first, std::size_t step) {
   int all = 0, recomputed = 0;
   for (std::size_t part = first; part < config.layers.size(); part += step) {

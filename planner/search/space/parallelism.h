@@ -1,12 +1,12 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
 // Defines a configuration, which states how a plan uses the devices, as a
-// Megatron command line or a DeepSpeed file does. The strategy of each operator
-// then follows by exact search.
+// Megatron-LM command line or a DeepSpeed file does. It leaves the strategies
+// of the operators open.
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
-// the state that ZeRO shards (zeroRanks). This file checks which sizes of these
-// groups are compatible with a mesh; messages list the nearest compatible ones.
+// the state that ZeRO shards (zeroRanks). Both sizes must be compatible with
+// the mesh.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +23,19 @@
 
 namespace mtplan::planner {
 
-/// Says which values backward recomputes, so that forward does not save them:
-/// none; values of core attention (Korthikanti et al. 2022, section 5) or those
-/// that Software::selective names instead; all values of a layer except its
-/// input.
+/// Says which values backward recomputes instead of reading saved ones.
+/// `selective` names the values of core attention (Korthikanti et al. 2022,
+/// section 5), or those in Software::selective; `full` names all values of a
+/// layer but its input.
 enum class Recompute : std::uint8_t { none, selective, full };
-const char *nameOf(Recompute recompute); ///< "none", "selective" or "full"
+const char *nameOf(Recompute recompute);
 
 /// Says which training state is stored in the host's memory between its uses.
 enum class Offload : std::uint8_t { none, optimizer };
-const char *nameOf(Offload offload); ///< "none" or "optimizer"
+const char *nameOf(Offload offload);
 
-/// Holds a configuration. Ranks are numbered in Megatron's default order,
-/// tensor ranks innermost: tp - cp - ep - dp - pp.
+/// Holds a configuration. Ranks are numbered in Megatron-LM's default order,
+/// tp-cp-ep-dp-pp, with tensor ranks innermost.
 struct Parallelism {
   int dp = 1; ///< data-parallel replicas; ep of them share a set of experts
   int tp = 1; ///< tensor ranks
@@ -46,12 +46,14 @@ struct Parallelism {
   ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
   std::int64_t microBatch = 1;  ///< samples per replica and micro-batch
   std::int64_t globalBatch = 1; ///< samples per step
-  /// ZeRO stage (Rajbhandari et al. 2020): 1 splits the optimizer's state over
-  /// the replicas, 2 also the gradients, 3 also the parameters.
+  /// Is the ZeRO stage (Rajbhandari et al. 2020): stage 1 shards the
+  /// optimizer's state over the replicas, stage 2 also the gradients, stage 3
+  /// also the parameters.
   int zeroStage = 0;
   /// Counts the replicas that share one copy of the state that ZeRO shards;
   /// divides dp. A number below dp means hybrid sharding, with one copy per
-  /// group of replicas; it must then be a multiple of ep and larger than ep.
+  /// group of replicas; the number must then be a multiple of ep and larger
+  /// than ep.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
   /// Counts the layers per virtual stage that recompute by `recompute`; the
@@ -63,8 +65,8 @@ struct Parallelism {
   /// (see segment_runs.h). 1 means untiled.
   int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
-  /// Lists the number of layers of each virtual stage, in model order: pp *
-  /// virtualStages numbers that add up to the model's layers.
+  /// Lists the layers of each virtual stage, in model order: pp * virtualStages
+  /// numbers with the sum layersOf().
   std::vector<int> layers;
 
   int devices() const { return dp * tp * pp * cp; }
@@ -78,27 +80,24 @@ inline constexpr int kDataAxis = 0;
 inline constexpr int kTensorAxis = 1;
 
 /// Returns the mesh of one pipeline stage: "dp" first, "tp" last, and between
-/// them the axes "zero" (in hybrid sharding, the replicas that share one copy
-/// of the state), "ep" and "cp". An axis between them is left out if it has
-/// only one rank.
+/// them "zero" (in hybrid sharding, the replicas that share one copy of the
+/// state), "ep" and "cp". The axes in between are left out if they have one
+/// rank.
 Mesh meshOf(const Parallelism &config);
 
-/// Returns the schedule's kind, stages, chunks and micro-batches.
 ScheduleShape shapeOf(const Parallelism &config);
 
 /// Returns the micro-batches in flight on a rank of the stage; with virtual
-/// stages the mean over its chunks (Setting::inFlight).
+/// stages, this is the mean over the rank's chunks.
 double inFlightOf(const Parallelism &config, int stage);
 
-/// Returns the share of all layers that recompute.
+/// Returns the share of layers that recompute, of all or of one stage's.
 double recomputeShareOf(const Parallelism &config);
-/// Returns the share of one stage's layers that recompute.
 double recomputeShareOf(const Parallelism &config, int stage);
-/// Returns the least share of all stages. The layers of stages may differ in
-/// time, so only this share of the total time is certainly recomputed.
+/// Returns the least recomputeShareOf() of all stages. Layers differ in time,
+/// so only this share of the total time is certainly recomputed.
 double leastRecomputeShareOf(const Parallelism &config);
 
-/// Returns the index of the tensor axis, the last.
 inline int tensorAxisOf(const Mesh &mesh) {
   return static_cast<int>(mesh.axes.size()) - 1;
 }
@@ -123,21 +122,19 @@ std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
                              int dp);
 
 /// Returns the legal values of Parallelism::zeroRanks for the configuration's
-/// dp and ep: legal requested values or, if the choice is open, dp and, for
-/// each level of the network, the largest legal value that fits in one domain.
-/// For ZeRO stage 0, the only value is 1.
+/// dp and ep: the legal values in `asked` or, if the choice is open, dp and,
+/// for each level of the network, the largest legal value that fits in one
+/// domain. For ZeRO stage 0, the only value is 1.
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 
-/// Returns a message if none of the requested expert-parallel sizes is
-/// possible, with the nearest possible ones; otherwise an empty string.
+/// Returns a message if no requested expert-parallel size is possible, else "".
 /// \param areReplicas  true: `devices` is dp; false: dp is open and divides
 /// `devices`
 std::string errorOfExpertRanks(const Choices<int> &asked, std::int64_t experts,
                                int devices, bool areReplicas = true);
 
-/// Returns a message if none of the requested ZeRO group sizes is possible;
-/// otherwise an empty string.
+/// Returns a message if no requested ZeRO group size is possible, else "".
 /// \param expertRanks  expert-parallel sizes that remain possible, not empty
 std::string errorOfZeroRanks(const Choices<int> &asked,
                              const std::vector<int> &expertRanks, int dp);

@@ -22,7 +22,6 @@ std::string nameOfRepeat(std::string label, int repeat) {
   return label;
 }
 
-/// Holds the parts of a pattern that contains a range of numbers.
 struct NumberedPattern {
   std::string before, after;
   int first = 0, last = 0;
@@ -61,7 +60,7 @@ std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
                                  const SegmentGraph &segment) {
   std::vector<bool> matched(at(segment.repeat));
   // If the pattern matches the label itself, a star of the pattern matches the
-  // star of the label, and so the number of every repeat.
+  // star of the label, and therefore the number of every repeat.
   if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
     matched.assign(matched.size(), matchesPattern(pin.pattern, label));
   else if (auto range = numberedPattern(pin.pattern))
@@ -83,7 +82,6 @@ bool matches(const PinText &pin, const std::string &label,
   return contains(matchedRepeats(pin, label, segment), true);
 }
 
-// Calls `visit(parameter)` once for each parameter that a segment reads.
 template <typename Visit>
 void forEachParameter(const SegmentGraph &segment, Visit visit) {
   std::set<int> seen;
@@ -115,7 +113,7 @@ public:
   }
 
 private:
-  // Adds an error once, although all parts of a cut segment report it.
+  // Adds an error once, even if all parts of a cut segment report the error.
   void error(const std::string &text) {
     if (!contains(findings, text))
       findings.push_back(text);

@@ -32,23 +32,20 @@ struct PinText {
   std::string text; ///< as written, for messages
   std::string pattern;
   std::string word; ///< the value for an operator; empty for a parameter
-  std::vector<std::string>
-      entries; ///< the value for a parameter: "tp" or "" per dimension
+  /// Holds the value for a parameter: "tp" or "" per dimension.
+  std::vector<std::string> entries;
 };
 
-/// Lists the restrictions of the search space that pins must observe.
 struct PinSpace {
   std::vector<Split> splits; ///< the splits that the tensor axis may use
   std::optional<int> tp;     ///< if set, sizes must divide by it
 };
 
-/// Returns whether `pattern`, in which `*` matches any run of characters,
-/// matches all of `name`. The time is O(|pattern| |name|) for any number of
-/// stars.
+/// Returns whether `pattern` matches all of `name`, in O(|pattern| |name|).
 bool matchesPattern(const std::string &pattern, const std::string &name);
 
-/// Returns, per segment and ascending, the repeats before which the segment
-/// must be cut. All repeats between two cuts have equal pins.
+/// Returns, per segment, the ascending repeats before which the segment must be
+/// cut, so that all repeats between two cuts have equal pins.
 std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
                                       const std::vector<PinText> &pins);
 

@@ -7,8 +7,7 @@
 // layer belong to it.
 //
 // The first and the last stage also have the embedding and the head, and have
-// different numbers of micro-batches in flight. They may need fewer layers; the
-// middle stages share the rest evenly.
+// different numbers of micro-batches in flight, so they may need fewer layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +29,6 @@ struct RepeatRange {
 };
 using PipelinePart = std::vector<RepeatRange>; ///< in chain order
 
-/// Returns the number of layers of the model.
 int layersOf(const ModelGraph &model);
 
 /// Returns the parts of the model, one per virtual stage.
@@ -40,12 +38,11 @@ int layersOf(const ModelGraph &model);
 std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
                                         const std::vector<int> &layers);
 
-/// Returns the most even distribution. The middle parts get the remainder,
-/// because the first and the last part also have the embedding and the head.
+/// Returns the most even distribution; the middle parts get the remainder.
 std::vector<int> evenLayers(int layers, int parts);
 
 /// Returns whether the layers divide evenly among all chunks of an interleaved
-/// pipeline. Embedding and head may each count as a further layer or not.
+/// pipeline. The embedding and the head may each count as one more layer.
 bool fillsChunks(int layers, int chunks);
 
 /// Returns the cuts of `layers` layers into `stages` stages in which neither

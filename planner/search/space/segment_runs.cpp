@@ -33,7 +33,6 @@ double bytesOf(const Parameter &parameter) {
   return tensorBytes(parameter.shape, parameter.elementBytes);
 }
 
-// Returns the longest dimension, which is cut into tiles.
 std::size_t longestOf(const std::vector<std::int64_t> &shape) {
   return static_cast<std::size_t>(std::ranges::max_element(shape) -
                                   shape.begin());

@@ -1,15 +1,14 @@
 //===- segment_runs.h - Recomputation and tiles of a segment ----*- C++ -*-===//
 //
-// Finds the operators that backward recomputes, and the number of tiles of each
-// weight.
+// Finds the operators that backward recomputes, and the tiles of each weight.
 //
 // Memory-centric tiling (Rajbhandari et al. 2021, ZeRO-Infinity, section 5.1.3)
 // executes a product by a weight that is sharded over replicas as several
 // products in sequence. Each product all-gathers a tile of the weight and frees
-// it afterwards; backward computes and reduces the weight's gradient tile by
-// tile too, so that memory holds one full tile at a time. Activations are not
-// tiled. A configuration sets the number of tiles of the largest weight; other
-// weights have as many tiles as needed for tiles that are no larger.
+// the tile afterwards. Backward also computes and reduces the weight's gradient
+// tile by tile, so that memory holds one full tile at a time. Activations are
+// not tiled. A configuration sets the number of tiles of the largest weight;
+// other weights have as many tiles as needed for tiles that are no larger.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,8 +58,7 @@ std::vector<int> tilesOfTensors(const ModelGraph &model,
 double largestTileOf(const std::vector<std::int64_t> &shape,
                      const Layout &layout, const Mesh &mesh, int tiles);
 
-/// Returns the run of each operator of the segment under `setting`, including
-/// its tiles.
+/// Returns the run of each operator of the segment, including its tiles.
 std::vector<OpRun> opRunsOf(const ModelGraph &model,
                             const SegmentGraph &segment,
                             const Setting &setting);

@@ -64,8 +64,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       break;
     case AxisRole::tensor:
       setting.rules.push_back({options.tensorSplits, true});
-      // Feature splits are always allowed, because they follow from other
-      // splits.
+      // Feature splits follow from other splits, so they are always allowed.
       setting.rules.back().splits.push_back(Split::feature);
       break;
     }

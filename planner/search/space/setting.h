@@ -1,10 +1,4 @@
 //===- setting.h - Options of a search, setting of a solver -----*- C++ -*-===//
-//
-// SearchOptions holds the choices that are open to a search. Setting holds one
-// configuration for the solver: a mesh, a micro-batch, and every other value on
-// which prices depend.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
@@ -23,56 +17,55 @@
 
 namespace mtplan::planner {
 
-/// Holds the user's choices, by the indices of the graph for which the pins are
-/// resolved.
+/// Holds pins by the indices of the graph for which they are resolved.
 struct Pins {
   /// Says, by [segment][op], how the tensor axis is used: a nameOf(Split),
   /// "replicated" or "partial"; empty means free.
   std::vector<std::vector<std::string>> ops;
-  /// Names, by [parameter], the axis that shards each dimension, or "" if none
-  /// does.
+  /// Names, by [parameter], the axis that shards each dimension; "" for none.
   std::vector<std::optional<std::vector<std::string>>> parameters;
 };
 
 /// Holds one configuration for the solver: a mesh, a micro-batch, and every
-/// other value on which prices depend.
+/// other value on which prices depend. Members that SearchOptions or
+/// Parallelism also has are explained there.
 struct Setting {
   Mesh mesh;
-  std::vector<AxisRule> rules;           ///< by axis
-  Choices<StepKind> collectives;         ///< see SearchOptions
-  std::int64_t microBatches = 1;         ///< number per step and replica
-  int devices = 1;                       ///< number of devices of all stages
-  int zeroStage = 0;                     ///< see Parallelism
-  bool padsShards = false;               ///< see SearchOptions
-  bool sumsPerUse = false;               ///< see SearchOptions
-  bool scattersEarly = false;            ///< see SearchOptions
-  bool gathersAhead = false;             ///< see SearchOptions
+  std::vector<AxisRule> rules; ///< by axis
+  Choices<StepKind> collectives;
+  std::int64_t microBatches = 1; ///< per step and replica
+  int devices = 1;               ///< of all stages
+  int zeroStage = 0;
+  bool padsShards = false;
+  bool sumsPerUse = false;
+  bool scattersEarly = false;
+  bool gathersAhead = false;
   Recompute recompute = Recompute::none; ///< applies to repeated segments
   /// Holds the share of a segment's repeats that recompute; the others save all
   /// values. Prices are those of a mean repeat.
   double recomputeShare = 1.0;
   /// Holds the weight of all-gathers of parameters, gradient reductions and
-  /// updates in the minimised sum; below 1 if they may overlap other work.
+  /// updates in the minimised sum. The weight is below 1 if these may overlap
+  /// other work.
   double overlapWeight = 1.0;
   /// Holds the share of the micro-batches whose gradients of weights count in
-  /// the minimised sum; below 1 to bound a zero-bubble schedule, which
-  /// postpones some of these gradients (StageBound::lastBackward).
+  /// the minimised sum. The share is below 1 in the bound of a zero-bubble
+  /// schedule, which postpones some of these gradients
+  /// (StageBound::lastBackward).
   double weightsShare = 1.0;
   Offload offload = Offload::none;
-  int tiles = 1; ///< see Parallelism
+  int tiles = 1;
   /// Say whether the device's update, and the host's work for the optimizer,
   /// run in sequence with the work to which overlapWeight applies.
   bool updateAddsUp = true, hostAddsUp = true;
-  /// Counts the micro-batches in flight on a rank; with virtual stages, this is
-  /// the mean over the rank's chunks.
-  double inFlight = 1.0;
-  int parts = 1; ///< virtual stages per stage
+  double inFlight = 1.0; ///< see inFlightOf()
+  int parts = 1;         ///< virtual stages per stage
   /// If set, holds the placement on the tensor axis of all values between
   /// segments: the dimension that the axis splits, or kReplicated.
   std::optional<int> boundary;
   /// If set, holds the index into parameterStates() of the state that every
-  /// shared parameter has. Stages are solved separately; with the index, all
-  /// stages that share a parameter choose the same state.
+  /// shared parameter has, so that stages that are solved separately choose the
+  /// same state.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
   const Software *software = &defaultSoftware();
@@ -80,7 +73,7 @@ struct Setting {
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
 
-/// Returns the use of the tensor axis under `strategy`, as in Pins::ops.
+/// Returns how `strategy` uses the axis, as in Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 
 /// Counts the bytes per element of training state. Mixed precision takes 2 for
@@ -93,48 +86,36 @@ struct StateBytes {
   double sweep = 0;    ///< read and written per stored element
   double host = 0;     ///< stored in the host's memory, per owned element
 };
-/// Returns the bytes of AdamW as usually stored in `precision`: the gradient,
-/// the optimizer's state and the traffic of an update. `sweep` and `host` are
-/// 0.
+/// Returns the usual bytes of AdamW in `precision`; `sweep` and `host` are 0.
 StateBytes stateBytesOf(Precision precision);
 /// Returns the bytes with the setting's software and offload.
 StateBytes stateBytesOf(const Setting &setting);
 
-/// Describes a dimension whose size the tensor axis must divide for a split to
-/// be legal.
+/// Describes a dimension whose size tp must divide for a split to be legal.
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
   Split split = Split::head; ///< if not allowed, the divisor does not matter
 };
 
-/// Holds the choices that are open to a search, and its limits.
+/// Holds the choices that are open to a search, and the limits of the search.
 struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
-  /// Counts the samples per replica and micro-batch.
   std::optional<std::int64_t> microBatch;
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
-  /// Counts the replicas that share the state that ZeRO shards; 0 means all. If
-  /// the choice is open, the search tries all and, for each network level, the
-  /// largest number that fits in one domain.
-  Choices<int> zeroRanks{{0}};
+  Choices<int> zeroRanks{{0}}; ///< 0: all replicas; open: see zeroRanksOf()
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
-  /// Counts the layers per virtual stage that recompute in full, if any do; -1
-  /// means all.
-  Choices<int> recomputeLayers{{-1}};
-  /// Offload requires a machine with hosts.
-  Choices<Offload> offload{{Offload::none}};
+  Choices<int> recomputeLayers{{-1}};        ///< for full recomputation
+  Choices<Offload> offload{{Offload::none}}; ///< requires a machine with hosts
   Choices<int> tiles{{1}}; ///< other numbers than 1 only in ZeRO stage 3
-  /// Counts the layers of each virtual stage; if empty, they are evenly
-  /// distributed.
-  std::vector<int> layers;
+  std::vector<int> layers; ///< by virtual stage; empty: evenly distributed
   /// Says whether pipelines with one chunk per stage may also be cut unevenly
-  /// (unevenCuts). The option is ignored if `layers` is set.
+  /// (unevenCuts()). The option is ignored if `layers` is set.
   bool unevenCuts = false;
   Overlaps overlaps{false, false, false, false, false, false};
-  std::int64_t globalBatch = 1; ///< samples per step
+  std::int64_t globalBatch = 1;
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
   /// Says whether ZeRO pads dimensions that the number of shards does not
@@ -163,7 +144,7 @@ struct SearchOptions {
   /// Holds the share of the fastest plan's step by which the first plan may be
   /// slower in order to be simpler (search/simplest.h).
   double tolerance = 0.0;
-  /// Limits the step's time. Slower plans are rejected.
+  /// Limits the step: slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
   /// The search calls `stop` between candidates and between bounds. If `stop`
   /// returns true, the search stops or, as long as there is no plan, solves
@@ -172,7 +153,6 @@ struct SearchOptions {
   std::function<bool()> stop;
 };
 
-/// Returns the setting of a configuration.
 Setting settingOf(const SearchOptions &options, const Machine &machine,
                   const Parallelism &config);
 

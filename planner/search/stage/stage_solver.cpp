@@ -186,8 +186,7 @@ StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
   return key;
 }
 
-// The first segment of the stage that reads a shared parameter has the cost of
-// that parameter.
+// The first segment that reads a shared parameter has the parameter's cost.
 std::vector<HeldSegment>
 StageSolver::problemsOf(const std::vector<int> &repeats) {
   std::vector<bool> owner(graph.parameters.size(), true);
@@ -212,8 +211,8 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
 }
 
 /// Solves a stage with bytes reserved for its workspace. If the solution needs
-/// more, the search goes on in two parts: one reserves that many bytes, the
-/// other forbids the values that need them.
+/// more, the search goes on in two parts: one reserves as many bytes as the
+/// solution needs, the other forbids the values that need them.
 class StageSolver::WorkspaceSearch {
 public:
   WorkspaceSearch(const StageSolver &theStage,
@@ -246,9 +245,8 @@ public:
   }
 
 private:
-  /// Describes the solutions that fit with `reserve` bytes of workspace, and
-  /// whose workspace is below `ceiling`. `forbidden` excludes solutions with a
-  /// larger workspace.
+  /// Describes the solutions that fit with `reserve` bytes of workspace and
+  /// have a workspace below `ceiling`. `forbidden` excludes larger workspaces.
   struct Part {
     double reserve = 0.0, ceiling = kInfinity;
     std::vector<Forbidden> forbidden;
@@ -293,7 +291,6 @@ private:
     divide(part, solution, found);
   }
 
-  // Divides a part whose solution needs more workspace than is reserved.
   void divide(const Part &part, const ChainSolution &solution,
               const StageSolution &found) {
     Part larger = part;
@@ -328,7 +325,7 @@ private:
     // No single repeat is the cause: runs of several repeats buffer messages,
     // and a carried value that is saved in several layouts is stored once per
     // layout, although the chain's memory counts it once. A larger reserve
-    // finds a solution that fits, but may exclude others that fit.
+    // leads to a solution that fits, but may exclude faster ones.
     bound = std::min(bound, solution.lowerBound);
     larger.reserve =
         std::max({part.reserve, found.memory.workspace.value,
@@ -364,9 +361,9 @@ private:
     return found;
   }
 
-  /// Limit the number of parts, the values of one cause, and the entries that
-  /// an elimination joins if causes are forbidden. Parts beyond these limits
-  /// are not solved; their lower bounds still count.
+  /// These limits apply to the number of parts, the values of one cause, and
+  /// the entries that an elimination joins if causes are forbidden. Parts
+  /// beyond them are not solved, but their lower bounds count.
   static constexpr int kMostParts = 32;
   static constexpr std::size_t kMostValues = 16;
   static constexpr double kMostWork = 1e5;
@@ -445,8 +442,8 @@ std::vector<Seconds> StageSolver::leastTimes(const std::vector<int> &repeats) {
   return times;
 }
 
-// The reserve ignores pins, so that a plan that fits still fits if pins require
-// that plan.
+// The reserve ignores pins, so that a plan that fits still fits when it is
+// pinned.
 Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
                          const std::vector<int> &repeats) {
   Setting free = setting;

@@ -1,10 +1,4 @@
 //===- stage_solver.h - The strategies of one pipeline stage ----*- C++ -*-===//
-//
-// Solves one stage, which is a chain of segments: chooses a strategy for every
-// operator so that the sum of all streams' times is least within the device's
-// memory. The solution is exact (planner/solve).
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_STAGE_STAGE_SOLVER_H
 #define MTPLAN_PLANNER_SEARCH_STAGE_STAGE_SOLVER_H
@@ -21,12 +15,11 @@
 
 namespace mtplan::planner {
 
-/// Returns the link of `repeats` repeats, with its costs scaled from one
-/// micro-batch to a step.
+/// Returns the link of `repeats` repeats, with costs of a step.
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
                 const Setting &setting, int repeats);
 
-/// Returns a segment's problem with a scaled link.
+/// Returns a segment's problem with the costs of a step.
 SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner);
@@ -35,7 +28,7 @@ SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
 struct StageSolution {
   enum class Outcome : std::uint8_t {
     fits,
-    tooLarge,  ///< no plan found that fits; `runs` is the best attempt
+    tooLarge,  ///< no plan that fits was found; `runs` are the nearest
     abandoned, ///< no plan is faster than the cutoff
     illegal    ///< some operator has no legal strategy
   } outcome = Outcome::illegal;
@@ -44,20 +37,17 @@ struct StageSolution {
   std::vector<SegmentPlan> runs;
   std::vector<PhaseTimes> times; ///< by run: the times of one repeat
   MemoryUse memory;
-  Bytes reserve; ///< the bytes that are reserved for the workspace
-  /// Hold lower bounds of the sum of times over plans that fit; +infinity if no
-  /// plan fits. `lowerBound` holds for plans whose layout changes are the
-  /// cheapest at this weight of overlapped work (Setting::overlapWeight); at
-  /// other weights, the same layouts may be reached through smaller
-  /// intermediate layouts. `looseBound` holds for every plan.
+  Bytes reserve; ///< for the workspace
+  /// Hold lower bounds of the sum of times; +infinity if no plan fits.
+  /// `looseBound` holds for every plan. `lowerBound` holds for plans whose
+  /// layout changes are the cheapest at this Setting::overlapWeight: other
+  /// changes may pass through smaller intermediate layouts.
   Seconds lowerBound, looseBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
-  /// If false, `runs` are the fastest plan even without a memory limit.
-  bool limited = true;
+  bool limited = true;  ///< false: `runs` are fastest for any memory limit
 };
 
-/// Caches stage solutions, by every value on which they depend. Each thread
-/// needs its own cache.
+/// Caches stage solutions. Each thread needs its own cache.
 class StageCache {
 public:
   SolverCache solvers;
@@ -73,19 +63,18 @@ private:
     std::int64_t points = 0; ///< see SolveLimits
     StageSolution solution;
   };
-  /// The key has the configuration's numbers, the boundary, the shared state,
-  /// the weights of the minimised sum (overlapWeight, weightsShare), the share
-  /// of recomputed repeats and the repeats of each segment. A deque keeps
-  /// references to solutions valid.
+  /// The key is StageSolver::stageKey(). A deque keeps references to solutions
+  /// valid.
   std::map<Key, std::deque<Solved>> known;
-  /// The key has the configuration's numbers, the boundary, the shared state,
-  /// overlapWeight, the segment and the owners of shared parameters.
+  /// The key is StageSolver::unitKey(), the segment and the owners of
+  /// parameters.
   std::map<Key, SegmentProblem> units;
-  /// The key is that of `known`, followed by the micro-batches in flight.
+  /// The key is StageSolver::stageKey() and the micro-batches in flight.
   std::map<Key, Bytes> leastMemories;
 };
 
-/// Solves stages of one configuration.
+/// Solves stages, which are chains of segments, exactly (planner/solve):
+/// chooses the strategies with the least sum of all streams' times that fit.
 class StageSolver {
 public:
   /// Model and cache must outlive the solver. `theSetting.inFlight` is ignored.
@@ -95,8 +84,7 @@ public:
               const Parallelism &theConfig, StageCache &theCache);
 
   /// Returns the solution, which is valid until StageCache::trim.
-  /// \param repeats   the number of repeats of each segment on the stage
-  /// \param inFlight  see Setting
+  /// \param repeats  the number of repeats of each segment on the stage
   const StageSolution &solve(const std::vector<int> &repeats, double inFlight,
                              SolveLimits limits);
 
@@ -129,7 +117,6 @@ private:
 };
 
 /// Returns the bytes that every plan of a stage reserves for its workspace.
-/// \param repeats  the number of repeats of each segment on the stage
 Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
                          const std::vector<int> &repeats);
 
@@ -140,7 +127,7 @@ std::vector<int> repeatsOf(const ModelGraph &graph,
 /// Describes the repeats of a run that are in one chunk of the stage.
 struct RunSlice {
   int run = 0;
-  int first = 0; ///< number of the first repeat in the model
+  int first = 0; ///< counted in the model
   int count = 1;
 };
 

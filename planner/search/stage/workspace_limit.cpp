@@ -13,7 +13,6 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the bytes of one rank's shard of the tensor of `use`.
 double shardBytes(const Use &use, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh) {
   const Tensor &tensor = tensors[at(use.tensor)];
@@ -130,8 +129,7 @@ double eliminationWork(const Link &link) {
 
 void forbid(Problem &problem, const Forbidden &forbidden) {
   const auto &values = forbidden.values;
-  // Adds a table over `scope` that forbids the values for which `isLegal` is
-  // false.
+  // Adds a table over `scope` that forbids values unless `isLegal` is true.
   auto addTable = [&](std::vector<int> scope, auto isLegal) {
     CostTable table{std::move(scope), {}, {}};
     std::vector<int> at0(table.scope.size(), 0);
@@ -153,7 +151,7 @@ void forbid(Problem &problem, const Forbidden &forbidden) {
              [&](const auto &v) { return !isForbidden(0, v[0]); });
     return;
   }
-  // `agree` is 1 if all values so far are the forbidden ones.
+  // The variable `agree` is 1 if all values so far are the forbidden ones.
   int agree = -1;
   for (std::size_t i = 1; i + 1 < values.size(); ++i) {
     const int next = static_cast<int>(problem.domains.size());

@@ -2,9 +2,9 @@
 //
 // The solver limits a sum of memory over its tables. A workspace is a maximum
 // over program points, which such a sum cannot express. So a fixed number of
-// bytes is reserved for the workspace. Where a solution needs more, the layouts
-// that cause it are forbidden together, and the chain is solved again (a
-// logic-based Benders cut: Hooker and Ottosson 2003).
+// bytes is reserved for the workspace. If a solution needs more, the layouts
+// that cause the excess are forbidden together, and the chain is solved again
+// (a logic-based Benders cut: Hooker and Ottosson 2003).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,16 +18,14 @@
 
 namespace mtplan::planner {
 
-/// Holds a segment of a stage and its choice problem.
 struct HeldSegment {
   int segment = 0;
   const SegmentProblem *problem = nullptr;
 };
 
-/// Returns the bytes reserved for transient values: inputs, and twice the
-/// largest working set of an operator with its best split, because one set is
-/// in use while another is received. The reserve does not depend on the plan,
-/// so that the memory that the solver limits is a sum over its cost tables.
+/// Returns the bytes reserved for transient values, for any plan: inputs, and
+/// twice the largest working set of an operator with its best split, because
+/// one set is in use while another is received.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting);
@@ -35,11 +33,11 @@ double workspaceReserve(const ModelGraph &graph,
 /// Lists values of variables of one link that no repeat may have together.
 struct Forbidden {
   int link = 0;
-  std::vector<std::pair<int, int>> values; ///< pairs of variable and value
+  std::vector<std::pair<int, int>> values; ///< variable and value
 };
 
-/// Returns the values in `assignment` of all variables that determine the
-/// layouts of `tensors`.
+/// Returns `assignment`'s values of all variables that determine the layouts of
+/// `tensors`.
 Forbidden forbiddenBy(const SegmentGraph &segment,
                       const SegmentProblem &problem, int link,
                       const Assignment &assignment,

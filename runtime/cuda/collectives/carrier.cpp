@@ -19,7 +19,6 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Holds the host, process, device UUID and NCCL settings of a rank.
 struct Whereabouts {
   std::array<char, 64> host{};
   std::int64_t process = 0, registers = 0, joins = 0;
@@ -61,9 +60,8 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
   return ranks;
 }
 
-/// Throws CommunicationError unless a setting is equal on all ranks.
-/// \param what  the setting, for example "memory is registered with NCCL"
-/// \param variable  the environment variable of the setting
+/// Throws CommunicationError unless a setting is equal on all ranks. The
+/// message contains `what` and the name of the environment variable.
 void checkAlike(const std::vector<Whereabouts> &all,
                 std::int64_t Whereabouts::*told, const std::string &what,
                 const std::string &variable) {

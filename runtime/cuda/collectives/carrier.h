@@ -14,12 +14,11 @@ namespace mtplan::runtime::cuda {
 /// device, or a world over NCCL if each rank has its own device. All ranks of
 /// `host` must call this, and `host` must outlive the world. Calls of the world
 /// are queued on the context's selected stream.
-/// \throws CommunicationError on all ranks in all other cases, if the ranks'
-/// settings differ, or if ranks that share a device are more than kMostPlaces
-/// or register memory
+/// \throws CommunicationError on all ranks if neither holds, if the ranks'
+/// settings differ, or if the ranks that share a device are more than
+/// kMostPlaces or register memory with NCCL
 std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context);
 
-/// Makes a world over NCCL.
 /// \throws CommunicationError in a build without NCCL
 std::unique_ptr<World> makeNcclWorld(World &host, const SharedContext &context);
 

@@ -12,13 +12,11 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Holds the buffers of one rank in a call.
 struct Contribution {
   const void *in = nullptr;
   void *out = nullptr;
 };
 
-/// All-gathers a value of every rank over the host's world.
 template <typename T>
 std::vector<T> gathered(Communicator &host, const std::string &label,
                         const T &mine) {

@@ -1,13 +1,4 @@
 //===- one_device_world.h - Ranks that share a device -----------*- C++ -*-===//
-//
-// The ranks are threads of one process, and each accesses the others' memory
-// with kernels and copies of its own. In every collective the threads
-// synchronize twice on the host: first to exchange pointers, then to tell that
-// their work is queued. Events order the streams, so no thread waits for the
-// device, except in OneDeviceWorld::barrier. This way plans of many ranks can
-// run, for example in tests, on a single device.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_ONE_DEVICE_WORLD_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_ONE_DEVICE_WORLD_H
@@ -24,7 +15,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Implements the collectives of ranks that share a device.
 class OneDeviceGroup final : public CallGroup {
 public:
   /// \param host  the same group in the host's world
@@ -52,7 +42,12 @@ private:
   std::vector<std::shared_ptr<Marks>> marks; ///< one per rank in the group
 };
 
-/// Implements the world of ranks that share a device.
+/// Connects ranks that are threads of one process. Kernels and copies of each
+/// rank access the memory of all ranks. In every collective the threads
+/// synchronize twice on the host: to exchange pointers, and after all have
+/// queued their work. Events order the streams, so no thread waits for the
+/// device, except in barrier(). Plans of many ranks can therefore run on a
+/// single device, for example in tests.
 class OneDeviceWorld final : public World {
 public:
   /// \param host  must outlive this world; its ranks must be threads of this
@@ -79,8 +74,7 @@ public:
     return host.patience();
   }
   void check() override { host.check(); }
-  /// Calls of several ranks synchronize on the host, so they cannot be
-  /// recorded.
+  /// Calls of several ranks synchronize on the host and cannot be recorded.
   bool isQueued() const override { return size() == 1; }
   void fail(const std::string &why) noexcept override { host.fail(why); }
 

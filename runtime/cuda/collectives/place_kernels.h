@@ -1,9 +1,4 @@
 //===- place_kernels.h - Kernels over several ranks' buffers ----*- C++ -*-===//
-//
-// Kernels are queued on the context's selected stream. Reductions compute the
-// same bits as runtime/communicator/reduce.h.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_PLACE_KERNELS_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_PLACE_KERNELS_H
@@ -25,8 +20,10 @@ struct PieceRows {
   std::int64_t rows = 1, inner = 1, stride = 1;
 };
 
-/// Reduces all sources, in order, into every output. Outputs have contiguous
-/// rows. An output may be a source if there is one row.
+/// Reduces all sources, in order, into every output, with the same bits as
+/// runtime/communicator/reduce.h. All functions queue kernels on the selected
+/// stream. Outputs have contiguous rows. An output may be a source if there is
+/// one row.
 /// \param sources, outputs  at most kMostPlaces
 void reducePlaces(const Context &context, Reduction reduction,
                   std::span<const void *const> sources,

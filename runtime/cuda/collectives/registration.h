@@ -6,11 +6,11 @@
 // memory comes from NCCL's allocator, which rounds sizes up to the device's
 // mapping granularity.
 //
-// All ranks of a communicator must register, or none: NCCL does not define the
-// behaviour otherwise. A failed registration is therefore an error.
+// Either all ranks of a communicator must register memory, or none: NCCL does
+// not define mixed cases. A failed registration is therefore an error.
 //
-// NCCL registers the buffers of captured calls itself; for other calls they are
-// registered explicitly. Windows (ncclCommWindowRegister), which symmetric
+// NCCL registers the buffers of captured calls itself. For other calls, buffers
+// are registered explicitly. Windows (ncclCommWindowRegister), which symmetric
 // kernels need, are not used: creating a window is a collective call with equal
 // sizes on all ranks, and the benefit has not been measured.
 //
@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Ends error messages, and says how to disable registration.
+/// Ends error messages with the way to disable registration.
 inline constexpr const char *kWithoutRegistration =
     " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
 
@@ -37,7 +37,8 @@ inline bool registrationIsWanted() {
 }
 
 /// Allocates device memory that can be registered, at least one byte.
-/// \throws DeviceError with the size if there is not enough memory or no NCCL
+/// \throws DeviceError with the size if memory is insufficient, and without a
+/// size in a build without NCCL
 void *allocateForNccl(std::size_t bytes);
 /// Waits until the device is idle, and frees the memory. Communicators that
 /// have registered it must be closed.

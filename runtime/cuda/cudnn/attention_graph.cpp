@@ -21,13 +21,12 @@ fe::DataType_t typeOf(ElementType type) {
 }
 
 /// Holds the sizes and strides of a tensor [batch, heads, rows, width] for
-/// cuDNN. The memory is [batch, rows, heads, width], and a sample may have more
-/// rows in memory than the graph uses.
+/// cuDNN. The memory order is [batch, rows, heads, width]. A sample may have
+/// more rows in memory than the graph uses.
 struct TensorLayout {
   std::vector<std::int64_t> sizes, steps;
 };
 
-/// Adds the operations and tensors of an attention to a graph.
 class Writer {
 public:
   Writer(const AttentionShape &theShape, Graph &theGraph)

@@ -1,9 +1,4 @@
 //===- attention_graph.h - Attention as cuDNN graphs ------------*- C++ -*-===//
-//
-// Graphs need cuDNN's C++ frontend, which only this folder includes. They can
-// be built for a description of a device, so tests check them without GPUs.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_CUDNN_ATTENTION_GRAPH_H
 #define MTPLAN_RUNTIME_CUDA_CUDNN_ATTENTION_GRAPH_H
@@ -20,8 +15,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Identifies the tensors of a graph when the graph runs. `sums` is the
-/// log-sum-exp of each row, [batch][heads][queries].
+/// Identifies the tensors of a graph. `sums` is the log-sum-exp of each row,
+/// [batch][heads][queries].
 enum class AttentionTensor : std::int64_t {
   query = 1,
   key,
@@ -34,6 +29,7 @@ enum class AttentionTensor : std::int64_t {
   valueGrad
 };
 
+/// Graphs can be built for a description of a device, so tests need no GPU.
 using Graph = cudnn_frontend::graph::Graph;
 
 /// Adds attention to a new graph: query, key, value -> result, sums.
@@ -43,13 +39,12 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
 /// Limits a graph's workspace in bytes. The planner does not count this memory;
-/// it must fit into the memory that machine files reserve beyond the context
-/// (reserved_GiB less reserved_context_GiB). cuDNN's deterministic gradient
-/// stores two bytes per score, so its workspace grows with the square of the
-/// sequence length.
+/// the workspace must fit into the memory that machine files reserve beyond the
+/// context (reserved_GiB less reserved_context_GiB). cuDNN's deterministic
+/// gradient stores two bytes per score, so its workspace grows with the square
+/// of the sequence length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
-/// Says whether cuDNN supports a graph.
 struct Taken {
   bool taken = false;
   std::string why; ///< cuDNN's reason if not
@@ -82,8 +77,8 @@ struct CudnnGraphs {
                                   ///< only some samples
     std::shared_ptr<Graph> graph; ///< null: use our own kernels
   };
-  /// Returns the graph of a shape, which the first call builds. Takes time
-  /// linear in the number of shapes.
+  /// Returns the graph of a shape, which the first call builds. A call takes
+  /// time linear in the number of shapes.
   Built find(const AttentionShape &shape, bool isGrad);
 
   /// Returns the handle of cuDNN.

@@ -20,13 +20,11 @@ bool areOfType(const std::vector<TensorView> &tensors, ElementType type,
   return true;
 }
 
-/// Returns whether cuDNN is enabled (MTPLAN_CUDNN).
 bool isWanted() {
   const char *given = std::getenv("MTPLAN_CUDNN");
   return !given || std::string_view(given) != "0";
 }
 
-/// Computes attention or its gradient with a cuDNN graph.
 class FusedAttention final : public DeviceKernel {
 public:
   FusedAttention(const KernelSpec &theSpec, SharedContext theContext,

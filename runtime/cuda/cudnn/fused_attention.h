@@ -1,10 +1,4 @@
 //===- fused_attention.h - Attention by cuDNN's kernels ---------*- C++ -*-===//
-//
-// cuDNN is used for attention in 16-bit types without dropout, bias and soft
-// cap. Its dropout masks would not be equal in every sharding. Our own kernels
-// compute all other cases.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
 #define MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
@@ -19,7 +13,7 @@
 namespace mtplan::runtime::cuda {
 
 /// Describes attention of queries [batch, queries, heads, width] with keys and
-/// values [batch, keyRows, keyHeads, width], of which only the first `keys` per
+/// values [batch, keyRows, keyHeads, width]. Only the first `keys` keys of a
 /// sample are used. If `causal`, query s attends only to keys k <= s + keys -
 /// queries.
 struct AttentionShape {
@@ -44,7 +38,9 @@ mostSamples(const AttentionShape &shape,
 
 /// Makes the kernel of an `attention` or `attention_grad`. Returns null if
 /// cuDNN is missing, disabled (MTPLAN_CUDNN=0) or not working, or has no such
-/// kernel on this device.
+/// kernel on this device. cuDNN is used for attention in 16-bit types without
+/// dropout, bias and soft cap. cuDNN's dropout masks would depend on the
+/// sharding. Our own kernels compute all other cases.
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 

@@ -9,10 +9,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Computes the gradient factor, and whether the step is skipped, like
-/// runtime/training/gradient_factor.h and with the same bits: in one thread,
-/// with the same order of summation and no contracted operations. `decision`
-/// may point into `step`.
+/// Computes the gradient factor and whether the step is skipped, with the bits
+/// of runtime/training/gradient_factor.h: one thread adds in the same order,
+/// without contracted operations. `decision` may point into `step`.
 static __global__ void decideFactor(const DeviceLongSum *sums,
                                     std::int64_t ranks, const StepNumbers *step,
                                     double *decision) {
@@ -36,15 +35,14 @@ static __global__ void decideFactor(const DeviceLongSum *sums,
 
 /// Queues decideFactor. All pointers are to device memory.
 /// \param sums  each rank's sum of the squares of its gradients
-/// \param decision  receives the gradient factor, and 0 after an overflow, else
-/// 1; without a norm rule it keeps the gradient factor, and receives 1
+/// \param decision  receives the gradient factor, and 1, or 0 after an
+/// overflow; if the norm rule does not apply, the factor is not written
 inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
                            std::int64_t ranks, const StepNumbers *step,
                            double *decision) {
   launch(stream, {1, 1, 1}, decideFactor, sums, ranks, step, decision);
 }
 
-/// Holds the hyperparameters of a step, converted to R.
 template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
@@ -135,8 +133,7 @@ __global__ void updateMany(TensorList<Updated> all, const StepNumbers *step) {
   });
 }
 
-/// Queues the update of one parameter. `parameter` and `master` may be equal.
-/// \param step  points to device memory
+/// Queues the update of one parameter; `step` points to device memory.
 template <typename R>
 void adamw(cudaStream_t stream, const Operand &gradient,
            const Result &parameter, const Result &master, const Result &mean,
@@ -147,7 +144,6 @@ void adamw(cudaStream_t stream, const Operand &gradient,
          step);
 }
 
-/// Queues the update of many parameters.
 template <typename R>
 void adamw(cudaStream_t stream, const TensorList<Updated> &all,
            const StepNumbers *step) {

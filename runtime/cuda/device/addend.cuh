@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Adds with separate rounding: the compiler must not contract the addition
-/// with a product.
+/// Adds with separate rounding, which keeps the compiler from contracting the
+/// addition with a product.
 inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
 inline __device__ double addedApart(double a, double b) {
   return __dadd_rn(a, b);
@@ -51,8 +51,6 @@ __global__ void addRowToEach(Operand from, Operand row, std::int64_t width,
   store(to, first, count, values);
 }
 
-/// Queues the addition of `row`, which has `width` elements, to each row of
-/// `from`.
 template <typename R>
 void addRow(cudaStream_t stream, const Operand &from, const Operand &row,
             std::int64_t width, const Result &to, std::int64_t elements) {

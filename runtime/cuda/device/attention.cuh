@@ -2,12 +2,12 @@
 //
 // There are two kernels: one on tensor cores for 16-bit tensors, and a general
 // kernel. The first is FlashAttention-2 (Dao 2023): a block processes 128
-// queries, 32 per warp (64 and 16 for heads of 65 to 96), and iterates over
-// tiles of keys. Sums stay in registers, and probabilities are rounded to 16
-// bits only as weights of the values. The values of a tile are copied while its
-// scores are computed, and the next keys while the values are added. A block
-// uses 36 KiB of shared memory for heads up to 64 wide (tiles of 64 keys), 26
-// KiB up to 96 and 51 KiB up to 128 (tiles of 32).
+// queries (64 for heads of 65 to 96 features) and iterates over tiles of keys.
+// Sums stay in registers. Probabilities are rounded to 16 bits only where they
+// weight the values. The values of a tile are copied while its scores are
+// computed, and the next keys while the values are added. A block uses 36 KiB
+// of shared memory for heads up to 64 wide (tiles of 64 keys), 26 KiB up to 96
+// and 51 KiB up to 128 (tiles of 32).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,6 @@
 #include "runtime/cuda/device/core_masks.cuh"
 
 namespace mtplan::runtime::cuda {
-
-//===----------------------------------------------------------------------===//
-// On tensor cores
-//===----------------------------------------------------------------------===//
 
 /// Sets the tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
@@ -33,12 +29,11 @@ template <int Width> struct AttendShape {
   static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
 };
 
-/// Computes the online softmax of the rows of which a lane holds elements.
-/// Probabilities are relative to a reference score of the row. The reference is
-/// raised to the largest score, and earlier sums are rescaled, only when a
-/// probability would exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit
-/// numbers can represent probabilities up to 2^kSlack, and few tiles need the
-/// rescaling.
+/// Computes the online softmax of the rows whose elements a lane holds.
+/// Probabilities are relative to a reference score of the row. When a
+/// probability would exceed 2^kSlack, the reference is raised to the largest
+/// score, and earlier sums are rescaled, like in FlashAttention-4. Few tiles
+/// need this, and 16-bit numbers can represent 2^kSlack.
 template <int Strips> struct RunningRows {
   static constexpr float kSlack = 8.0F;
 
@@ -56,8 +51,8 @@ template <int Strips> struct RunningRows {
 
   /// Replaces a tile's scores by unnormalized probabilities, and rescales
   /// earlier sums if necessary.
-  /// \param scale  the scale of scores times log2(e), so that exp is a power of
-  /// two
+  /// \param scale  the scale of scores times log2(e), because exp(x) = 2^(x
+  /// log2(e))
   template <int Keys, int Width>
   __device__ void take(CoreSums<Strips, Keys> &scores,
                        CoreSums<Strips, Width> &sums, float scale) {
@@ -109,7 +104,6 @@ private:
         top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
         const float power = (largest[s][half] - top) * scale;
-        // A row whose largest score has not grown enough keeps its reference.
         const bool grown = power < -kSlack;
         const float factor = grown ? powerOfTwo(power) : 1.0F;
         largest[s][half] = grown ? top : largest[s][half];
@@ -123,9 +117,9 @@ private:
   }
 };
 
-/// Computes attention on tensor cores. A block processes a tile of queries of a
-/// head of a sample. The last tiles of a head are scheduled first, because with
-/// a causal mask they attend to the most keys.
+/// Computes attention on tensor cores. A block processes a tile of queries of
+/// one head and sample. The last tiles of a head are scheduled first, because
+/// with a causal mask they attend to the most keys.
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     attendOnCores(const T *query, const T *key, const T *value, Heads all,
@@ -208,8 +202,6 @@ __global__ void __launch_bounds__(kCoreThreads)
   storeSums<kStrips, Width>(to + at, stride, row, left, width, sums, 1.0F);
 }
 
-/// Queues attendOnCores.
-/// \param kept receives the log-sum-exp of each row
 template <typename T, int Width>
 void attentionOnCores(cudaStream_t stream, const Operand &query,
                       const Operand &key, const Operand &value,
@@ -228,12 +220,8 @@ void attentionOnCores(cudaStream_t stream, const Operand &query,
          static_cast<T *>(to.data), kept);
 }
 
-//===----------------------------------------------------------------------===//
-// For all types
-//===----------------------------------------------------------------------===//
-
 /// Computes attention for any element type. A block processes a tile of queries
-/// of a head of a sample.
+/// of one head and sample.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     attend(Operand query, Operand key, Operand value, Result to, Result kept,

@@ -2,10 +2,10 @@
 //
 // Probabilities are recomputed from the log-sum-exp of each row. To sum in a
 // fixed order without atomics, one kernel computes the gradients of queries per
-// tile of queries, and another the gradients of keys and values per tile of
-// keys. The gradient of the bias table is summed along each diagonal of the
-// scores, on which the distance of query and key is constant. The diagonals are
-// then summed by row of the table.
+// tile of queries, and another kernel computes the gradients of keys and values
+// per tile of keys. The gradient of the bias table is summed along each
+// diagonal of the scores, on which the distance of query and key is constant.
+// The diagonals are then summed by row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +68,8 @@ template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
     factors[r] = value;
 }
 
-/// Computes the gradients of queries. A block processes a tile of queries of a
-/// head of a sample.
+/// Computes the gradients of queries. A block processes a tile of queries of
+/// one head and sample.
 /// \param diagonals  receives the sums of diagonals; must hold (keyTiles + 1) *
 /// kTile zeros per block, or be null
 template <typename R, int Widths>
@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
-/// of a key head of a sample, for one query head of its group after another.
+/// of one key head and sample, and iterates over the query heads of this key
+/// head.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -117,8 +118,8 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
   const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
   const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
-  // seenFrom is the first query of the first tile that attends to any of these
-  // keys.
+  // seenFrom is the first query of the first tile in which a query attends to
+  // any of these keys.
   const std::int64_t seenFrom =
       all.causal && first > all.positions.offset
           ? (first - all.positions.offset) / kTile * kTile
@@ -177,9 +178,9 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
                                   (all.keyTiles() + 1) * kTile) *
          sizeof(R);
 }
-/// Returns the scratch memory of attentionGradOf in bytes: the RowNumbers, then
-/// either the diagonals (with a bias table) or KeptScores (with dropout on
-/// tensor cores, whose kernels support no bias).
+/// Returns the scratch memory of attentionGradOf in bytes. The RowNumbers are
+/// followed by the diagonals (with a bias table) or by KeptScores (with dropout
+/// on tensor cores, whose kernels support no bias).
 /// \param drops  whether there is dropout and tensors have a 16-bit type
 template <typename R>
 std::size_t attentionGradScratch(const Heads &all, bool biased, bool drops) {

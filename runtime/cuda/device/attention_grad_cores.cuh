@@ -4,9 +4,9 @@
 // cores, so that every sum has a fixed order without atomics: one iterates over
 // keys for a tile of queries, the other over queries for a tile of keys. A
 // block's own tile stays in shared memory. The other operands are read 32 rows
-// at a time, and the next 32 rows are copied while the previous 32 are used.
-// Probabilities and score gradients are rounded to 16 bits only as weights of
-// products.
+// at a time, and the next 32 rows are copied during the computation.
+// Probabilities and score gradients are rounded to 16 bits only where they are
+// factors of a product.
 //
 // For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
 // of shared memory. For wider heads, a block processes 128 queries in 79 KiB
@@ -30,7 +30,6 @@ template <typename R> struct RowNumbers {
   R projection; ///< dot product of the result and its gradient
 };
 
-/// Counts the lanes that process a row in project().
 inline constexpr unsigned kRowLanes = 16;
 
 /// Computes the RowNumbers of each query.
@@ -56,8 +55,8 @@ __global__ void project(Operand result, Operand above, Operand lse,
 }
 
 /// Sets the tile sizes of a block for heads of up to Width features: strips per
-/// warp, rows of the block's own tile (kOwn), and rows of the other operands
-/// that are loaded at a time (kOthers).
+/// warp, rows of its own tile (kOwn), and rows of other operands per load
+/// (kOthers).
 template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
@@ -80,7 +79,7 @@ template <int Width> struct KeyGradShape {
                                       2 * kOthers * sizeof(RowNumbers<float>);
 };
 
-/// Holds the operands of the gradient; `above` is the gradient of the result.
+/// `above` is the gradient of the result.
 template <typename T> struct CoreOperands {
   const T *query, *key, *value, *above;
 };
@@ -89,8 +88,7 @@ template <typename T> struct CoreOperands {
 /// \param above  the dot product of the value and the result's gradient, or
 /// zero if the probability is dropped
 /// \param factor  dropout's factor for probabilities that are kept
-/// \param scale  the scale of scores times log2(e), so that exp is a power of
-/// two
+/// \param scale  the scale of scores times log2(e)
 /// \param share  receives the probability before dropout
 __device__ __forceinline__ float slopeOf(float score, float above, float factor,
                                          float scale,
@@ -101,7 +99,8 @@ __device__ __forceinline__ float slopeOf(float score, float above, float factor,
 }
 
 /// Begins the asynchronous copy of the RowNumbers of Rows queries of a head.
-/// Only the first `there` (at least one) exist; the others become zeros.
+/// Only the first `there` queries (at least one) exist; the others become
+/// zeros.
 template <int Rows>
 __device__ void beginNumbers(RowNumbers<float> *to,
                              const RowNumbers<float> *from, int stride,
@@ -114,8 +113,8 @@ __device__ void beginNumbers(RowNumbers<float> *to,
         row < there);
 }
 
-/// Computes the gradients of queries. A block processes a tile of queries of a
-/// head of a sample; tiles are scheduled like in attendOnCores.
+/// Computes the gradients of queries. A block processes a tile of queries of
+/// one head and sample; tiles are scheduled like in attendOnCores.
 /// \param stored  receives one bit per score, set if dropout keeps it
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
@@ -127,8 +126,7 @@ __global__ void __launch_bounds__(kCoreThreads,
                 kTileSize = kKeys * kPitch<Width>;
   T *const queries = static_cast<T *>(launchedMemory());
   T *const aboves = queries + Shape::kOwn * kPitch<Width>;
-  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // two buffers of keys
-                                                         // and values
+  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // two pairs of tiles
   auto *const rowNumbers =
       reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
   const CoreBlock block(blockIdx.x, all.queries, Shape::kOwn, all.heads);
@@ -208,7 +206,8 @@ __global__ void __launch_bounds__(kCoreThreads,
 }
 
 /// Computes the gradients of keys and values. A block processes a tile of keys
-/// of a key head of a sample, for one query head of its group after another.
+/// of one key head and sample, and iterates over the query heads of this key
+/// head.
 /// \param stored  one bit per score, set if dropout keeps it, from
 /// queryGradOnCores
 template <typename T, int Width, bool Drops>
@@ -221,8 +220,7 @@ __global__ void __launch_bounds__(kCoreThreads)
                 kTileSize = kQueries * kPitch<Width>;
   T *const keys = static_cast<T *>(launchedMemory());
   T *const values = keys + Shape::kOwn * kPitch<Width>;
-  T *const pairs = values + Shape::kOwn * kPitch<Width>; // two buffers of
-                                                         // queries and above
+  T *const pairs = values + Shape::kOwn * kPitch<Width>; // two pairs of tiles
   auto *const rowNumbers =
       reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
   const CoreBlock block(blockIdx.x, all.keys, Shape::kOwn, all.keyHeads);
@@ -232,8 +230,8 @@ __global__ void __launch_bounds__(kCoreThreads)
             rows = static_cast<int>(all.queries);
   const CausalMask causal(all);
   const float scale = static_cast<float>(all.scale * kLog2E);
-  // seenFrom is the first query of the first tile that attends to any of these
-  // keys.
+  // seenFrom is the first query of the first tile in which a query attends to
+  // any of these keys.
   const int seenFrom = first >= causal.past
                            ? (first - causal.past + 1) / kQueries * kQueries
                            : 0;
@@ -328,7 +326,6 @@ __global__ void __launch_bounds__(kCoreThreads)
                             mask.factor());
 }
 
-/// Queues queryGradOnCores.
 template <typename T, int Width, int Strips>
 void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
                      const RowNumbers<float> *numbers, T *toQuery,
@@ -344,9 +341,8 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
          from, numbers, all, masks, stored, toQuery);
 }
 
-/// Queues queryGradOnCores and keyGradOnCores.
-/// \param numbers  the values of each query that project() computes
-/// \param stored  scratch memory for the scores that dropout keeps
+/// Queues both kernels. `numbers` come from project(); `stored` is scratch
+/// memory.
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,

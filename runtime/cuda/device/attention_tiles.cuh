@@ -29,14 +29,12 @@ inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< features of a head
 /// read a column access different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
-/// Loads one element. The function is not inlined, to keep the code for all
-/// element types out of loops.
+/// Loads one element. Inlining would put code for all element types into loops.
 template <typename R>
 __device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
   return loadOne<R>(from, index);
 }
 
-/// Holds the shapes and attributes of an attention.
 struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
   bool causal;
@@ -46,7 +44,7 @@ struct Heads {
   std::int64_t microBatch = 0;
   Operand table = kNone;                 ///< the bias table, or no data
   const std::int32_t *buckets = nullptr; ///< table rows, indexed by bucketAt()
-  double softcap = 0.0; ///< 0: no soft cap; else there is no table
+  double softcap = 0.0; ///< 0: no soft cap; a soft cap excludes a table
 
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
@@ -57,8 +55,8 @@ struct Heads {
   /// Returns the number of query heads per key head.
   __device__ std::int64_t ofHead() const { return heads / keyHeads; }
 
-  /// Return the index of the first element of a query and of a key, and the
-  /// index of a query's log-sum-exp.
+  /// Returns the index of the first element of a query (queryAt) or a key
+  /// (keyAt), or the index of a query's log-sum-exp (keptAt).
   __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
                                   std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
@@ -118,8 +116,8 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// Describes the rows of a head from the first row of a tile on. `rows` is
-/// their number, which is below kTile only for an incomplete last tile.
+/// Describes the rows of a head from the first row of a tile on. If `rows`, the
+/// number of these rows, is below kTile, the tile is incomplete.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;
@@ -139,8 +137,8 @@ inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
 }
 
 /// Loads features [first, first + kTile) of a tile, with zeros beyond the end;
-/// each thread loads a pack. The function is not inlined, because it has many
-/// callers and code for all element types.
+/// each thread loads a pack. Inlining would copy code for all element types to
+/// many callers.
 template <typename R>
 __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
                                       std::int64_t width, Tile<R> &tile) {
@@ -182,9 +180,9 @@ __device__ void addProducts(const HeadRows &left, const HeadRows &right,
 }
 
 /// Adds the matrix product of `weights` and `rows` to `sums`, for this warp's
-/// rows of the result. A lane computes every 32nd feature, from its own index
-/// on.
-/// \tparam ByColumn whether the rows of this warp are columns of `weights`
+/// rows of the result. Lane l computes features l, l + 32, and so on.
+/// \tparam ByColumn whether this warp's rows of the result are columns of
+/// `weights`
 template <bool ByColumn, typename R, int Widths>
 __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
                         std::int64_t width, Tile<R> &tile,

@@ -10,14 +10,11 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kBalanceThreads = 128;
 
-/// Holds the attributes of a load-balancing loss.
 template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;
 
-  /// Returns coefficient * experts / (count * positions). The result, times the
-  /// number of a sample's tokens that choose an expert, is the derivative of
-  /// the loss with respect to each probability of the expert in the sample.
+  /// Returns the factor of weighExperts.
   __device__ R scale(const Operand &count) const {
     return static_cast<R>(
         coefficient * static_cast<double>(experts) /
@@ -26,10 +23,11 @@ template <typename R> struct Balance {
 };
 
 /// Computes the derivative of the loss with respect to a probability of each
-/// expert in each sample: the number of tokens that choose the expert, times
-/// scale(). If `terms` is null, writes the derivative to `slopes`. Otherwise
-/// writes the expert's term of the loss to `terms`: the derivative times the
-/// sum of the expert's probabilities. A block processes an expert of a sample.
+/// expert in each sample: the number of the sample's tokens that choose the
+/// expert, times scale(). If `terms` is null, writes the derivative to
+/// `slopes`. Otherwise writes the expert's term of the loss to `terms`: the
+/// derivative times the sum of the expert's probabilities. A block processes an
+/// expert of a sample.
 template <typename R>
 __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
                              R *slopes, R *terms) {
@@ -91,13 +89,11 @@ __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
              of.share(token.logit(e)) * (slope[e] - projection));
 }
 
-/// Returns the scratch memory of balanceLoss and balanceLossGrad in bytes.
 template <typename R>
 std::size_t balanceScratch(std::int64_t samples, std::int64_t experts) {
   return static_cast<std::size_t>(samples * experts) * sizeof(R);
 }
 
-/// Queues the load-balancing loss, a scalar.
 template <typename R>
 void balanceLoss(cudaStream_t stream, const Operand &logits,
                  const Operand &count, const Result &to, std::int64_t samples,
@@ -109,7 +105,6 @@ void balanceLoss(cudaStream_t stream, const Operand &logits,
          samples, all.experts, to);
 }
 
-/// Queues the gradient of the loss with respect to the logits.
 template <typename R>
 void balanceLossGrad(cudaStream_t stream, const Operand &logits,
                      const Operand &count, const Result &to,

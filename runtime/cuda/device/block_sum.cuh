@@ -8,7 +8,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Adds two values.
 struct Plus {
   template <typename R> __device__ R operator()(R a, R b) const {
     return a + b;
@@ -49,7 +48,6 @@ __device__ R overBlock(R value, Combine combine) {
   return all;
 }
 
-/// Returns the sum over a block on all threads.
 template <typename R> __device__ R sumOverBlock(R value) {
   return overBlock(value, Plus());
 }
@@ -82,9 +80,8 @@ __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,
 }
 
 /// Computes a sum in double-double precision, like runtime/backend/long_sum.h.
-/// Intrinsics round the squares, because the compiler would otherwise contract
-/// them with the sum and lose the rounding error. Members have no initializers,
-/// so that the struct may be in shared memory.
+/// Intrinsics round the squares: a contracted square and sum would lose the
+/// rounding error. Members have no initializers, as shared memory requires.
 struct DeviceLongSum {
   double sum, lost;
 
@@ -106,7 +103,7 @@ struct DeviceLongSum {
     add(other.sum);
     lost += other.lost;
   }
-  /// Returns the corrected sum, or the plain sum if that is not finite.
+  /// Returns the corrected sum, or `sum` if `sum` is not finite.
   __device__ double value() const { return isfinite(sum) ? sum + lost : sum; }
 };
 

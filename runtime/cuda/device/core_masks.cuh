@@ -25,14 +25,13 @@ public:
   __device__ KeptPair(std::uint32_t theWord, std::uint32_t limit)
       : word(theWord), limits(limit << 16 | limit) {}
 
-  /// Returns a bit mask of 16 bits for each element, all ones if it is kept.
+  /// Returns 16 bits per element: ones if the element is kept, else zeros.
   __device__ std::uint32_t mask() const {
     __half2 number, least;
     memcpy(static_cast<void *>(&number), &word, sizeof(word));
     memcpy(static_cast<void *>(&least), &limits, sizeof(limits));
     return __hgeu2_mask(__habs2(number), least);
   }
-  /// Sets the dropped elements to zero.
   __device__ void zeroDropped(float &low, float &high) const {
     zeroBelow(word, limits, low, high);
   }
@@ -57,8 +56,8 @@ public:
   __device__ float factor() const { return ofKept; }
 
   /// Draws the masks of query `row` + g of the tile for 32 keys from `key` on;
-  /// pairs[n] masks keys 8n + 2t and 8n + 2t + 1. The letters g and t are those
-  /// of tensor_core.cuh.
+  /// pairs[n] masks keys 8n + 2t and 8n + 2t + 1. Here g = lane / 4 and t =
+  /// lane % 4.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
     const PhiloxCounter words = mask.wordsOf(
         static_cast<std::uint64_t>(first + row * perQuery + key / kMaskDraw));
@@ -74,10 +73,10 @@ private:
   std::int64_t first;    ///< index of this lane's first draw
 };
 
-/// Stores one bit per score, which is set if dropout keeps the score.
-/// queryGradOnCores writes the bits, keyGradOnCores reads them. A word holds
-/// the bits of one query for 32 keys (a group): bit 16i + 4t + n belongs to key
-/// 8n + 2t + i, like element i of pairs[n] on lane t in CoreMask::ofColumns.
+/// Stores one bit per score, which is set if dropout keeps the score. A word
+/// holds the bits of one query for 32 keys (a group): bit 16i + 4t + n belongs
+/// to key 8n + 2t + i, like element i of pairs[n] on lane t in
+/// CoreMask::ofColumns.
 struct KeptScores {
   std::uint32_t *words;
   std::int64_t queries, groups; ///< of a head
@@ -90,7 +89,6 @@ struct KeptScores {
         queries((all.queries + kRounded - 1) / kRounded * kRounded),
         groups(scorePitch(all.keys) / kScoreGroup) {}
 
-  /// Returns the size of the words of all heads in bytes.
   static std::size_t bytes(const Heads &all) {
     const KeptScores scores(all, nullptr);
     return static_cast<std::size_t>(all.batch * all.heads * scores.groups *
@@ -134,7 +132,6 @@ public:
     shift = g % 2 * 16 + g / 2 * 4 + key % kScoreGroup / 8;
   }
 
-  /// Returns the factor for elements that are kept.
   __device__ float factor() const { return ofKept; }
 
   /// Loads the words of two of the eight queries from `query` on. A word may be
@@ -182,17 +179,15 @@ __device__ void drop(CorePairs<Strips, Columns> &pairs, const CoreMask &mask,
       }
 }
 
-/// Replaces KeptPair in kernels without dropout.
+/// These classes replace KeptPair, CoreMask and StoredMask without dropout.
 struct AllKept {
   __device__ void zeroDropped(float &, float &) const {}
 };
-/// Replaces CoreMask in kernels without dropout.
 struct NoCoreMask {
   __device__ NoCoreMask(const Masks &, const Heads &, int, int, int) {}
   __device__ float factor() const { return 1.0F; }
   __device__ void ofColumns(int, int, AllKept (&)[4]) const {}
 };
-/// Replaces StoredMask in kernels without dropout.
 struct NoStoredMask {
   struct Words {};
   __device__ NoStoredMask(const KeptScores &, const Masks &, std::int64_t,

@@ -38,11 +38,9 @@ inline __device__ int warpOfBlock() {
   return static_cast<int>(threadIdx.x / kWarp);
 }
 
-/// Identifies the tile, head and sample that a block processes.
 struct CoreBlock {
   int tile, tiles, head, sample, rows;
 
-  /// \param ofTile  the number of rows per tile
   __device__ CoreBlock(unsigned block, std::int64_t allRows, int ofTile,
                        std::int64_t heads)
       : tiles(static_cast<int>(blocksFor(allRows, ofTile))), rows(ofTile) {
@@ -64,7 +62,6 @@ struct CausalMask {
       : past(
             static_cast<int>(all.causal ? all.positions.offset + 1 : all.keys)),
         keys(static_cast<int>(all.keys)) {}
-  /// Returns how many keys a query attends to.
   __device__ int of(int query) const {
     return query + past < keys ? query + past : keys;
   }
@@ -79,7 +76,7 @@ template <int Width> constexpr unsigned tileBytes(int rows) {
 
 /// Begins the asynchronous copy of Rows rows of `width` elements to a tile.
 /// Only the first `there` rows (at least one) exist; all other elements become
-/// zeros. With widths that are no power of two, some threads copy nothing.
+/// zeros. Some threads copy nothing if Width is no power of two.
 template <int Rows, int Width, typename T>
 __device__ void beginRows(T *tile, const T *from, int stride, int there,
                           int width) {
@@ -141,7 +138,7 @@ template <int Width, typename T> struct TileRows {
     loadLeft<Width>(left, tile, row + s * kStrip, column);
   }
 };
-/// Holds the left factors of dotRows() in registers: a strip of a tile.
+/// Holds a strip of a tile in registers, as the left factors of dotRows().
 template <int Width> struct HeldStrip {
   std::uint32_t lefts[Width / 16][4];
 
@@ -227,7 +224,7 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 
-/// Return one pair of CorePairs, or of CoreSums after rounding to T.
+/// Returns one pair of CorePairs, or of CoreSums after rounding to T.
 template <typename T, int Strips, int Eights>
 __device__ std::uint32_t pairAt(const std::uint32_t (&pairs)[Strips][Eights][2],
                                 int s, int n, int half) {
@@ -239,7 +236,6 @@ __device__ std::uint32_t pairAt(const float (&sums)[Strips][Eights][4], int s,
   return pairOf<T>(sums[s][n][half * 2], sums[s][n][half * 2 + 1]);
 }
 
-/// Rounds all accumulators to pairs.
 template <typename T, int Strips, int Columns>
 __device__ void roundSums(CorePairs<Strips, Columns> &pairs,
                           const CoreSums<Strips, Columns> &sums) {
@@ -301,10 +297,9 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
     }
 }
 
-/// Returns whether the kernels on tensor cores support an attention: all
-/// tensors must have one 16-bit type and aligned rows. Biases, soft caps,
-/// scales that are not positive and dropout rates above 31/32 need the general
-/// kernels.
+/// Returns whether the kernels on tensor cores support an attention. They
+/// require one 16-bit type, aligned rows, a positive scale, no bias, no soft
+/// cap, and a dropout rate of at most 31/32.
 inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
   const ElementType type = tensors.begin()->type;
@@ -319,8 +314,7 @@ inline bool suitCores(const Heads &all, const Masks &masks,
   return true;
 }
 
-/// Calls `use` with a null pointer of type T *, where T is the C++ type of the
-/// 16-bit `type`.
+/// Calls `use` with a null pointer to the C++ type of the 16-bit `type`.
 template <typename Use> void withHalf(ElementType type, Use use) {
   if (type == ElementType::f16)
     use(static_cast<__half *>(nullptr));

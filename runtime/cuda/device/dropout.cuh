@@ -1,11 +1,4 @@
 //===- dropout.cuh - Dropout and its masks ----------------------*- C++ -*-===//
-//
-// Kernels do not store masks, but draw each element again by Philox from its
-// index in the global tensor, as runtime/random specifies. One draw yields
-// eight elements. Only the backward pass of attention on tensor cores stores a
-// mask, as one bit per score (KeptScores).
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_DROPOUT_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_DROPOUT_CUH
@@ -47,7 +40,7 @@ struct Mask {
                                    {key0, key1});
   }
 
-  /// Returns the factor of the element that draws half of a random word.
+  /// Returns the factor of the element that a half of `word` decides.
   /// \param half  0: the lower 16 bits, 1: the upper
   template <typename R>
   __device__ R valueOf(std::uint32_t word, unsigned half) const {
@@ -55,7 +48,6 @@ struct Mask {
                                                      : static_cast<R>(factor);
   }
 
-  /// Returns the factor of an element.
   template <typename R> __device__ R at(std::int64_t index) const {
     if (!drops())
       return R(1);
@@ -87,9 +79,10 @@ struct Mask {
   }
 
 private:
-  /// Returns the kMaskDraw elements of two consecutive draws that follow the
-  /// first `skipped`. The bits of `skipped` select shifts by four, two and one
-  /// elements, because dynamic indices would move the words to local memory.
+  /// Skips the first `skipped` elements of two consecutive draws, and returns
+  /// the next kMaskDraw. The bits of `skipped` select shifts by four, two and
+  /// one elements, because dynamic indices would move the words to local
+  /// memory.
   static __device__ PhiloxCounter shifted(const PhiloxCounter &first,
                                           const PhiloxCounter &second,
                                           unsigned skipped) {
@@ -108,8 +101,11 @@ private:
   }
 };
 
-/// Holds the masks of one dropout kernel in all steps. now() reads the number
-/// of the step on the device.
+/// Describes the masks of one dropout kernel in all steps. Kernels do not store
+/// masks. They draw each element again by Philox from its index in the global
+/// tensor, as runtime/random specifies. One draw yields eight elements. Only
+/// the backward pass of attention on tensor cores stores a mask, as one bit per
+/// score (KeptScores).
 struct Masks {
   const StepNumbers *step;
   std::uint64_t stream; ///< the mask's id; now() mixes in the step's number
@@ -212,7 +208,6 @@ __global__ void __launch_bounds__(kDropoutThreads, kDropoutBlocks)
   store(to, row * width + h, packAt(h, width), x);
 }
 
-/// Queues dropOut for a shard.
 template <typename R>
 void dropout(cudaStream_t stream, const Operand &from, const Result &to,
              const TensorView &view, std::int64_t microBatch,

@@ -67,8 +67,7 @@ template <typename T, typename R> __device__ T narrowed(R value) {
   }
 }
 
-/// Calls `use` with a null pointer of type T *, where T is the C++ type of
-/// `type`.
+/// Calls `use` with a null pointer to the C++ type of `type`.
 template <typename Use> __device__ void withType(ElementType type, Use use) {
   switch (type) {
   case ElementType::f64:
@@ -115,8 +114,8 @@ __device__ void load(const Operand &from, std::int64_t first, int count,
   });
 }
 
-/// Loads several packs like load(); a pack may be empty. The device reads them
-/// at the same time, unless one is short or not aligned.
+/// Loads several packs like load(); a pack may be empty. The loads overlap,
+/// unless a pack is short or not aligned.
 template <typename R, int Packs>
 __device__ void
 loadPacks(const Operand &from, const std::int64_t (&firsts)[Packs],
@@ -183,7 +182,6 @@ __device__ void store(const Result &to, std::int64_t first, int count,
   });
 }
 
-/// Adds elements [first, first + count) to `sums`.
 template <typename R>
 __device__ void addPack(const Operand &from, std::int64_t first, int count,
                         R (&sums)[kPack]) {
@@ -222,10 +220,6 @@ __device__ void storeOne(const Result &to, std::int64_t index, R value) {
     static_cast<T *>(to.data)[index] = narrowed<T>(value);
   });
 }
-
-//===----------------------------------------------------------------------===//
-// Rows of a tensor
-//===----------------------------------------------------------------------===//
 
 /// Returns the number of elements in the pack that begins at column `first` of
 /// a row of `width` elements.
@@ -267,8 +261,7 @@ __device__ void loadedPacksOfRow(const Operand &from, std::int64_t start,
   }
 }
 
-/// Describes a pack of a row by its row, its first column and its number of
-/// elements.
+/// Describes a pack of a row, which begins at column `first`.
 struct RowPack {
   std::int64_t row, first;
   int count;
@@ -283,13 +276,11 @@ inline __device__ RowPack packOfThread(std::int64_t width) {
   return {pack / packs, first, packAt(first, width)};
 }
 
-/// Returns the grid for packOfThread, one thread per pack.
 inline Grid gridOfPacks(std::int64_t rows, std::int64_t width) {
   return gridOf(rows * blocksFor(width, kPack));
 }
 
-/// Holds the index of a row of `first` and that of a row of `second`, which
-/// gatherRows adds. A negative index means no row.
+/// Selects the rows that gatherRows adds. A negative index means no row.
 struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
@@ -317,7 +308,6 @@ __global__ void gatherRows(Operand first, Operand second, Result to,
   store(to, row * width + h, count, sum);
 }
 
-/// Queues gatherRows.
 /// \param second  may have no data if `source` never returns a second row
 template <typename R, typename Source>
 void gather(cudaStream_t stream, const Operand &first, const Operand &second,
@@ -327,16 +317,10 @@ void gather(cudaStream_t stream, const Operand &first, const Operand &second,
          to, rows, width, source);
 }
 
-//===----------------------------------------------------------------------===//
-// Kernels over many tensors
-//===----------------------------------------------------------------------===//
-//
 // A kernel launch takes some microseconds, so one kernel processes many small
 // tensors. A table in device memory holds, for each block, the tensor and the
 // piece of the tensor that the block processes.
 
-/// Describes the work of a block: piece number `piece` of tensor number
-/// `tensor`.
 struct Share {
   std::int32_t tensor, piece;
 };
@@ -356,7 +340,6 @@ inline constexpr std::int64_t kListPacks = 8;
 /// Counts the elements per piece; the last piece of a tensor may have fewer.
 inline constexpr std::int64_t kListPiece = kListThreads * kListPacks * kPack;
 
-/// Calls `use(first, count)` for this thread's packs of a piece.
 template <typename Use>
 __device__ void packsOfPiece(std::int64_t piece, std::int64_t elements,
                              Use use) {

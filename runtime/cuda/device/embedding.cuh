@@ -3,7 +3,7 @@
 // Gradients are summed without atomics, so that their order is fixed: tokens
 // are sorted by table row and position. The warps of a block share the tokens
 // that a sample has for a table row: each warp adds every kTokenWarps-th token.
-// The sums of the warps are then added, and then those of the samples. The
+// The sums of the warps are then added, and then the sums of the samples. The
 // contribution of a sample therefore does not depend on the number of samples.
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,6 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSortWarps = 8; ///< warps per block of sortTokens
 inline constexpr int kTokenWarps = 16;    ///< warps per block of sumTokens
 
-/// Describes the rows of the table that this rank holds.
 struct HeldRows {
   std::int64_t offset, count;
 
@@ -40,8 +39,7 @@ struct LookupSource {
   }
 };
 
-/// Marks tokens whose row another rank holds, by a row number above all local
-/// ones.
+/// Replaces the row of a token if another rank holds the row.
 inline constexpr std::uint32_t kHeldElsewhere = 1U << 31;
 
 /// Holds a sorted token and its local row. `end` is the index in sorted order
@@ -75,8 +73,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
   for (std::int64_t first = 0; first < tokens; first += kThreads) {
     const std::int64_t other = first + warp * kWarp + lane;
     __syncthreads(); // all threads have read the previous rows
-    // Smaller rows come first; equal rows are in the order of tokens. No row is
-    // larger than ~0, so tokens that do not exist are not counted.
+    // Smaller rows come first; equal rows are in the order of tokens. Tokens
+    // that do not exist have ~0, which is above all rows, and are not counted.
     rows[warp * kWarp + lane] = other < tokens ? rowOf(other) : ~0U;
     __syncthreads();
     const int toMine = static_cast<int>(mine - first),
@@ -231,7 +229,6 @@ std::size_t embeddingGradScratch(const ColumnSizes &sizes,
                    sizeof(Placed);
 }
 
-/// Queues the gradient of the rows of the table that this rank holds.
 template <typename R>
 void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
                    const Operand &above, const Result &to,

@@ -27,9 +27,8 @@ struct Places {
   }
 };
 
-/// Inverts the slots: for each row of the experts' buffers that a token uses,
-/// writes the index of the token's slot to slotOf[row]. Other elements are not
-/// written. A thread processes a slot.
+/// Writes the index of each used slot to slotOf[row], where `row` is the slot's
+/// row of the experts' buffers. Other elements are not written.
 static __global__ void invertSlots(const std::int32_t *slots, Places places,
                                    std::int64_t elements,
                                    std::int64_t *slotOf) {
@@ -125,9 +124,8 @@ inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues the computation of a table, and returns the table. For each row of
-/// the experts' buffers, the table holds the index of the row's slot, or -1 if
-/// the row is unused.
+/// Queues the computation of a table, and returns the table. It holds the slot
+/// of each row of the experts' buffers, or -1 if the row is unused.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {
@@ -149,7 +147,6 @@ void moeDispatch(cudaStream_t stream, const Operand &from,
                         places.experts});
 }
 
-/// Queues the gradient of moeDispatch.
 template <typename R>
 void moeDispatchGrad(cudaStream_t stream, const std::int32_t *slots,
                      const Operand &above, const Result &to,
@@ -167,8 +164,6 @@ void moeCombine(cudaStream_t stream, const Operand &from, const Operand &gates,
          gates, slots, places, to);
 }
 
-/// Queues the gradients of moeCombine with respect to the experts' results and
-/// the gates.
 template <typename R>
 void moeCombineGrad(cudaStream_t stream, const Operand &from,
                     const Operand &gates, const std::int32_t *slots,

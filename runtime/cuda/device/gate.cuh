@@ -61,8 +61,7 @@ template <typename R> struct Token {
 inline constexpr unsigned kGateThreads = 128;
 
 /// Computes the gates: the probabilities of the chosen experts, divided by
-/// their sum if `normalise`, and zeros for the others. A thread processes a
-/// token.
+/// their sum if `normalise`, and zeros for the other experts.
 template <typename R>
 __global__ void gate(Operand logits, Result to, std::int64_t tokens,
                      std::int64_t experts, std::int64_t topK, bool normalise) {
@@ -83,10 +82,10 @@ __global__ void gate(Operand logits, Result to, std::int64_t tokens,
   });
 }
 
-/// Computes the gradient of the logits d_i = p_i (g_i - sum_j p_j g_j) with the
-/// probabilities p and the gates' gradients g. Normalized gates are a softmax
-/// over the chosen experts; otherwise p is a softmax over all experts, and g is
-/// zero for experts that are not chosen.
+/// Computes the gradient of logit i, p_i (g_i - sum_j p_j g_j), from the
+/// probabilities p and the gradients g of the gates. Normalized gates are a
+/// softmax over the chosen experts; otherwise p is a softmax over all experts,
+/// and g is zero for experts that are not chosen.
 template <typename R>
 __global__ void gateGrad(Operand logits, Operand above, Result to,
                          std::int64_t tokens, std::int64_t experts,
@@ -114,8 +113,8 @@ __global__ void gateGrad(Operand logits, Operand above, Result to,
   });
 }
 
-/// Writes for each expert its rank among the token's choices, from 0, or -1 if
-/// the token does not choose it. A thread processes a token.
+/// Writes the rank of each expert among the token's choices, from 0, or -1 if
+/// the token does not choose the expert.
 template <typename R>
 __global__ void rankExperts(Operand logits, std::int32_t *ranks,
                             std::int64_t tokens, std::int64_t experts,
@@ -132,8 +131,9 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
 }
 
 /// Numbers the tokens of each expert: first the tokens whose first choice is
-/// the expert, by position, then those whose second choice it is, and so on. A
-/// block processes an expert of a sample, and a thread a range of positions.
+/// the expert, by position, then the tokens whose second choice it is, and so
+/// on. A block processes an expert of a sample, and a thread a range of
+/// positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {
@@ -167,7 +167,6 @@ static __global__ void queueTokens(const std::int32_t *ranks,
   }
 }
 
-/// Queues the gates [tokens][experts].
 template <typename R>
 void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
              std::int64_t tokens, std::int64_t experts, std::int64_t topK,
@@ -176,7 +175,6 @@ void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
          experts, topK, normalise);
 }
 
-/// Queues the gradient of the logits.
 template <typename R>
 void moeGateGrad(cudaStream_t stream, const Operand &logits,
                  const Operand &above, const Result &to, std::int64_t tokens,
@@ -185,7 +183,6 @@ void moeGateGrad(cudaStream_t stream, const Operand &logits,
          tokens, experts, topK, normalise);
 }
 
-/// Returns the scratch memory of moeSlots in bytes.
 inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
   return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
 }

@@ -1,9 +1,4 @@
 //===- launch.cuh - Launches kernels ----------------------------*- C++ -*-===//
-//
-// All kernels are launched by launch(). Tests compile the same source for the
-// host with a cudaLaunchKernelEx of their own (tests/emulator).
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LAUNCH_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_LAUNCH_CUH
@@ -24,8 +19,7 @@ struct Grid {
   std::int64_t blocks = 1, alsoBlocks = 1; ///< gridDim.x, gridDim.y
   unsigned threads = 256;                  ///< blockDim.x
   unsigned rows = 1;                       ///< blockDim.y
-  /// Sets the dynamic shared memory per block in bytes.
-  unsigned shared = 0;
+  unsigned shared = 0;                     ///< dynamic shared memory in bytes
 };
 
 /// Limits the shared memory of a block in bytes, unless the kernel opts in to
@@ -41,7 +35,9 @@ inline unsigned mostSharedOfDevice() {
   return static_cast<unsigned>(bytes);
 }
 
-/// Queues a kernel on a stream; an empty grid does nothing.
+/// Queues a kernel on a stream; an empty grid does nothing. All kernels are
+/// launched here, so an emulation on the host needs only a cudaLaunchKernelEx
+/// of its own.
 /// \throws DeviceError if the grid is too large or the launch fails
 template <typename... Parameters>
 void launch(cudaStream_t stream, const Grid &grid,
@@ -62,19 +58,19 @@ void launch(cudaStream_t stream, const Grid &grid,
         cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(grid.shared)));
-  // Members are initialized by position, because the emulator defines their
-  // names as macros.
+  // Members are initialized by position, because an emulation on the host
+  // defines their names as macros.
   const cudaLaunchConfig_t config{blocks, threads, grid.shared,
                                   stream, nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-/// Returns the number of blocks for `work` items, `ofBlock` per block.
+/// Returns the number of blocks for `work` items with `ofBlock` items per
+/// block.
 constexpr std::int64_t blocksFor(std::int64_t work, std::int64_t ofBlock) {
   return (work + ofBlock - 1) / ofBlock;
 }
 
-/// Returns a grid with one thread per item.
 constexpr Grid gridOf(std::int64_t items, unsigned threads = 256) {
   return {blocksFor(items, threads), 1, threads};
 }

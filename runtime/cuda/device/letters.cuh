@@ -1,11 +1,4 @@
 //===- letters.cuh - Einsums that are not matrix products -------*- C++ -*-===//
-//
-// An einsum whose result is a scalar, or whose operands both have the result's
-// last letter (the gradient of a gate, "bsh,bsh->bs"), is no matrix product.
-// Each element of the result is computed separately, and memory bandwidth
-// limits the kernel.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LETTERS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_LETTERS_CUH
@@ -20,7 +13,6 @@ struct Letters {
   int count = 0;
   std::int64_t sizes[kMostDims], left[kMostDims], right[kMostDims];
 
-  /// Returns the number of iterations.
   __host__ __device__ std::int64_t steps() const {
     std::int64_t all = 1;
     for (int i = 0; i < count; ++i)
@@ -38,8 +30,9 @@ struct Letters {
   }
 };
 
-/// Computes the elements of the result, each a sum of products plus a bias.
-/// `Lanes` lanes compute one sum: a full warp, or one lane.
+/// Computes an einsum that is no matrix product, because its result is a scalar
+/// or both operands have the result's last letter (like "bsh,bsh->bs"). `Lanes`
+/// lanes compute one element of the result: a full warp, or one lane.
 template <typename R, int Lanes>
 __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
                          std::int64_t results, std::int64_t columns,
@@ -65,9 +58,8 @@ __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
   storeOne(to, result, sum);
 }
 
-/// Queues sumTerms.
 /// \param bias  has an element per value of the result's last letter, or no
-///              data
+/// data
 template <typename R>
 void letterSum(cudaStream_t stream, const Operand &left, const Operand &right,
                const Operand &bias, const Result &to, const Letters &kept,

@@ -1,8 +1,4 @@
 //===- loss.cuh - Cross entropy over rows of logits -------------*- C++ -*-===//
-//
-// A block processes a token, unless a kernel's comment states otherwise.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH
@@ -27,7 +23,7 @@ struct Classes {
   }
 };
 
-/// Computes the maximum of each row.
+/// Computes the maximum of each row. A block processes a row.
 template <typename R>
 __global__ void largestOf(Operand logits, Result to, Classes classes) {
   const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
@@ -173,7 +169,6 @@ void crossEntropyGrad(cudaStream_t stream, const Operand &logits,
          sums, targets, count, to, classes);
 }
 
-/// Queues sumLosses.
 /// \param tokens  the number of tokens per sample
 inline void tokenLoss(cudaStream_t stream, const Operand &largest,
                       const Operand &sums, const Operand &picked,

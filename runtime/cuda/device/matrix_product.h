@@ -1,13 +1,4 @@
 //===- matrix_product.h - Matrix products by cuBLASLt -----------*- C++ -*-===//
-//
-// cuBLASLt chooses the algorithm when a product is created. Algorithms whose
-// order of summation over k depends on timing are excluded, so that equal calls
-// return equal bits.
-//
-// cuBLASLt is column-major, so it computes the transposed product c'[n, m] =
-// b'[n, k] a'[k, m], in which our rows are cuBLASLt's columns.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MATRIX_PRODUCT_H
 #define MTPLAN_RUNTIME_CUDA_DEVICE_MATRIX_PRODUCT_H
@@ -51,7 +42,6 @@ inline cudaDataType_t dataType(ElementType type) {
   return CUDA_R_32F;
 }
 
-/// Owns a cuBLASLt object, which `destroy` destroys.
 template <typename Handle, cublasStatus_t (*destroy)(Handle)> class Owned {
 public:
   Owned() = default;
@@ -89,10 +79,9 @@ void set(const Preference &preference,
                                                      &value, sizeof(value)));
 }
 
-/// Describes a row-major matrix as its transpose in column-major order, because
-/// the product is computed as C^T = B^T A^T. A matrix with contiguous columns
-/// is described as it is. \return whether cuBLASLt must transpose the described
-/// matrix
+/// Describes a row-major matrix as its transpose in column-major order. A
+/// matrix with contiguous columns is described as it is.
+/// \return whether cuBLASLt must transpose the described matrix
 inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t batches) {
@@ -112,7 +101,6 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
   return turned;
 }
 
-/// Holds the addresses of a product's matrices.
 struct MatrixOperands {
   const void *a, *b;
   const void *bias;
@@ -124,7 +112,11 @@ struct MatrixOperands {
   void *sums = nullptr; ///< receives the bias gradient
 };
 
-/// Computes products of one shape, with the algorithm that cuBLASLt has chosen.
+/// Computes products of one shape by an algorithm that cuBLASLt chooses at
+/// construction. Algorithms whose order of summation over k depends on timing
+/// are excluded, so that equal calls return equal bits. cuBLASLt is
+/// column-major, so it computes the transposed product c'[n, m] = b'[n, k]
+/// a'[k, m].
 class MatrixProduct {
 public:
   MatrixProduct(const Library &rank, const MatrixShape &shape);
@@ -133,7 +125,6 @@ public:
   const std::string &fault() const { return whyNot; }
   /// Returns the size of run()'s `scratch` in bytes.
   std::size_t workspaceBytes() const { return workspace; }
-  /// Queues the product.
   void run(cudaStream_t stream, const MatrixOperands &operands,
            void *scratch) const;
 
@@ -156,7 +147,7 @@ public:
   MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }
 
   /// Returns the product of a shape, or null if the device does not support it.
-  /// The pointer stays valid. Takes time linear in the number of shapes.
+  /// The pointer stays valid. A call takes time linear in the number of shapes.
   const MatrixProduct *find(const MatrixShape &shape) {
     const MatrixProduct &product = asked(shape);
     return product.fault().empty() ? &product : nullptr;
@@ -231,7 +222,7 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
 
 inline void MatrixProduct::setEpilogue() {
   // cuBLASLt may reject a null pointer, so a dummy address is set. run()
-  // replaces it before the memory is read.
+  // replaces the address before the memory is read.
   alignas(kAlignment) static const char kSomewhere = 0;
   const void *const somewhere = &kSomewhere;
   cublasLtEpilogue_t epilogue =

@@ -7,8 +7,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Describes contiguous runs of `length` elements of a source tensor, like
-/// runtime/backend/strided_source.h.
+/// Describes contiguous runs of `length` elements of a source tensor, one for
+/// each index of `sizes` in row-major order. A run begins at element `start` +
+/// the sum of index * `steps`.
 struct Strides {
   int dims = 0;
   std::int64_t sizes[kMostDims], steps[kMostDims];
@@ -42,7 +43,6 @@ __global__ void takeRuns(Operand from, Result to, std::int64_t runs,
   store(to, run * source.length + h, count, x);
 }
 
-/// Queues takeRuns.
 template <typename R>
 void take(cudaStream_t stream, const Operand &from, const Result &to,
           std::int64_t runs, const Strides &source) {

@@ -1,9 +1,9 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
 // A warp processes a narrow row, and a block a wide one. The threads read the
-// row once and hold it in registers. Only rows wider than kWidestHeldRow, and
-// rows that do not consist of whole, aligned packs, are read again for each sum
-// and for the result. Rows have fewer than 2^31 elements.
+// row once and hold it in registers. Rows wider than kWidestHeldRow, and rows
+// that do not consist of whole, aligned packs, are read again for each sum and
+// for the result. Rows have fewer than 2^31 elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +18,15 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kNormThreads = 512; ///< the most threads of a block
 inline constexpr unsigned kNormRows = 4;      ///< rows of a block, one per warp
 
-/// Returns the width in elements of the widest row that `threads` threads with
-/// `packs` packs each process.
+/// Returns the width in elements of a row with `packs` packs for each thread.
 constexpr int widestRow(int packs, unsigned threads) {
   return packs * kPack * static_cast<int>(threads);
 }
 inline constexpr int kWidestHeldRow = widestRow(4, kNormThreads);
 
-/// Describes the packs of a row that a thread processes: the row's pack number
-/// threadIdx.x after column `base`, and every blockDim.x-th pack from there.
+/// Describes the packs of a row that a thread processes: pack number
+/// threadIdx.x after column `base`, and every blockDim.x-th pack after this
+/// pack.
 /// \tparam Whole  whether the row consists of whole, aligned packs
 template <bool Whole> struct OwnPacks {
   int width, base = 0;
@@ -94,7 +94,6 @@ __device__ void eachOwn(const Operand &from, std::int64_t start,
   }
 }
 
-/// Loads packs of the row at element `start`.
 template <typename R, int Packs, bool Whole>
 __device__ void loadOwn(const Operand &from, std::int64_t start,
                         const OwnPacks<Whole> &own, R (&x)[Packs][kPack]) {
@@ -105,7 +104,6 @@ __device__ void loadOwn(const Operand &from, std::int64_t start,
   });
 }
 
-/// Stores packs of the row at element `start`.
 template <typename R, int Packs, bool Whole>
 __device__ void storeOwn(const Result &to, std::int64_t start,
                          const OwnPacks<Whole> &own,
@@ -162,7 +160,7 @@ __global__ void __launch_bounds__(kNormThreads)
   R x[Packs][kPack];
   if constexpr (Held)
     loadOwn(from, start, own, x);
-  // Calls `use` for each part of the row, which is then in x.
+  // Calls `use` whenever x holds the next part of the row.
   const auto eachPart = [&](auto use) {
     if constexpr (Held) {
       use();

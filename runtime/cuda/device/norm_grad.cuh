@@ -2,8 +2,8 @@
 //
 // A block processes kNormPieceRows rows of a sample (a piece), one row after
 // another, and a thread processes the same columns of all rows. The block reads
-// each tensor once, to compute the gradients of the rows and, summed over the
-// piece, the gradients of gamma and beta. If rows consist of whole, aligned
+// each tensor once. It computes the gradients of the rows, and sums the
+// gradients of gamma and beta over the piece. If rows consist of whole, aligned
 // packs and are narrow enough, the block copies the next row to shared memory
 // while it computes a row.
 //
@@ -24,12 +24,12 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Counts the rows per piece, few enough that every multiprocessor has a piece.
+/// Counts the rows per piece. Pieces are short, so that all multiprocessors
+/// have one.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
 inline constexpr std::int64_t kWidestNormGrad = widestRow(8, kNormThreads);
 
-/// Holds the arguments of normaliseGrad.
 template <typename R> struct NormGradient {
   Operand from, gamma, above;
   Addend addend; ///< added to the rows' gradients
@@ -37,7 +37,7 @@ template <typename R> struct NormGradient {
   R *parts; ///< partial sums for gamma, then for beta of a layer norm
   ColumnSizes sizes;
   R epsilon;
-  std::int64_t copyBytes = 0; ///< of a row in shared memory
+  std::int64_t copyBytes = 0; ///< size of a row in shared memory
 };
 
 /// Defines the shared memory of normaliseGrad. Even and odd rows use different
@@ -71,10 +71,10 @@ __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
 }
 
 /// Computes dx = scale * (d - mean(d) - n * mean(d * n)) with the normalized
-/// row n and d = above * gamma; an RMS norm omits mean(d). Also computes the
-/// partial sums for gamma and beta.
+/// row n, d = above * gamma, and scale = 1 / standard deviation. An RMS norm
+/// omits mean(d). Also computes the partial sums for gamma and beta.
 /// \tparam Copies  whether rows consist of whole packs and are copied to shared
-///                 memory
+/// memory
 /// \tparam Blocks  the least number of blocks per multiprocessor
 template <typename R, bool Centred, bool Copies, int Packs, unsigned Threads,
           unsigned Blocks>
@@ -182,17 +182,15 @@ __global__ void __launch_bounds__(Threads, Blocks)
     storeOwn({all.parts + all.sizes.parts(), kType}, part, own, toBeta);
 }
 
-/// Returns the scratch memory of normGrad in bytes.
 template <typename R>
 std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
   sizes.pieceRows = kNormPieceRows;
   return columnScratch<R>(sizes, centred ? 2 : 1);
 }
 
-/// Queues normaliseGrad with `Packs` packs per thread, if it supports the rows:
-/// they must not be too wide, and with Copies they must consist of whole,
-/// aligned packs and fit into shared memory.
-/// \return whether it does
+/// Queues normaliseGrad with `Packs` packs per thread, or returns false if rows
+/// are too wide. With Copies, rows must also consist of whole, aligned packs
+/// and fit into shared memory.
 template <bool Centred, bool Copies, int Packs, unsigned Threads,
           unsigned Blocks = 1, typename R>
 bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
@@ -225,13 +223,11 @@ bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
   return true;
 }
 
-/// Queues normaliseGrad.
-/// \throws DeviceError if rows are wider than kWidestNormGrad
 template <bool Centred, typename R>
 void queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   // Threads hold their packs in registers, so narrow rows use few packs per
-  // thread. Four blocks of floats per multiprocessor hide each other's waits;
-  // the registers of a layer norm allow this for fewer threads.
+  // thread. With floats, four blocks per multiprocessor hide each other's
+  // waits. A layer norm needs more registers, so its blocks have fewer threads.
   constexpr unsigned kNarrow = Centred ? 192 : 256;
   constexpr unsigned kBlocks = std::is_same_v<R, float> ? 4 : 1;
   if (!tryNormGrad<Centred, true, 1, kNarrow, kBlocks>(stream, all) &&

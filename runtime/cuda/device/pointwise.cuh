@@ -39,7 +39,7 @@ __global__ void eachElement(Several<Operand, Inputs> from,
     store(to[i], first, count, results[i]);
 }
 
-/// Holds the value and the derivative of a function at one point.
+/// Holds the value and the derivative of a function at a point.
 template <typename R> struct Jet { R value, slope; };
 
 template <typename R> __device__ Jet<R> sigmoid(R x) {
@@ -70,7 +70,6 @@ template <typename R> __device__ Jet<R> geluTanh(R x) {
           R(0.5) * (R(1) + bent) + R(0.5) * x * (R(1) - bent * bent) * inner};
 }
 
-/// Computes an activation function and its derivative.
 template <typename R> __device__ Jet<R> activate(Activation kind, R x) {
   switch (kind) {
   case Activation::gelu:
@@ -161,8 +160,7 @@ struct Softcapped {
   }
 };
 
-/// Computes the gradient of Softcapped from its result and the result's
-/// gradient.
+/// Computes the gradient from the result (x[0]) and its gradient (x[1]).
 struct SoftcappedGrad {
   double cap;
   template <typename R>
@@ -172,7 +170,6 @@ struct SoftcappedGrad {
   }
 };
 
-/// Queues eachElement.
 template <typename R, int Inputs, int Outputs, typename Body>
 void each(cudaStream_t stream, const Several<Operand, Inputs> &from,
           const Several<Result, Outputs> &to, std::int64_t elements,

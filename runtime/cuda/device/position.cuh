@@ -8,8 +8,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the number of positions per sample in this shard. `first` is 0 if the
-/// shard holds position 0, else -1.
+/// Holds the number of positions per sample in this shard (`length`). `first`
+/// is 0 if the shard holds position 0, else -1.
 struct Sequence {
   std::int64_t length, first;
   __device__ bool isFirst(std::int64_t row) const {
@@ -102,8 +102,8 @@ void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
   gather<R>(stream, from, first, to, rows, width, PutFirstSource{sequence});
 }
 
-/// Queues the copy of each sample's first position, or of zeros if another
-/// shard holds that position.
+/// Queues the copy of each sample's first position, or of zeros on other
+/// shards.
 template <typename R>
 void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
                std::int64_t rows, std::int64_t width,
@@ -111,7 +111,6 @@ void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
   gather<R>(stream, from, kNone, to, rows, width, TakeFirstSource{sequence});
 }
 
-/// Queues the gradient of takeFirst.
 template <typename R>
 void takeFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                    std::int64_t rows, std::int64_t width,
@@ -119,7 +118,6 @@ void takeFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
   gather<R>(stream, above, kNone, to, rows, width, GiveFirstSource{sequence});
 }
 
-/// Queues the gradients of putFirst with respect to `from` and `first`.
 /// \param sizes  [samples, 1, features]
 template <typename R>
 void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
@@ -142,7 +140,6 @@ void positionEmbedding(cudaStream_t stream, const Operand &from,
             PositionSource{table, length});
 }
 
-/// Queues the gradient of the rows of the table.
 template <typename R>
 void positionEmbeddingGrad(cudaStream_t stream, const Operand &above,
                            const Result &to, const PositionTable &table,

@@ -1,10 +1,4 @@
 //===- rope.cuh - Rotary position embeddings --------------------*- C++ -*-===//
-//
-// Angles are computed in double, like in the reference kernel, because float
-// angles of late positions are too inaccurate. A block processes all heads of
-// a few tokens, so that each angle is computed once.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ROPE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ROPE_CUH
@@ -20,17 +14,18 @@ inline constexpr unsigned kRopeThreads = 256;
 inline constexpr int kRopeTokens = 4; ///< tokens per block
 inline constexpr int kPairs = 128;    ///< pairs of a token per iteration
 
-/// Holds the shapes and attributes of a rotation: local positions, the global
-/// position of the first, features of a token and of a head, and pairs of a
-/// head.
+/// Describes the rotation of `length` local positions, the first of which has
+/// the global position `offset`. A token has `width` features, and a head has
+/// `headWidth` features and `pairs` rotated pairs.
 struct Rotation {
   std::int64_t length, offset, width, headWidth, pairs;
   bool interleaved;
   double turn; ///< 1, or -1 for the inverse
 };
 
-/// Rotates the pairs of all heads of kRopeTokens tokens.
-/// \param frequencies  the angle of each pair at position 1
+/// Rotates the pairs of kRopeTokens tokens. A block processes all heads, so
+/// that each angle is computed once. Angles are computed in double, because
+/// float angles of late positions are too inaccurate.
 template <typename R>
 __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
     rotate(Operand from, Result to, const double *frequencies,
@@ -119,7 +114,6 @@ inline std::vector<double> ropeFrequencies(double theta, std::int64_t pairs) {
   return powers;
 }
 
-/// Queues the rotation of all tokens.
 template <typename R>
 void rope(cudaStream_t stream, const Operand &from, const Result &to,
           const double *frequencies, std::int64_t samples,

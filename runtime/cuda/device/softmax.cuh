@@ -1,9 +1,4 @@
 //===- softmax.cuh - Softmax of rows ----------------------------*- C++ -*-===//
-//
-// A block processes a row in several passes. Each pass reads the row again,
-// which is cheap, because after the first pass the row is in the L1 cache.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_SOFTMAX_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_SOFTMAX_CUH
@@ -15,6 +10,8 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kSoftmaxThreads = 256;
 
+/// Computes the softmax of a row per block. Each pass reads the row again,
+/// which is cheap, because after the first pass the row is in the L1 cache.
 template <typename R>
 __global__ void softmaxRows(Operand from, Result to, std::int64_t width) {
   const std::int64_t start = std::int64_t{blockIdx.x} * width;
@@ -61,7 +58,6 @@ __global__ void softmaxRowsGrad(Operand shares, Operand above, Result to,
   });
 }
 
-/// Queues the softmax of `rows` rows.
 template <typename R>
 void softmax(cudaStream_t stream, const Operand &from, const Result &to,
              std::int64_t rows, std::int64_t width) {

@@ -1,12 +1,4 @@
 //===- sums.cuh - Sums of columns and of squares ----------------*- C++ -*-===//
-//
-// Column sums add the rows of a tensor [samples][rows][columns]. Each sample is
-// divided into pieces of pieceRows rows, and one block sums each piece. The
-// pieces of a sample are then added, and then the samples, all in a fixed
-// order. The contribution of a sample therefore does not depend on the number
-// of samples.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_SUMS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_SUMS_CUH
@@ -21,7 +13,11 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSumRows = 8;        ///< threads per column
 inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
-/// Describes the shape of a tensor to sum, [samples][rows][columns].
+/// Column sums add the rows of a tensor [samples][rows][columns]. Each sample
+/// is divided into pieces of pieceRows rows, and one block sums each piece. The
+/// pieces of a sample are then added, and then the samples, all in a fixed
+/// order. The contribution of a sample therefore does not depend on the number
+/// of samples.
 struct ColumnSizes {
   std::int64_t samples = 1, rows = 1, columns = 1;
   std::int64_t pieceRows = kPieceRows;
@@ -29,7 +25,8 @@ struct ColumnSizes {
   __host__ __device__ std::int64_t pieces() const {
     return (rows + pieceRows - 1) / pieceRows;
   }
-  /// Return the first row of a piece of a sample, and the row after its last.
+  /// Returns the first row of a piece (firstRow), or the row after its last
+  /// (lastRow).
   __host__ __device__ std::int64_t firstRow(std::int64_t piece) const {
     return piece * pieceRows;
   }
@@ -141,8 +138,6 @@ std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
   return static_cast<std::size_t>(sums * sizes.parts()) * sizeof(R);
 }
 
-/// Queues sampleSums.
-/// \param adds whether to add to the contents of `to`
 template <typename R, int Sums>
 void addPieces(cudaStream_t stream, const ColumnSizes &sizes, const R *parts,
                const Several<Result, Sums> &to, bool adds = false) {
@@ -150,7 +145,6 @@ void addPieces(cudaStream_t stream, const ColumnSizes &sizes, const R *parts,
          sampleSums<R, Sums>, sizes, parts, to, adds);
 }
 
-/// Queues partSums and sampleSums.
 /// \param parts  scratch memory of columnScratch bytes
 template <typename R, typename Term>
 void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
@@ -163,7 +157,6 @@ void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
   addPieces<R, 1>(stream, sizes, parts, {{to}}, adds);
 }
 
-/// Adds a pack of a tensor to `sums` (for sumColumns).
 template <typename R> struct SumTerm {
   Operand from;
   std::int64_t width;
@@ -173,8 +166,7 @@ template <typename R> struct SumTerm {
   }
 };
 
-/// Queues the sums of all columns over rows and samples.
-/// \param adds whether to add to the contents of `to`
+/// Queues the sums of all columns; `adds` keeps the contents of `to` as a term.
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {
@@ -196,7 +188,6 @@ inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   return threads[0];
 }
 
-/// Describes a tensor whose squares are summed.
 struct Squared {
   Operand from;
   std::int64_t elements;
@@ -216,7 +207,7 @@ __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
   return longSumOverBlock(sum);
 }
 
-/// Sums the squares of each piece of one tensor. A block processes a piece.
+/// Sums the squares of one piece per block.
 template <typename R>
 __global__ void sumSquares(Squared one, DeviceLongSum *parts) {
   const DeviceLongSum sum = squaresOf<R>(one, blockIdx.x);
@@ -224,7 +215,6 @@ __global__ void sumSquares(Squared one, DeviceLongSum *parts) {
     parts[blockIdx.x] = sum;
 }
 
-/// Sums the squares of each piece of many tensors. A block processes a piece.
 template <typename R>
 __global__ void sumManySquares(TensorList<Squared> all, DeviceLongSum *parts) {
   const Share share = all.shares[blockIdx.x];
@@ -246,7 +236,7 @@ __global__ void addParts(const Partial *parts, std::int64_t count,
     to->add(sum);
 }
 
-/// Return the scratch memory of squareSum in bytes.
+/// Returns the scratch memory of squareSum in bytes.
 inline std::size_t squareSumScratch(std::int64_t elements) {
   return static_cast<std::size_t>(blocksFor(elements, kListPiece)) *
          sizeof(DeviceLongSum);
@@ -267,7 +257,6 @@ void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
          static_cast<const DeviceLongSum *>(parts), blocks, to);
 }
 
-/// Queues the addition of the squares of many tensors to `to`.
 template <typename R>
 void squareSum(cudaStream_t stream, const TensorList<Squared> &all,
                DeviceLongSum *to, void *scratch) {

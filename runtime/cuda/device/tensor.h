@@ -15,7 +15,7 @@ constexpr std::size_t roundedUp(std::size_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-/// Limits the sharded dimensions, and the nested loops, of a kernel.
+/// Limits the sharded dimensions and the nested loops of a kernel.
 inline constexpr int kMostDims = 8;
 
 struct Operand {
@@ -28,7 +28,7 @@ struct Result {
   ElementType type;
 };
 
-/// Denote an operand or a result that does not exist.
+/// These constants denote an operand or a result that does not exist.
 inline constexpr Operand kNone{nullptr, ElementType::f32};
 inline constexpr Result kNowhere{nullptr, ElementType::f32};
 

@@ -4,8 +4,7 @@
 // warp multiplies 16 x 16 by 16 x 8 elements of 16 bits and accumulates in
 // floats, loads 8 x 8 matrices from shared memory in the layout of the factors,
 // and copies to shared memory asynchronously. All lanes of a warp must call
-// multiplyAdd and loadMatrices together. Norms use the asynchronous copies,
-// too.
+// multiplyAdd and loadMatrices together.
 //
 // Lane l holds, with g = l / 4 and t = l % 4, these elements [row][column] (PTX
 // ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"). Braces
@@ -27,7 +26,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// The tests on the host use tests/emulator/tensor_core.h instead.
+// Builds for the host define this macro and emulate the functions.
 #if !defined(MTPLAN_EMULATED_TENSOR_CORES)
 
 namespace mtplan::runtime::cuda {
@@ -111,9 +110,9 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return power;
 }
 
-/// Sets `low` (`high`) to zero if the low (high) half of `word` is below that
-/// of `limits`. Halves are compared as f16 without sign; NaN is larger than any
-/// limit.
+/// Sets `low` to zero if the low half of `word` is below that of `limits`, and
+/// `high` by the high halves. Halves are compared as f16 without sign; NaN is
+/// larger than any limit.
 __device__ __forceinline__ void
 zeroBelow(std::uint32_t word, std::uint32_t limits, float &low, float &high) {
   asm("{\n"

@@ -1,9 +1,4 @@
 //===- module_entry.h - Entry point of the CUDA module ----------*- C++ -*-===//
-//
-// A program loads the functions of cuda_backend.h from a module at run time.
-// The program and the module come from one build, so the table has no version.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_LOADED_MODULE_ENTRY_H
 #define MTPLAN_RUNTIME_CUDA_LOADED_MODULE_ENTRY_H
@@ -12,6 +7,8 @@
 
 namespace mtplan::runtime::cuda {
 
+/// Holds the functions of cuda_backend.h that a program loads from a module.
+/// The program and the module come from one build, so the table has no version.
 struct ModuleTable {
   decltype(&cudaDevices) devices;
   decltype(&whyNoCudaDevice) whyNoDevice;

@@ -1,10 +1,4 @@
 //===- collectives.cuh - Collectives and messages of ranks ------*- C++ -*-===//
-//
-// The ranks of a stand-alone program communicate through these functions. A
-// message between pipeline stages is copied first and then sent on a separate
-// stream, so that computation does not wait for the send.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
@@ -19,10 +13,6 @@
 #include "runtime/cuda/standalone/rank.cuh"
 
 namespace mtplan::runtime::cuda {
-
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
 
 /// Splits the communicator of all ranks. Every rank must call this.
 /// \param communicators  the ranks of each new communicator
@@ -52,15 +42,16 @@ inline void join(Rank &rank, const std::vector<std::vector<int>> &all) {
   rank.groupSizes.push_back(size);
 }
 
-/// Returns the coordinate of any rank on an axis of the mesh.
+/// Returns the coordinate of rank `number` on an axis of the mesh.
 inline int coordinateOf(const Rank &rank, int number, std::size_t axis) {
   for (std::size_t a = rank.sizes.size() - 1; a > axis; --a)
     number /= rank.sizes[a];
   return number % rank.sizes[axis];
 }
 
-/// Joins the group whose communicators lie along `axes`: the ranks of each
-/// differ in these axes only. Every rank must call this.
+/// Creates communicators along `axes`, and joins the communicator of this rank.
+/// The ranks of a communicator differ only in their coordinates on `axes`.
+/// Every rank must call this.
 inline void joinAlong(Rank &rank, std::initializer_list<int> axes) {
   std::map<std::vector<int>, std::vector<int>> all; // by other coordinates
   for (int number = 0; number < rank.ranks; ++number) {
@@ -86,7 +77,6 @@ inline std::vector<int> ranksAt(const Rank &rank, int axis, int place) {
   return ranks;
 }
 
-/// Returns NCCL's constant for an element type.
 inline ncclDataType_t ncclTypeOf(ElementType type) {
   return type == ElementType::f64    ? ncclFloat64
          : type == ElementType::f32  ? ncclFloat32
@@ -108,9 +98,9 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
 }
 
 /// Groups the collectives on the run's stream up to groupEnd() into one NCCL
-/// launch. None may be an allToAll, and none may write a buffer of another,
-/// because all operands are transposed before the launch, and all results after
-/// it.
+/// launch. No collective may be an allToAll or write a buffer of another
+/// collective, because all operands are transposed before the launch, and all
+/// results after it.
 inline void groupStart(const Run &now) {
   now.lane().isTogether = true;
   MTPLAN_NCCL(ncclGroupStart());
@@ -125,9 +115,9 @@ inline void groupEnd(const Run &now) {
   lane.isTogether = false;
 }
 
-/// Returns memory for the transposed data of a collective. Collectives in the
-/// same launch receive disjoint memory. Splits a launch that would need
-/// more than kMost bytes.
+/// Returns memory for the transposed data of a collective. Collectives in one
+/// launch receive disjoint memory. A launch that needs more than kMost bytes is
+/// split.
 inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
   Lane &lane = now.lane();
@@ -142,7 +132,6 @@ inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   return all + std::exchange(lane.exchanged, lane.exchanged + roundedUp(bytes));
 }
 
-/// Reduces `elements` elements over a group.
 inline void allReduce(const Run &now, int group, const Tensor &from,
                       const Tensor &to, std::int64_t elements,
                       ncclRedOp_t how) {
@@ -215,10 +204,6 @@ inline void allToAll(const Run &now, int group, const Tensor &from,
   swapRows(now, received, to, newRows, ranks, newWidth);
 }
 
-//===----------------------------------------------------------------------===//
-// Messages between stages
-//===----------------------------------------------------------------------===//
-
 /// Creates the lines between from[i] and to[i], the ranks of two pipeline
 /// stages, and returns this rank's line, if it has one. Every rank must call
 /// this.
@@ -244,10 +229,9 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
   return line;
 }
 
-/// Establishes NCCL's connections by the capture of a transfer of one byte on
-/// every line. The captured graph is never launched. Connecting blocks both
-/// ranks, and could deadlock during a step, because either rank may have other
-/// work first.
+/// Establishes NCCL's connections: captures a transfer of one byte on every
+/// line, but never launches the graph. A connection blocks both ranks. During a
+/// step this could deadlock, because either rank may have other work first.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();
@@ -267,7 +251,8 @@ inline void connectLines(Rank &rank) {
   MTPLAN_CUDA(cudaGraphDestroy(graph));
 }
 
-/// Queues the copy of a message, and its send on the line's own stream.
+/// Queues the copy of a message, and then its send on the line's own stream, so
+/// that computation does not wait for the send.
 inline void send(const Run &now, int line, const Tensor &from,
                  std::int64_t elements) {
   Line &own = now.rank.lines[static_cast<std::size_t>(line)];
@@ -283,7 +268,6 @@ inline void send(const Run &now, int line, const Tensor &from,
                        own.stream));
 }
 
-/// Queues the receive of a message on the run's stream.
 inline void receive(const Run &now, int line, const Tensor &to,
                     std::int64_t elements) {
   const Line &own = now.rank.lines[static_cast<std::size_t>(line)];

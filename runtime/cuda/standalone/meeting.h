@@ -1,11 +1,4 @@
 //===- meeting.h - Rendezvous of stand-alone processes ----------*- C++ -*-===//
-//
-// A process reads its rank from the launcher's environment variables. Rank 0
-// then sends bytes (the NCCL id) to the other ranks over TCP, at MASTER_ADDR
-// (default 127.0.0.1) and port MASTER_PORT + 1 (default 29501), because
-// torchrun itself uses MASTER_PORT (default 29500).
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_MEETING_H
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_MEETING_H
@@ -37,7 +30,7 @@ struct Process {
 /// Returns the rank according to torchrun, Open MPI, MPICH or Slurm.
 /// SLURM_PROCID is also set in the script that calls srun, but
 /// SLURM_STEP_NUM_TASKS is set only in tasks of srun. A task that is alone in
-/// its Slurm step counts as a process without a launcher.
+/// its Slurm step counts as started without a launcher.
 inline Process thisProcess() {
   const char *const launchers[][3] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
@@ -59,7 +52,7 @@ inline Process thisProcess() {
 
 /// Returns the index of the process's device among the visible ones. A process
 /// to which CUDA_VISIBLE_DEVICES shows a single device uses that device.
-/// \throws std::runtime_error if the host has fewer devices than processes
+/// \throws std::runtime_error if the process would have no device of its own
 inline int deviceOf(const Process &process, int devices) {
   if (devices == 1 && std::getenv("CUDA_VISIBLE_DEVICES"))
     return 0;
@@ -111,7 +104,6 @@ public:
   addrinfo *first = nullptr;
 };
 
-/// Owns the file descriptor of a socket.
 class Socket {
 public:
   explicit Socket(int number) : fd(number) {}
@@ -125,7 +117,6 @@ public:
   template <typename T> void set(int level, int what, const T &value) const {
     setsockopt(fd, level, what, &value, sizeof(value));
   }
-  /// Returns whether all bytes were sent.
   bool sends(const void *data, std::size_t bytes) const {
     return ::send(fd, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
   }
@@ -139,8 +130,8 @@ public:
   int fd;
 };
 
-/// Returns a socket that listens on all addresses of this machine.
-/// \param callers  the maximum of pending connections
+/// Returns a socket that listens on all addresses of this machine, for up to
+/// `callers` pending connections.
 inline Socket doorAt(const MeetingPlace &place, int callers) {
   const Addresses all(place, true);
   // An IPv6 socket accepts IPv4 connections as well.
@@ -159,9 +150,11 @@ inline Socket doorAt(const MeetingPlace &place, int callers) {
   throw systemError("port " + place.port);
 }
 
-/// Broadcasts `bytes` bytes of rank 0 to all ranks. Each other rank connects
-/// and sends its rank; rank 0 ignores connections without a valid rank.
-/// \throws std::runtime_error after `patience`
+/// Broadcasts `bytes` bytes of rank 0 (the NCCL id) over TCP, at MASTER_ADDR
+/// (default 127.0.0.1) and port MASTER_PORT + 1 (default 29501), because
+/// torchrun itself uses MASTER_PORT. Each other rank connects and sends its
+/// rank. Rank 0 ignores connections without a valid rank.
+/// \throws std::runtime_error if the broadcast takes longer than `patience`
 inline void handOut(void *data, std::size_t bytes, const Process &process,
                     const MeetingPlace &place,
                     std::chrono::seconds patience = std::chrono::seconds(60)) {

@@ -60,27 +60,27 @@ inline bool isSpread(const MatrixShape &shape) {
                                (shape.biased && shape.vectorStep != 0));
 }
 
-/// Returns the shape of one product of a batch.
+/// Returns the shape of one product of the batch.
 inline MatrixShape singleOf(MatrixShape shape) {
   shape.batches = 1;
   shape.a.batch = shape.b.batch = shape.c.batch = shape.vectorStep = 0;
   return shape;
 }
 
-/// Returns the shape of the product without the sum of an operand.
 inline MatrixShape withoutSum(MatrixShape shape) {
   shape.sums = OperandSum::none;
   shape.vectorStep = 0;
   return shape;
 }
 
-/// Returns how many sums over k the summed operand of one product has.
+/// Returns the number of sums over k of one product.
 inline std::int64_t sumsOf(const MatrixShape &shape) {
   return shape.sums == OperandSum::a ? shape.m : shape.n;
 }
 
 /// Returns the shape with which cuBLASLt computes a product and an operand's
-/// sum. Sums to accumulate are written to scratch memory, one after the other.
+/// sum. cuBLASLt overwrites sums, so sums to accumulate are first written to
+/// scratch memory, one after the other.
 inline MatrixShape withStoredSum(MatrixShape shape) {
   if (shape.adds && shape.batches > 1)
     shape.vectorStep =
@@ -92,7 +92,7 @@ inline MatrixShape withStoredSum(MatrixShape shape) {
 
 /// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
 /// need for a shape. This must happen before the step is captured: cuBLASLt
-/// does not document the choice during a capture, and in CUDA 13.3 it failed.
+/// documents no choice during a capture, and the choice failed in CUDA 13.3.
 inline void choose(Rank &rank, const MatrixShape &shape) {
   if (shape.sums != OperandSum::none) {
     if (!rank.products->find(withStoredSum(shape)))
@@ -107,9 +107,9 @@ inline void choose(Rank &rank, const MatrixShape &shape) {
     rank.products->find(bareOf(shape));
 }
 
-/// Computes what `multiply` computes, if cuBLASLt has only the bare product.
-/// The result is rounded after the epilogue. \throws DeviceError if cuBLASLt
-/// lacks the bare product, or c is not contiguous
+/// Implements `multiply` if cuBLASLt supports only the bare product. The result
+/// is rounded after the epilogue.
+/// \throws DeviceError without a bare product, or if c is not contiguous
 inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
                               const MatrixOperands &operands) {
   const bool isBare =
@@ -136,7 +136,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
-/// Holds the tensors of a product. A tensor that the product lacks is null.
+/// Holds the tensors of a product; absent tensors are null.
 struct ProductTensors {
   Tensor a, b, bias{}, c;
   Tensor before{}; ///< the addend; null: c itself
@@ -171,7 +171,7 @@ inline void multiply(const Run &now, const MatrixShape &shape,
 }
 
 /// Computes c = a b, and sums one operand over k into its.sums (a bias
-/// gradient). Accumulates both if shape.adds. Uses one kernel for both if
+/// gradient). Accumulates both if shape.adds. One kernel computes both if
 /// cuBLASLt has an algorithm.
 /// \param sizes  the shape of the operand to sum, [samples][rows][columns]; in
 /// a batch, the shape of one product's operand
@@ -190,8 +190,6 @@ void multiplyAndSum(const Run &now, const MatrixShape &shape,
              now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
     return;
   }
-  // cuBLASLt overwrites the sum, so a sum to accumulate is written to scratch
-  // memory first.
   Tensor stored = its.sums;
   if (shape.adds)
     stored.data = now.scratch(

@@ -1,9 +1,4 @@
 //===- rank.cuh - The state of a stand-alone rank ---------------*- C++ -*-===//
-//
-// A rank has coordinates in the mesh, arenas of memory, streams, communicators,
-// and lookup tables of its kernels.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
@@ -29,7 +24,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Throws DeviceError if an NCCL call has failed.
 inline void checkNccl(ncclResult_t status, const char *call) {
   if (status != ncclSuccess)
     throw DeviceError(std::string(call) + ": " + ncclGetErrorString(status));
@@ -50,7 +44,7 @@ struct Buffer {
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
   std::int64_t slotStride = 0; ///< bytes
-  int first = 0, step = 1;     ///< the entry of layer i is first + step * i
+  int first = 0, step = 1;
 
   /// Returns the buffer with an entry for each of `count` layers.
   constexpr Buffer perLayer(int count, std::int64_t stride) const {
@@ -61,11 +55,8 @@ struct Buffer {
   constexpr Buffer perMicroBatch(int count, std::int64_t stride) const {
     return {type, arena, offset, size, entries, entryStride, count, stride};
   }
-  /// Returns the buffer with entry `entry` + i for layer i.
   constexpr Buffer from(int entry) const { return at(entry, 1); }
-  /// Returns the buffer with entry `entry` - i for layer i.
   constexpr Buffer down(int entry) const { return at(entry, -1); }
-  /// Returns the buffer with entry `entry` for every layer.
   constexpr Buffer only(int entry) const { return at(entry, 0); }
   /// Returns the buffer with entry `entry` + `by` * i for layer i.
   constexpr Buffer at(int entry, int by) const {
@@ -82,26 +73,23 @@ struct Buffer {
   }
 };
 
-/// Lists the buffers of a parameter that AdamW updates.
 struct UpdatedBuffers {
   Buffer gradient, weight, master, firstMoment, secondMoment;
   std::int64_t elements; ///< on this rank, of one layer
   bool decays;           ///< weight decay applies
 };
 
-/// Returns the distance in elements between two buffers of the same arena and
-/// type.
+/// Returns the distance in elements of two buffers of one arena and type.
 constexpr std::int64_t apart(const Buffer &from, const Buffer &to) {
   return (to.offset - from.offset) / bytesOf(from.type);
 }
 
-/// Returns whether the distance from `a` to `b` is that from `b` to `c`.
 constexpr bool areEven(const Buffer &a, const Buffer &b, const Buffer &c) {
   return b.offset - a.offset == c.offset - b.offset;
 }
 
-/// Returns the second template argument of an attention, a number of tiles of
-/// 32 features. There are kernels for heads of up to 64, 96, 128 and 256
+/// Returns the number of 32-feature tiles of an attention kernel (its second
+/// template argument). Kernels exist for heads of up to 64, 96, 128 and 256
 /// features.
 constexpr int headTiles(std::int64_t features) {
   return features <= 64 ? 2 : features <= 96 ? 3 : features <= 128 ? 4 : 8;
@@ -112,11 +100,9 @@ constexpr int headTiles(std::int64_t features) {
 inline constexpr std::size_t kSquareSum =
     sizeof(DeviceLongSum) / sizeof(double);
 
-/// Describes an operand or a result of a kernel, in device memory.
 struct Tensor {
   void *data = nullptr;
   ElementType type = ElementType::f32;
-  /// Returns the same bytes as elements of another type.
   Tensor as(ElementType other) const { return {data, other}; }
   operator Operand() const { return {data, type}; }
   operator Result() const { return {data, type}; }
@@ -140,8 +126,7 @@ struct DeviceList {
   std::int64_t blocks = 0;
 };
 
-/// Describes an input of the step. The host writes this rank's shard of the
-/// input before every step.
+/// Describes an input, whose shard the host writes before every step.
 struct Fed {
   std::string label;
   int microBatch;
@@ -151,7 +136,8 @@ struct Fed {
   std::byte *to; ///< memory in Rank::inputs
 };
 
-/// Holds the state of a rank.
+/// Holds the state of a rank: coordinates in the mesh, arenas, streams,
+/// communicators, and lookup tables of its kernels.
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
@@ -169,8 +155,7 @@ struct Rank {
   /// reports, then all ranks' sums of squares, then all ranks' reports.
   /// `hostSums` is pinned host memory: the sums and reports of all ranks.
   double *stepSums = nullptr, *hostSums = nullptr;
-  /// `numbers` points to the numbers of the step in device memory, and
-  /// `written` to those in pinned host memory.
+  /// `numbers` is in device memory, and `written` in pinned host memory.
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< algorithms chosen so far
   std::map<std::string, void *> tables;
@@ -199,7 +184,6 @@ struct Run {
   int layer = 0, microBatch = 0;
   int which = 0; ///< index of the stream
 
-  /// Returns the same context for another stream.
   Run on(int stream) const { return {rank, layer, microBatch, stream}; }
   Lane &lane() const {
     return rank.streams.lanes[static_cast<std::size_t>(which)];
@@ -208,7 +192,6 @@ struct Run {
   void *scratch(std::size_t bytes) const {
     return lane().scratch.atLeast(bytes);
   }
-  /// Returns this rank's coordinate on an axis of the mesh.
   int at(int axis) const { return rank.at(axis); }
   /// Returns this rank's shard of a dimension of `whole` elements. `axes` are
   /// the mesh axes that shard the dimension, the major axis first.
@@ -247,8 +230,8 @@ inline std::int32_t *integers(const Tensor &tensor) {
   return static_cast<std::int32_t *>(tensor.data);
 }
 
-/// Returns a copy of `values` in device memory, which is never freed. The copy
-/// is not part of a captured step.
+/// Returns a copy of `values` in device memory, which is never freed. A capture
+/// of the step does not include the copying.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -296,8 +279,8 @@ TensorList<Item> tensorList(const Run &now, const std::string &name,
   return {static_cast<const Item *>(there.items), there.shares, there.blocks};
 }
 
-/// Adds the squares of tensors to this rank's sum of squares. `list` appends
-/// the tensors to its second argument.
+/// Adds the squares of the tensors that `list` appends to its second argument
+/// to this rank's sum of squares.
 template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {
@@ -309,7 +292,6 @@ void addSquares(Rank &rank, const char *name,
                now.scratch(squareSumScratch(all)));
 }
 
-/// Returns `data` advanced by `elements` elements.
 inline const void *plus(const void *data, std::int64_t elements,
                         ElementType type) {
   return static_cast<const std::byte *>(data) + elements * bytesOf(type);
@@ -333,8 +315,7 @@ void ofEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 1>{{to}}, elements, body);
 }
 
-/// Applies `body` to the operands' elements, and writes each pair of results to
-/// `to` and `alsoTo`.
+/// Applies a `body` with two results per element.
 template <typename R, typename Body, typename... From>
 void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
                const Tensor &to, const Tensor &alsoTo, const From &...from) {

@@ -16,14 +16,12 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Provides training data.
 class Samples {
 public:
   virtual ~Samples() = default;
   /// Begins a step. Steps are consecutive, from 1.
   virtual void begin(std::int64_t step) = 0;
-  /// Returns the number of targets in the step that are not ignored, over all
-  /// ranks.
+  /// Returns the number of all ranks' targets in the step that are not ignored.
   virtual double count() = 0;
   /// Returns the elements of an input in a micro-batch, before sharding.
   /// \param limit  upper bound of integers; 0: not integers
@@ -98,8 +96,8 @@ inline void writeInputs(const Rank &rank, const Inputs &inputs,
   }
 }
 
-/// Draws the same samples as mtrun's `--data synthetic`. A sample depends on
-/// its number in the run, not on the size of micro-batches.
+/// Draws the samples of mtrun's `--data synthetic`. A sample depends on its
+/// number in the run, not on the size of micro-batches.
 class DrawnSamples final : public Samples {
 public:
   /// \param theTargets  targets per micro-batch, over all ranks

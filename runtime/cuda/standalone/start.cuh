@@ -1,9 +1,4 @@
 //===- start.cuh - Starts the ranks of a program ----------------*- C++ -*-===//
-//
-// With torchrun, mpirun or srun each GPU has a process, and rank 0 sends the
-// NCCL id to the others. A process without a launcher has a thread per rank.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_START_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_START_CUH
@@ -20,7 +15,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the arguments of a new rank: its device, rank and NCCL id.
 struct Start {
   int device = 0, rank = 0;
   const ncclUniqueId &id;
@@ -57,17 +51,17 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   rank.arenas[arena] = static_cast<std::byte *>(data);
 }
 
-/// Calls `run` for every rank of this process, each on its own thread if no
-/// launcher started the process.
+/// Calls `run` for every rank of this process. With torchrun, mpirun or srun
+/// each GPU has a process, and rank 0 sends the NCCL id to the others. A
+/// process without a launcher has a thread per rank.
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
   // Streams that share a hardware connection block each other, and a send may
-  // wait long for its receiver. Therefore CUDA opens its maximum of
-  // connections.
+  // wait long for its receiver. The maximum is 32 connections.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
-  // Kernels are loaded eagerly: loading a kernel at its first launch waits
-  // until the device is idle, which may deadlock with another rank.
+  // By default a kernel is loaded at its first launch. Loading waits until the
+  // device is idle, which may deadlock with another rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   int devices = 0;

@@ -1,12 +1,4 @@
 //===- streams.cuh - Streams of a stand-alone program -----------*- C++ -*-===//
-//
-// The streams are those of the plan. A run of a program begins and ends on the
-// first stream, which runs the operators' kernels. The other streams fork from
-// the first stream and join it again; a stream with only overlapped work joins
-// at the end of the schedule. In between, only the plan's waits order the
-// streams.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
@@ -46,7 +38,6 @@ struct Staging {
     size = bytes;
     MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
   }
-  /// Returns the memory of the next input.
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
@@ -69,6 +60,10 @@ struct Lane {
   std::vector<std::function<void()>> behind;
 };
 
+/// Holds the streams of the plan. A run begins and ends on the first stream,
+/// which runs the operators' kernels. The other streams fork from the first
+/// stream and join it again. A stream with only overlapped work joins at the
+/// end of the schedule. In between, only the plan's waits order the streams.
 struct Streams {
   std::vector<Lane> lanes;
   cudaStream_t aside = nullptr;    ///< for work outside the captured step
@@ -108,7 +103,6 @@ struct Streams {
     MTPLAN_CUDA(cudaEventRecord(event, at(stream)));
     return event;
   }
-  /// Makes later work on the stream wait for the event.
   void wait(int stream, cudaEvent_t event) const {
     MTPLAN_CUDA(cudaStreamWaitEvent(at(stream), event, 0));
   }

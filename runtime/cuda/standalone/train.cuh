@@ -19,7 +19,6 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the properties of a step that the plan determines.
 struct StepFacts {
   int microBatches = 1;
   std::int64_t tokens = 1; ///< per step
@@ -50,7 +49,6 @@ struct Options {
   std::string decay = "cosine";
 };
 
-/// Parses the command line (argc, argv).
 inline Options optionsOf(int count, char **words) {
   Options options;
   for (int i = 1; i < count; i += 2) {
@@ -104,8 +102,8 @@ inline LearningRate learningRateOf(const Options &options) {
   return rate;
 }
 
-/// Initializes a tensor, some rows at a time, because all its rows in double
-/// precision may not fit into host memory.
+/// Initializes a tensor, some rows at a time: all rows in double precision may
+/// not fit into host memory.
 inline void initialiseTensor(const Run &now, const Initialisation &how,
                              const char *label, std::int64_t copy,
                              const char *init, const Tensor &to,
@@ -145,16 +143,14 @@ inline void initial(const Run &now, const Initialisation &how,
   }
 }
 
-/// Allocates `count` elements of T.
-/// \param how  cudaMalloc or cudaMallocHost
+/// Allocates `count` elements of T by `how`: cudaMalloc or cudaMallocHost.
 template <typename T>
 void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
               std::size_t count) {
   MTPLAN_CUDA(how(reinterpret_cast<void **>(&data), count * sizeof(T)));
 }
 
-/// Allocates memory for the numbers of a step (Rank::stepSums to
-/// Rank::written).
+/// Allocates Rank::stepSums, hostSums, numbers and written.
 inline void openNumbers(Rank &rank, const StepFacts &facts) {
   const std::size_t each = kSquareSum + facts.reports.size(),
                     all = each * static_cast<std::size_t>(rank.ranks);
@@ -164,8 +160,8 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
   allocate(cudaMallocHost, rank.written, 1);
 }
 
-/// Queues the first work of a step: copies the numbers of the step to the
-/// device, and clears this rank's sum of squares and reports.
+/// Queues the copy of the step's numbers to the device, and clears this rank's
+/// sum of squares and reports.
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
@@ -196,8 +192,8 @@ inline void agree(const Rank &rank, const StepFacts &facts) {
 }
 
 /// Returns the results of a completed step: the sum of squares of all
-/// gradients, added in double-double precision so that the order does not
-/// matter, and the sums of the reports over the stages' first ranks.
+/// gradients, and the sums of the reports over the stages' first ranks.
+/// Double-double precision makes the sums independent of the order.
 inline std::vector<double> resultsOf(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
@@ -285,8 +281,8 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
       samples->begin(step + 1);
       inputs = inputsOf(rank, *samples);
     }
-    // The host waits for the device only here. The host decides like the device
-    // whether the step is skipped.
+    // The host waits for the device only here. The host repeats the device's
+    // decision whether the step is skipped.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = resultsOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);

@@ -14,9 +14,9 @@
 namespace mtplan::runtime::cuda {
 
 /// Updates the parameters of a table by AdamW, in `layers` layers from
-/// now.layer on, by one launch. \tparam R    type in which AdamW computes
-/// \param name  name of the table, for the list in device memory
-/// \param rows  number of rows of the table
+/// now.layer on, by one launch.
+/// \tparam R  type in which AdamW computes
+/// \param name  identifies the list in device memory
 template <typename R>
 void updateAll(const Run &now, const std::string &name,
                const UpdatedBuffers *table, std::int64_t rows, int layers = 1) {

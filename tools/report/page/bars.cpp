@@ -13,7 +13,7 @@ namespace mtplan::tools {
 
 namespace {
 
-// The dimensions are in the drawing's own units.
+// These dimensions are in units of the drawing.
 constexpr double kLeft = 150, kRight = 890, kTop = 8, kBelow = 24;
 constexpr std::size_t kMostName = 22; // limit of characters beside a bar
 constexpr int kMostBars = 64; // limit of drawn bars; more are sampled evenly
@@ -30,7 +30,6 @@ int colourOf(const PageBars &bars, std::size_t part) {
              : static_cast<int>(part % kPageColours);
 }
 
-// Returns the given total, or the sum of the known parts.
 double totalOf(const PageBar &bar) {
   if (std::isfinite(bar.total))
     return bar.total;

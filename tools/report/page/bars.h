@@ -12,25 +12,24 @@
 
 namespace mtplan::tools {
 
-/// Describes the appearance of a set of bars. `title` is its text alternative
-/// and caption.
+/// Describes the appearance of bars. `title` is the caption and the text
+/// alternative.
 struct BarsLook {
   std::string title;
-  std::string barColumn; ///< heading of the bars' names: "stage"
-  std::string limitName; ///< "memory of one GPU"
+  std::string barColumn; ///< heading of the names: "stage"
+  std::string limitName;
   const AxisUnit &unit;
   bool hasTotals = true; ///< show totals beside the bars and in the table
 };
 
-/// Returns whether there is nothing to draw.
 bool isEmpty(const PageBars &bars);
 
-/// Returns a figure: legend, drawing, and a caption with the limit, if there is
-/// one, and the number of drawn bars, if not all are drawn.
+/// Returns a legend, a drawing, and a caption. The caption states the limit, if
+/// there is one, and the number of drawn bars if some are left out.
 std::string barsFigure(const PageBars &bars, const BarsLook &look);
 
-/// Returns a table: a row per bar and a column per part; for a single bar, a
-/// row per part with its share and meaning.
+/// Returns a table with a row per bar and a column per part. For a single bar,
+/// the table has a row per part with share and meaning.
 std::string barsTable(const PageBars &bars, const BarsLook &look);
 
 /// Returns colour swatches with names. Colours are indices below kPageColours.

@@ -16,9 +16,9 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
-// Returns the length in bytes of the first character; 0 if the character is
-// invalid. The ranges of valid bytes are those of Unicode 15, section 3.9,
-// which exclude overlong forms and surrogates.
+// Returns the length in bytes of the first character, or 0 if it is invalid.
+// The ranges of valid bytes follow Unicode 15, section 3.9, and exclude
+// overlong forms and surrogates.
 std::size_t lengthOfFirst(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -56,14 +56,14 @@ unsigned codePoint(std::string_view character) {
 }
 
 // Returns whether a character is a control character, a line or paragraph
-// separator, a bidirectional control, or a noncharacter (U+FDD0 to U+FDEF, and
+// separator, a bidirectional control or a noncharacter (U+FDD0 to U+FDEF, and
 // the last two of each plane).
 bool isHarmful(unsigned code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || // controls
-         code == 0x061C || code == 0x200E || code == 0x200F ||
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C ||
+         code == 0x200E || code == 0x200F ||
          (code >= 0x2028 && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069) || // directions
-         (code & 0xFFFEU) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF);
+         (code >= 0x2066 && code <= 0x2069) || (code & 0xFFFEU) == 0xFFFE ||
+         (code >= 0xFDD0 && code <= 0xFDEF);
 }
 
 std::string_view escapeOf(char character) {
@@ -87,7 +87,6 @@ std::string_view escapeOf(char character) {
   }
 }
 
-// Returns whether the value is readable without an exponent.
 bool isPlain(double value) { return std::abs(value) < 1e18; }
 
 constexpr std::size_t kShort = 12;     // rows of a table that starts open
@@ -97,8 +96,7 @@ constexpr std::size_t kMostText = 400; // limit of characters in a cell
 
 double decimal(double) { return 1; }
 
-// Returns the largest of a byte, KiB, MiB, GiB and TiB that does not exceed the
-// value.
+// Returns the largest of 1 byte, KiB, MiB, GiB and TiB up to the value.
 double binary(double value) {
   double unit = 1;
   while (unit < 1024.0 * 1024 * 1024 * 1024 && value >= 1024 * unit)
@@ -147,7 +145,7 @@ std::string bytesAsText(double bytes) {
     return "unknown";
   if (!isPlain(bytes))
     return fmt::format("{:.3g} B", bytes);
-  // Traffic per step can be far more than any memory.
+  // Traffic per step can far exceed any memory size.
   constexpr double kTib = 1024.0 * 1024 * 1024 * 1024;
   if (bytes < kTib)
     return bytesText({bytes});
@@ -212,7 +210,7 @@ std::vector<double> ticksOf(double low, double high, const AxisUnit &unit) {
       break;
     }
   std::vector<double> ticks;
-  // A step that does not change `high` would loop forever.
+  // If adding `step` did not change `high`, the loop would not end.
   if (!std::isfinite(step) || step <= 0 || high + step == high)
     return ticks;
   double first = std::ceil(low / step - 1e-9);

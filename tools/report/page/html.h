@@ -1,8 +1,7 @@
 //===- html.h - Text, numbers, tables and axes in HTML ----------*- C++ -*-===//
 //
-// All text from files is escaped here before it enters the page. Such text
-// never enters a script or a style, which are constants; the script reads
-// attributes of elements.
+// These functions escape all text from files. The script and the style are
+// constants; the script reads text from attributes of elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,23 +17,21 @@
 namespace mtplan::tools {
 
 /// Escapes text, also for attributes in either kind of quotes. Invalid UTF-8,
-/// terminal controls and changes of writing direction become U+FFFD. After
-/// `most` characters the text is cut, with an ellipsis.
+/// terminal controls and changes of writing direction become U+FFFD. An
+/// ellipsis replaces the text after `most` characters.
 std::string escaped(std::string_view text, std::size_t most = 2000);
 
 /// Formats a coordinate with at most one decimal and no exponent.
 std::string coordinate(double value);
 
-/// Formats a time, "12.3 s"; "unknown" if the value is not finite.
+/// Returns "12.3 s", or "unknown" if the value is not finite.
 std::string secondsText(double seconds);
-/// Formats a size, "4.56 GiB"; "unknown" if the value is not finite.
+/// Returns "4.56 GiB", or "unknown" if the value is not finite.
 std::string bytesAsText(double bytes);
 
-/// Returns the value if it can be drawn, else 0.
 double drawable(double value);
 
-/// Prints a table of plain text, which is escaped. The first column names the
-/// row.
+/// Prints a table, and escapes its text. The first column names the row.
 class HtmlTable {
 public:
   explicit HtmlTable(std::string theCaption) : caption(std::move(theCaption)) {}
@@ -65,18 +62,16 @@ private:
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Describes the unit of an axis.
 struct AxisUnit {
-  /// Returns a value with its unit.
   std::string (*text)(double);
-  /// Returns the unit in which the ticks are round, for an axis that reaches
-  /// `value`: 1, or the bytes of a KiB, MiB, GiB or TiB.
+  /// Returns the unit in which ticks are round, for an axis up to `value`: 1,
+  /// or the bytes of a KiB, MiB, GiB or TiB.
   double (*step)(double value);
 };
 extern const AxisUnit kSecondsUnit, kBytesUnit;
 
-/// Returns about seven round numbers from `low` to `high`; none unless low <
-/// high. Both limits must be finite.
+/// Returns about seven round numbers from `low` to `high`, which must be
+/// finite. Returns nothing unless low < high.
 std::vector<double> ticksOf(double low, double high, const AxisUnit &unit);
 
 /// Returns at most `count` evenly spaced indices from 0 to all - 1, including

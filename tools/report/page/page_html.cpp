@@ -79,8 +79,7 @@ std::string timeSection(const Page &page) {
   return section("time", "Where the time goes", body);
 }
 
-// Returns bars of `amount`: a bar per axis and phase, a part per collective
-// kind.
+// Returns a bar per axis and phase, with a part per kind of collective.
 PageBars barsOf(const std::vector<PageTraffic> &traffic,
                 double PageTraffic::*amount) {
   PageBars bars;
@@ -103,7 +102,6 @@ PageBars barsOf(const std::vector<PageTraffic> &traffic,
   return bars;
 }
 
-// Returns two sets of bars, bytes and time by kind of collective, and a table.
 std::string trafficSection(const std::vector<PageTraffic> &traffic) {
   if (traffic.empty())
     return "<p>Nothing is communicated.</p>\n";
@@ -136,7 +134,7 @@ constexpr std::size_t kMostPoints = 200;
 struct Range {
   double low = 0, high = 0;
 
-  /// Returns the range of the values, with a margin; never empty.
+  /// Adds a margin to the range of the values. The result is never empty.
   static Range of(std::vector<double> values) {
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
     if (values.empty())
@@ -150,8 +148,6 @@ struct Range {
   double share(double value) const { return (value - low) / (high - low); }
 };
 
-// Draws the chosen plan, the alternatives and the memory limit. Plans at the
-// lower left are better.
 class Scatter {
 public:
   explicit Scatter(const Page &thePage) : page(thePage) {
@@ -176,7 +172,6 @@ public:
     for (const PageAlternative &plan : page.alternatives)
       if (!plan.isChosen && count++ < kMostPoints)
         point(plan);
-    // The chosen plan is drawn last, on top.
     for (const PageAlternative &plan : page.alternatives)
       if (plan.isChosen)
         point(plan);
@@ -217,8 +212,7 @@ private:
         coordinate((kTop + kBottom) / 2));
   }
 
-  // Draws a line through the Pareto front: the plans that no other plan beats
-  // in both time and memory.
+  // Draws a line through the Pareto front of time and memory.
   void front() {
     std::vector<std::pair<double, double>> plans;
     for (const PageAlternative &plan : page.alternatives)
@@ -288,7 +282,6 @@ std::string scatterFigure(const Page &page) {
   return text + "</figcaption>\n</figure>\n";
 }
 
-// Returns the plans as a table, and the rejections as another.
 std::string alternativeTables(const Page &page) {
   std::string text;
   if (!page.alternatives.empty()) {

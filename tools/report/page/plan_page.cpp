@@ -28,8 +28,7 @@ using planner::StepTime;
 
 namespace {
 
-// Returns the colour of a kind of task. Kinds that share a colour run on
-// separate streams, or never at the same time.
+// Kinds that share a colour run on separate streams, or never at the same time.
 int colourOf(StepRole role) {
   switch (role) {
   case StepRole::forward:
@@ -77,7 +76,7 @@ PageTable strategiesOf(const PlanFacts &facts) {
 PageBars pageStep(const StepTime &time) {
   struct Term {
     const char *name, *meaning;
-    int colour; ///< same as for the related term of pageStages()
+    int colour; ///< as in pageStages()
     planner::Seconds StepTime::*time;
   };
   static constexpr Term kTerms[] = {
@@ -176,7 +175,7 @@ PageTimeline pageTimeline(const planner::StepProblem &problem,
     timeline.kinds.push_back(
         {nameOf(StepRole(role)), colourOf(StepRole(role))});
 
-  // Streams are ordered by stage, compute first, then by the simulator's order.
+  // The key orders streams by stage, compute first, then by the simulator.
   std::map<std::tuple<int, bool, int>, PageStream> streams;
   for (std::size_t i = 0; i < result.tasks.size(); ++i) {
     const planner::StepTask &task = result.tasks[i];
@@ -212,7 +211,7 @@ PageBars pageStages(const planner::StepProblem &problem,
                     const planner::StepResult &result) {
   struct Term {
     const char *name, *meaning;
-    int colour; ///< same as for a related kind in the timeline
+    int colour; ///< as in the timeline
     planner::Seconds StageUse::*time;
   };
   static constexpr Term kTerms[] = {

@@ -14,19 +14,17 @@
 
 namespace mtplan::tools {
 
-/// Builds the page of an outcome that has a best plan. The plan's step is
-/// simulated once more, in full.
-/// \param sweep  its plans are drawn beside the alternatives; may be null
+/// Builds the page of an outcome that has a best plan. Simulates this plan's
+/// step again, in full.
+/// \param sweep  a sweep whose plans are drawn beside the alternatives, or null
 Page pageOf(const PlanOutcome &outcome, const Sweep *sweep = nullptr);
 
-/// Returns one bar of the step time by term; terms without time are left out.
 PageBars pageStep(const planner::StepTime &time);
 
-/// Returns a bar per stage of the memory of a device by class.
 PageBars pageMemory(const std::vector<planner::MemoryUse> &stages);
 
-/// Groups collectives by axis, phase and kind. The groups are sorted by axis,
-/// and those of one axis are in order of appearance.
+/// Groups collectives by axis, phase and kind. The result is sorted by axis,
+/// then in order of appearance.
 std::vector<PageTraffic>
 pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
             const planner::Mesh &mesh);
@@ -35,11 +33,9 @@ pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
 void addSends(std::vector<PageTraffic> &traffic,
               const planner::StepResult &result);
 
-/// Returns a timeline with every task of every stream.
 PageTimeline pageTimeline(const planner::StepProblem &problem,
                           const planner::StepResult &result);
 
-/// Returns the time of each stage by class.
 PageBars pageStages(const planner::StepProblem &problem,
                     const planner::StepResult &result);
 

@@ -1,9 +1,9 @@
 //===- timeline.cpp - A timeline as a drawing and in numbers --------------===//
 //
-// The drawing has a path per stream and kind, with a rectangle per box. It is
-// complete without a script. The attribute data-t holds a word per box for tool
-// tips: "microbatch.chunk.segment", with a dash for none, or "tasks*first~last"
-// for a group.
+// The drawing has a path per stream and kind, with a rectangle per box. The
+// attribute data-t holds a word per box for tool tips:
+// "microbatch.chunk.segment", with a dash for a missing value, or
+// "tasks*first~last" for a group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  // Returns all lanes; fills in their labels and their height.
+  // Also fills in `labels`, and `below`, the height of all lanes.
   std::string lanes() {
     std::string text;
     int stage = -1;
@@ -152,9 +152,9 @@ private:
     return text;
   }
 
-  // Returns the width of the view that the start and end buttons show, in the
-  // plot's units: up to the latest finish of the first `drawn.edge` boxes of
-  // any compute lane, but at least 1/200 and at most 1/4 of the axis.
+  // Returns the width of the view of the start and end buttons, in the plot's
+  // units. The view reaches the latest finish of the first `drawn.edge` boxes
+  // of any compute lane, but has at least 1/200 and at most 1/4 of the axis.
   int nearby() const {
     double last = 0;
     for (const TimelineLane &lane : drawn.lanes)
@@ -183,7 +183,6 @@ private:
     for (const TimelineLane &lane : drawn.lanes)
       for (const TimelineBox &box : lane.boxes)
         used[static_cast<std::size_t>(box.kind)] = true;
-    // Kinds that share a colour have one entry, with all their names.
     std::vector<std::pair<int, std::string>> entries;
     for (std::size_t kind = 0; kind < used.size(); ++kind) {
       if (!used[kind])

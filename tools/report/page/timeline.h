@@ -2,10 +2,10 @@
 //
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
-// drawn one by one. If there are too many tasks, the tasks in between are drawn
-// in groups of consecutive tasks; in a group, the height of each kind of task
-// is its share of the time. If there are many stages, only some are drawn, and
-// only some of the drawn stages show all their streams.
+// drawn one by one. If there are too many tasks, the other tasks are drawn in
+// groups of consecutive tasks; in a group, the height of each kind of task is
+// its share of the time. With many stages, only a sample of stages is drawn,
+// and only some of these show all streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ namespace mtplan::tools {
 /// complete without the script, which adds zooming and tool tips.
 std::string timelineFigure(const PageTimeline &timeline);
 
-/// Returns tables of time by stage and kind. If there are few tasks, another
-/// table lists each.
+/// Returns tables of time by stage and kind and, for few tasks, a list of the
+/// tasks.
 std::string timelineTables(const PageTimeline &timeline);
 
 /// Describes a task, or all tasks of one kind in a group.
@@ -33,10 +33,10 @@ struct TimelineBox {
   int kind = 0;
   double top = 0, height = 1; ///< share of the stream's height
   int tasks = 1;
-  /// These name the chunk and the segment of a single task; -1 stands for none.
+  /// Both are -1 for a group, and if the task has none.
   int chunk = -1, segment = -1;
-  /// These name the micro-batch of a single task, or the first and the last of
-  /// a group.
+  /// These are the first and the last micro-batch of a group, or equal for a
+  /// single task.
   int microBatch = -1, lastMicroBatch = -1;
 };
 
@@ -51,14 +51,14 @@ struct TimelineBoxes {
   int stages = 0;                  ///< number of drawn stages
   int detailed = 0;                ///< drawn stages with all streams
   int edge = 0;                    ///< single tasks at either end
-  int group = 1;                   ///< most tasks per group; 1: no groups
+  int group = 1;                   ///< limit of tasks per group; 1: no groups
   int leftOut = 0;                 ///< hidden streams of drawn stages
 };
 
 /// Returns whether a task has a position on the axis and a colour.
 bool isDrawn(const PageTimeline &timeline, const PageTask &task);
 
-/// Returns the boxes of a timeline, limited as described above.
+/// Limits the boxes as described above.
 TimelineBoxes boxesOf(const PageTimeline &timeline);
 
 } // namespace mtplan::tools

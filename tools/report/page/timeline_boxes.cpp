@@ -11,7 +11,7 @@ namespace mtplan::tools {
 namespace {
 
 constexpr std::size_t kMostBoxes = 6000;
-constexpr int kMostStages = 64;   // limit of drawn stages
+constexpr int kMostStages = 64;
 constexpr int kMostDetailed = 16; // most stages drawn with all streams each
 constexpr int kSomeDetailed = 4;  // stages with all streams, above the limit
 constexpr std::size_t kMostLanes = 128;
@@ -19,7 +19,6 @@ constexpr std::size_t kEdge = 12; // single tasks at either end
 
 using Tasks = std::vector<PageTask>;
 
-// Adds stacked boxes of a group, one per kind.
 void addGroup(std::vector<TimelineBox> &boxes, Tasks::const_iterator first,
               Tasks::const_iterator last, std::size_t kinds) {
   double start = first->start, finish = start;
@@ -53,10 +52,10 @@ void addGroup(std::vector<TimelineBox> &boxes, Tasks::const_iterator first,
   }
 }
 
-// Returns the end of the group that starts at `first`: after `most` tasks, or
-// before the single tasks at the end. If `splits` is set, a group also ends
-// before a long wait and, from its fifth task on, before a task of a kind that
-// it lacks, to show where the pipeline fills and drains.
+// Returns the end of the group that starts at `first`. A group ends after
+// `most` tasks, or before the single tasks at the end. If `splits` is set, a
+// group also ends before a long wait. From its fifth task on, it then also ends
+// before a task of a new kind, to show where the pipeline fills and drains.
 std::size_t endOfGroup(const Tasks &tasks, std::size_t first, std::size_t most,
                        bool splits) {
   constexpr double kLong = 4; ///< multiple of the group's longest task
@@ -120,7 +119,7 @@ TimelineBoxes boxesOf(const PageTimeline &timeline) {
   for (int i : evenly(result.stages, result.detailed))
     detailed.push_back(shown[static_cast<std::size_t>(i)]);
 
-  std::vector<Tasks> tasks; // drawn tasks, by lane
+  std::vector<Tasks> tasks;
   for (const PageStream &stream : timeline.streams) {
     if (!std::ranges::binary_search(shown, stream.stage))
       continue;
@@ -157,8 +156,8 @@ TimelineBoxes boxesOf(const PageTimeline &timeline) {
   std::size_t group = 1;
   while (!fits(group, true) && group <= longest)
     group = group * 5 / 4 + 1;
-  // If waits separate most tasks, no size of groups gives few enough boxes, and
-  // groups are formed regardless of waits.
+  // If waits separate most tasks, every group size gives too many boxes. Groups
+  // are then formed regardless of waits.
   if (group > longest)
     for (group = 1; !fits(group, false) && group <= longest;)
       group = group * 5 / 4 + 1;

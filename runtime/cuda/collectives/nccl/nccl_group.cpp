@@ -29,8 +29,8 @@ std::size_t countOf(Pieces pieces) {
   return static_cast<std::size_t>(pieces.outer * pieces.inner);
 }
 
-/// Returns the scratch memory in bytes for transposing the data of all ranks,
-/// or 0 if the data have a single row and need not be transposed.
+/// Returns the size in bytes of the transposed data of all ranks, or 0 for a
+/// single row, which needs no transposition.
 std::size_t roomToRearrange(const Pieces &pieces, int places) {
   return pieces.outer > 1
              ? roundedUp(countOf(pieces) * static_cast<std::size_t>(places) *
@@ -63,8 +63,8 @@ ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
   return ncclSuccess;
 }
 
-/// Queues the NCCL operation of a call. Tensors with pieces of all ranks must
-/// have the layout [size][outer][inner].
+/// Queues a call. Tensors with pieces of all ranks must be
+/// [ranks][outer][inner].
 ncclResult_t queue(const Call &call, int places, const void *from, void *to,
                    ncclComm_t comm, cudaStream_t stream) {
   const std::size_t count = countOf(call.pieces);
@@ -92,8 +92,8 @@ ncclResult_t queue(const Call &call, int places, const void *from, void *to,
 
 } // namespace
 
-// The previous memory is not freed: calls may still use it, and a wait for the
-// device would be a wait for other ranks.
+// The previous memory is not freed, because calls may still use it. Waiting for
+// the device would also wait for other ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);
@@ -124,7 +124,6 @@ void NcclGroup::make(const Call &call, const void *in, void *out) {
 void NcclGroup::together(const std::function<void()> &theCalls) {
   if (!joins() || collected)
     return theCalls();
-  /// Collects the group's calls during its lifetime.
   struct Collecting {
     explicit Collecting(std::vector<Work> *&theWhere) : where(theWhere) {
       where = &works;
@@ -169,7 +168,7 @@ std::string NcclGroup::wordsOf(std::span<const Work> works) const {
   return words;
 }
 
-// NCCL expects data of shape [outer][size][inner] as [size][outer][inner].
+// NCCL expects data of shape [outer][ranks][inner] as [ranks][outer][inner].
 void NcclGroup::run(std::span<const Work> works) {
   cudaStream_t stream = context->stream().get();
   link->begin(wordsOf(works), stream);

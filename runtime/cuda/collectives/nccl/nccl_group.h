@@ -1,12 +1,4 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
-//
-// NCCL's collectives take one contiguous row of data. If a tensor has several
-// rows, each with pieces of all ranks, it is transposed before or after the
-// call through scratch memory, which grows with the largest call. Grouped calls
-// are one NCCL launch: all operands are transposed before it, and all results
-// after it.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_GROUP_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_GROUP_H
@@ -24,7 +16,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Implements the collectives of a process group over NCCL.
+/// Implements collectives over NCCL, which takes one contiguous row of data. A
+/// tensor with several rows, each with pieces of all ranks, is transposed in
+/// scratch memory before or after the call. Grouped calls are one NCCL launch:
+/// all operands are transposed before the launch, and all results after it.
 class NcclGroup final : public CallGroup {
 public:
   NcclGroup(std::shared_ptr<NcclLink> link, GroupName group, int place,
@@ -39,7 +34,6 @@ public:
   void together(const std::function<void()> &calls) override;
 
 private:
-  /// Holds a call and its buffers.
   struct Work {
     Call call;
     const void *in = nullptr;
@@ -49,15 +43,15 @@ private:
   void make(const Call &call, const void *in, void *out) override;
   void run(std::span<const Work> works);
   std::string wordsOf(std::span<const Work> works) const;
-  /// Return the scratch memory in bytes for transposing operands, results, or
-  /// both; 0 if no transposition is needed.
+  /// Returns the size in bytes of transposed operands (roomBefore), transposed
+  /// results (roomAfter), or both. The size is 0 without a transposition.
   std::size_t roomBefore(const Call &call) const;
   std::size_t roomAfter(const Call &call) const;
   std::size_t roomFor(const Call &call) const {
     return roomBefore(call) + roomAfter(call);
   }
 
-  /// Holds scratch memory for transposed data, which successive launches share.
+  /// Holds memory for transposed data, which successive launches share.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -72,9 +66,9 @@ private:
   std::vector<Work> *collected = nullptr; ///< null: calls run at once
   Scratch before, after;
   Event scratchIsFree;
-  /// Identifies the capture in which `scratchIsFree` was recorded; none outside
-  /// captures. Work waits for the event only if both are in the same capture,
-  /// or if neither is in a capture; all other work runs later anyway.
+  /// Identifies the capture in which `scratchIsFree` was recorded, if any. Work
+  /// waits for the event only if both belong to the same capture, or both to no
+  /// capture. All other work runs after the event anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

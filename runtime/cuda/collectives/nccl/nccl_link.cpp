@@ -15,10 +15,11 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// Returns whether an event in a graph has happened since `launch`, an event
-/// that was recorded before the graph's launch. `launch` must have happened.
-/// Until the graph reaches `event`, the time of `event` is that of an earlier
-/// launch, or undefined. Returns none if the device does not report the event.
+/// Returns whether `event`, which a graph records, has happened since `launch`.
+/// `launch` was recorded right before the graph was launched, and must have
+/// happened. Until the graph reaches `event`, its time stamp is undefined or
+/// that of an earlier launch. Returns none if the device does not report the
+/// event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
@@ -32,9 +33,8 @@ std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   return std::nullopt;
 }
 
-/// The timeout is multiplied by this number while a communicator is created,
-/// because its creation loads libraries and opens connections. All ranks are
-/// known to run when the creation begins.
+/// This number multiplies the timeout while a communicator is created, because
+/// the creation loads libraries and opens connections.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,

@@ -8,9 +8,8 @@
 // The host's world determines the cause. Each rank that times out makes a host
 // call labelled like its device call. Ranks that wait in the same device call
 // make equal host calls, while ranks whose devices have not reached the call
-// make none. The error message is therefore that of a host transport: it names
-// the call, its group and the missing ranks, and which rank waits for which; or
-// it names two mismatched calls.
+// make none. The error of the host call therefore names the call, its group and
+// the missing ranks, or two mismatched calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +45,6 @@ struct GraphLaunch {
 /// launch, to ignore the records of earlier launches. If a device does not
 /// report events of graphs, a call counts as begun and ended with its graph.
 struct CallInFlight {
-  /// Holds the events before and after the call.
   struct Marks {
     explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
     Event begun, ended;
@@ -57,7 +55,7 @@ struct CallInFlight {
   std::shared_ptr<Marks> marks;
   std::shared_ptr<const GraphLaunch> launch; ///< null: not in a graph
   bool isQueued = false;                     ///< true once `ended` is recorded
-  /// Holds the time at which the watchdog noticed that the call had begun.
+  /// Holds the time from which the watchdog counts the timeout of the call.
   std::optional<Ward::Clock::time_point> since;
 
   std::string words() const;
@@ -70,7 +68,6 @@ struct CallInFlight {
 inline constexpr int kPlacesOfALead = 256;
 ncclUniqueId newUniqueId();
 
-/// Manages an NCCL communicator and its calls in flight.
 class NcclLink final : public Ward {
 public:
   /// Makes a host call labelled `what`, which returns if all ranks make it, and
@@ -107,8 +104,8 @@ public:
   /// Calls start(), and waits until the calls are queued on their streams.
   void call(const Make &calls);
 
-  /// Record the events before and after a call, which is queued or captured.
-  /// \param what  describes the call
+  /// Records the event before (begin) or after (end) a call that is queued or
+  /// captured.
   void begin(const std::string &what, cudaStream_t stream);
   void end(cudaStream_t stream);
 
@@ -117,13 +114,11 @@ public:
   /// Returns whether all calls of `launch` have ended, so that its graph may be
   /// launched again.
   bool haveEnded(const GraphLaunch &launch);
-  /// Adds the captured calls of a graph to those in flight. `launch` must have
-  /// been recorded around the launch of the graph.
+  /// Adds the captured calls of a graph to the calls in flight. `launch` must
+  /// have been recorded around the launch of the graph.
   void repeat(const std::vector<CallInFlight> &calls,
               const std::shared_ptr<const GraphLaunch> &launch);
 
-  /// Returns whether all calls have ended. Throws CommunicationError if the
-  /// communicator has been aborted.
   bool isIdle();
   /// Begins to close the communicator. All ranks must call this when isIdle()
   /// is true, and close() once isClosed() is true.
@@ -153,8 +148,8 @@ private:
   std::deque<CallInFlight> flights; ///< in order of their calls
   std::vector<CallInFlight> recorded;
   std::vector<std::shared_ptr<CallInFlight::Marks>> spare;
-  /// Holds the handles of registrations. NCCL may write them later, so they
-  /// must not move.
+  /// Holds the handles of registrations. NCCL may write a handle later, so
+  /// handles must not move.
   std::deque<void *> registrations;
   std::vector<Piece> allocated;
 };

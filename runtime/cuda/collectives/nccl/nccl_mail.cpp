@@ -12,8 +12,7 @@ OutgoingLine::OutgoingLine(const Watchdog &theWatchdog,
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(members), {}) {}
 
-/// Moves pieces whose messages have been received to `empty`. The caller must
-/// hold the mutex.
+/// Moves pieces whose messages have been received to `empty`. Needs the mutex.
 void OutgoingLine::collect() {
   while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));
@@ -21,8 +20,7 @@ void OutgoingLine::collect() {
   }
 }
 
-/// Returns an empty piece of at least `bytes` bytes, or null. The caller must
-/// hold the mutex.
+/// Returns an empty piece of at least `bytes` bytes, or null. Needs the mutex.
 OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
   collect();
   const auto found = std::ranges::find_if(
@@ -120,8 +118,7 @@ void OutgoingLine::send(const std::string &label, const void *data,
   sendWaiting();
 }
 
-/// Queues sends of waiting messages while the communicator is ready. The caller
-/// must hold the mutex.
+/// Queues waiting messages while the communicator is ready. Needs the mutex.
 void OutgoingLine::sendWaiting() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();

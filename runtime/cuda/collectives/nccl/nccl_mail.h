@@ -1,32 +1,30 @@
 //===- nccl_mail.h - Messages between two ranks over NCCL -------*- C++ -*-===//
 //
-// A send must not block the work behind it, but an NCCL send blocks its stream
-// until the matching receive, and the calls of a communicator run in order.
-// Three rules avoid this:
+// An NCCL send blocks its stream until the matching receive, and the calls of a
+// communicator run in order. Three rules keep a send from blocking later work:
 //
-//   * A line is one direction of one channel between two ranks, with its own
-//     communicator, so that messages of different lines can overtake each
-//     other. Messages within a line are in order.
-//   * A message is copied, in the order of the caller's stream, to memory of
-//     its line, and sent from there on a stream of the line. A plan joins all
-//     its streams after each segment, so a blocked stream would block all of
-//     them, and two ranks that send to each other first would deadlock.
+//   * A line is one direction of one channel between two ranks. Each line has
+//     its own communicator, so that messages of different lines can overtake
+//     each other.
+//   * A message is copied on the caller's stream to memory of its line, and
+//     sent from there on a stream of the line. A plan joins all its streams
+//     after each segment, so two ranks that send to each other first would
+//     deadlock if a send blocked a stream of the plan.
 //   * A line is created at its first message. The sender does not wait for
 //     the creation: messages wait in the line until both ends are connected.
 //     Then the watchdog or the next call of send() sends them.
 //
 // A line allocates up to kPieces pieces of memory, one per message. A piece is
 // empty again when its message has been received. If all pieces are in use, the
-// host waits, so that it does not run ahead and buffer all messages of a step.
-// It waits until a piece is empty, or until the device itself reaches the send:
-// in that case the schedule needs more pieces, and one is added. The first
-// steps therefore allocate memory, and no schedule deadlocks.
+// host waits, so that it does not buffer all messages of a step. The wait ends
+// when a piece is empty. It also ends when the device itself reaches the send:
+// then the schedule needs one more piece, which is added to avoid a deadlock.
 //
-// In a recording messages use the pieces in turn, each after the previous
-// message of its piece has been received. This does not deadlock either,
-// because the same messages were sent with these pieces before the recording,
-// and every wait for a piece ended. CUDA guarantees only the recorded order,
-// however: the device decides how many branches of a graph run concurrently.
+// In a recording, messages use the pieces in turn: a message waits until the
+// previous message of its piece has been received. These waits do not deadlock,
+// because the same waits ended before the recording. CUDA guarantees only the
+// recorded order, however: the device decides how many branches of a graph run
+// concurrently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +44,6 @@ namespace mtplan::runtime::cuda {
 /// Limits the pieces that a line allocates before a send waits for one.
 inline constexpr std::size_t kPieces = 8;
 
-/// Implements the sender's end of a line.
 class OutgoingLine final : public Ward {
 public:
   OutgoingLine(const Watchdog &watchdog, NcclLink::Members members,
@@ -95,7 +92,7 @@ private:
   const SharedContext context;
   NcclLink its;
   const Stream stream;
-  Event here; ///< the caller's stream has reached a send that lacks a piece
+  Event here;       ///< marks a send that lacks a piece
   std::mutex mutex; ///< guards the members below
   std::size_t pieces = 0;
   /// Holds the messages that wait for the communicator. If `isGoing`, the send

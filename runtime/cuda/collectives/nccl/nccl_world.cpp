@@ -1,13 +1,4 @@
 //===- nccl_world.cpp - Ranks with one GPU each, over NCCL ----------------===//
-//
-// The host's world transfers the ids of communicators, compares the ranks'
-// calls after a timeout, and sends all ranks the reason of a failure.
-//
-// Each communicator has its own ids instead of being split from a communicator
-// of all ranks: ncclCommSplit needs calls of all ranks, but ranks outside a
-// group take no part in its creation.
-//
-//===----------------------------------------------------------------------===//
 
 #include <algorithm>
 #include <exception>
@@ -79,7 +70,7 @@ private:
                                                     ///< sends
 };
 
-/// This is the first version of NCCL with ncclCommInitRankScalable. A program
+/// Names the first version of NCCL with ncclCommInitRankScalable. A program
 /// that was linked with a newer version may find an older library on another
 /// machine.
 constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
@@ -99,6 +90,10 @@ void checkLibrary() {
 
 constexpr Pieces kId = {ElementType::i32, 1, sizeof(ncclUniqueId) / 4};
 
+/// The host's world transfers the ids of communicators, compares the ranks'
+/// calls after a timeout, and sends all ranks the reason of a failure. Each
+/// communicator has its own ids. ncclCommSplit would need calls of all ranks,
+/// but ranks outside a group take no part in the creation of the group.
 class NcclWorld final : public World {
 public:
   NcclWorld(World &theHost, SharedContext theContext)
@@ -151,8 +146,7 @@ private:
   const SharedContext context;
   Watchdog watchdog;
   const int unwinding;
-  /// Holds the links of the groups and of the incoming lines.
-  std::vector<std::shared_ptr<NcclLink>> links;
+  std::vector<std::shared_ptr<NcclLink>> links; ///< groups, incoming lines
   OutgoingLines outgoing;
   std::map<LineKey, NcclLink *> incoming;
 };

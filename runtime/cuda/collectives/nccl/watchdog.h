@@ -1,11 +1,4 @@
 //===- watchdog.h - Detects calls that hang on devices ----------*- C++ -*-===//
-//
-// Every rank has a watchdog thread, which monitors the rank's queued calls and
-// the host's world. The first fault aborts all communication of this rank's
-// device, so that its streams are not blocked any more, and fails the host's
-// world. The watchdogs of the other ranks then do the same.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_WATCHDOG_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_WATCHDOG_H
@@ -24,20 +17,22 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Defines the interface of an object that a watchdog monitors.
 class Ward {
 public:
   using Clock = std::chrono::steady_clock;
 
   virtual ~Ward() = default;
   /// Throws a fault that has occurred since the last call. Waits for other
-  /// ranks only after this rank has waited for them longer than the timeout.
+  /// ranks only to find the cause of a timeout.
   virtual void look(Clock::time_point now) = 0;
   /// Aborts all calls in flight. Any thread may call this.
   virtual void abort() noexcept = 0;
 };
 
-/// Monitors the calls of a rank.
+/// Every rank has a watchdog thread, which monitors the rank's queued calls and
+/// the host's world. The first fault aborts all communication of this rank's
+/// device, so that its streams are not blocked any more, and fails the host's
+/// world. The watchdogs of the other ranks then do the same.
 class Watchdog {
 public:
   /// Starts the watchdog thread, for the calling thread's current device.
@@ -59,7 +54,7 @@ public:
   /// Ends the communication because of the exception that is being handled,
   /// unless an earlier fault has ended it.
   void fail() noexcept;
-  /// Ends the thread.
+  /// Ends the watchdog thread.
   void stop();
   /// Aborts all wards concurrently, because one ward may wait for a graph that
   /// waits for another ward.
