@@ -60,8 +60,6 @@ def train(folder: str | os.PathLike[str], *,
                                else os.path.join(scratch, "metrics.jsonl"))
         if not keeps:
             arguments += ["--metrics", os.fspath(metrics)]
-        else:
-            metrics.unlink(missing_ok=True)
         with open(os.path.join(scratch, "errors"), "w+",
                   encoding="utf-8") as errors:
             yield from _run(arguments, metrics, errors)
@@ -69,10 +67,11 @@ def train(folder: str | os.PathLike[str], *,
 
 def _run(arguments: list[str], metrics: pathlib.Path, errors: IO[str]
          ) -> Iterator[Record]:
+    before = metrics.read_bytes() if metrics.exists() else b""
     process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=errors)
     try:
-        yield from _records(process, metrics)
+        yield from _records(process, metrics, before)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
@@ -84,18 +83,37 @@ def _run(arguments: list[str], metrics: pathlib.Path, errors: IO[str]
                     or [f"mtrun ended with status {status}"])
 
 
-def _records(process: subprocess.Popen[bytes], metrics: pathlib.Path
-             ) -> Iterator[Record]:
-    """Yields the lines of the file while the process runs, and the rest."""
-    position = 0
+def _records(process: subprocess.Popen[bytes], metrics: pathlib.Path,
+             before: bytes) -> Iterator[Record]:
+    """Yields the lines that the run adds to the file, which held ``before``.
+
+    A resumed run keeps the first lines, up to its checkpoint. A new run replaces
+    all of them.
+    """
+    position = 0 if not before else None
     while True:
         ended = process.poll() is not None
         if metrics.exists():
-            with open(metrics, encoding="utf-8") as file:
-                file.seek(position)
-                while (line := file.readline()).endswith("\n"):
-                    position = file.tell()
-                    yield json.loads(line, object_hook=Record)
+            with open(metrics, "rb") as file:
+                if position is None:
+                    position = _end_of_kept_lines(before, file.read())
+                if position is not None:
+                    file.seek(position)
+                    while (line := file.readline()).endswith(b"\n"):
+                        position = file.tell()
+                        yield json.loads(line, object_hook=Record)
         if ended:
             return
         time.sleep(POLL_SECONDS)
+
+
+def _end_of_kept_lines(before: bytes, now: bytes) -> int | None:
+    """Returns the size of the lines with which both begin; None if equal."""
+    if now == before:
+        return None
+    kept = 0
+    for old, new in zip(before.splitlines(True), now.splitlines(True)):
+        if old != new:
+            break
+        kept += len(old)
+    return kept

@@ -148,6 +148,23 @@ class Training(unittest.TestCase):
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
         self.assertEqual([json.loads(line) for line in lines], records)
 
+    def test_a_resumed_run_keeps_the_records_of_earlier_steps(self):
+        path = pathlib.Path(self.folder.name, "resumed.jsonl")
+        flags = {"metrics": path, "save_every": 2,
+                 "checkpoint": os.path.join(self.folder.name, "saved")}
+        steps = [one.step for one in
+                 mtplan.train(self.run_folder, steps=3, **flags)]
+        first = path.read_text(encoding="utf-8").splitlines()
+        steps += [one.step for one in
+                  mtplan.train(self.run_folder, steps=5, **flags)]
+        self.assertEqual(steps, [1, 2, 3, 4, 5])
+        lines = path.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(lines[:3], first)
+        self.assertEqual(len(lines), 5)
+        self.assertEqual(list(mtplan.train(self.run_folder, steps=5, **flags)),
+                         [])
+        self.assertEqual(path.read_text(encoding="utf-8").splitlines(), lines)
+
     def test_errors_have_the_words_of_mtrun(self):
         with self.assertRaisesRegex(mtplan.Error,
                                     "^--stepz: no such option; nearest is "):
