@@ -239,7 +239,8 @@ void HfConfig::setActivation(const char *key, const std::string &name) {
                                     {"silu", Activation::Silu},
                                     {"swish", Activation::Silu},
                                     {"relu", Activation::Relu},
-                                    {"tanh", Activation::Tanh}};
+                                    {"tanh", Activation::Tanh},
+                                    {"sigmoid", Activation::Sigmoid}};
   std::vector<std::string> known;
   for (const Name &one : kNames) {
     known.emplace_back(one.text);

@@ -55,7 +55,7 @@ template <Activation Kind, typename R> MTPLAN_INLINE R valueOf(R x) {
     return x <= R(0) ? R(0) : x; // a NaN stays NaN
   else if constexpr (Kind == Activation::tanh)
     return tanhOf(x);
-  else
+  else if constexpr (Kind == Activation::sigmoid)
     return sigmoidOf(x);
 }
 
@@ -75,7 +75,7 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
   } else if constexpr (Kind == Activation::tanh) {
     const R value = tanhOf(x);
     return R(1) - value * value;
-  } else {
+  } else if constexpr (Kind == Activation::sigmoid) {
     const R share = sigmoidOf(x);
     return share * (R(1) - share);
   }

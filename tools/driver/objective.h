@@ -1,4 +1,4 @@
-//===- objective.h - Searches for other objectives --------------*- C++ -*-===//
+//===- objective.h - The plan that a request asks for -----------*- C++ -*-===//
 //
 // One search minimizes the step time on given devices. Repeated searches find
 // the fewest devices or the least memory for a limited step time. If nothing
@@ -17,6 +17,8 @@ namespace mtplan::tools {
 /// of the GPUs of a node, then whole nodes.
 std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 
+/// Returns the plan with the least step time, the fewest GPUs or the least
+/// memory, whichever the request asks for.
 PlanOutcome planFor(const PlanRequest &request,
                     std::vector<std::string> errors = {});
 
