@@ -8,14 +8,12 @@ using namespace runtime;
 
 namespace {
 
-constexpr std::int64_t kMostWidth = 256; // as in attention_tiles.cuh
+constexpr std::int64_t kMostWidth = 256; // the same as in attention_tiles.cuh
 
-/// Returns a head's width: the constant D if D has this value, else digits.
 std::string widthText(const KernelWriter &to, std::int64_t width) {
   return to.names.isConstant("D", width) ? "D" : to.count(width);
 }
 
-/// Returns the instance of a function template for the width of the heads.
 std::string ofWidths(const KernelWriter &to, const char *function) {
   return std::string(function) + "<" + to.real + ", headTiles(" +
          widthText(to, to.spec.integer("head_dim", 1)) + ")>";
@@ -23,7 +21,7 @@ std::string ofWidths(const KernelWriter &to, const char *function) {
 
 std::string boolText(bool value) { return value ? "true" : "false"; }
 
-/// Returns a lookup table from the distance of two positions to a row of the
+/// Returns the lookup table from the distance of two positions to a row of the
 /// table of biases. The program computes the lookup table once.
 std::string bucketsText(const KernelWriter &to, std::size_t table) {
   const std::vector<std::string> given = {
@@ -40,8 +38,8 @@ std::string bucketsText(const KernelWriter &to, std::size_t table) {
          ", [&] { return biasRows(" + arguments + "); })";
 }
 
-/// Returns the number of heads in the last dimension of queries or keys, on one
-/// rank if `isLocal` and otherwise on all ranks: "H / tp", "H".
+/// Returns the number of heads in the last dimension of queries or keys:
+/// "H / tp" on one rank (`isLocal`), "H" on all ranks.
 std::string headsText(const KernelWriter &to, const Tensor &tensor,
                       std::int64_t width, bool isLocal) {
   const Extent whole = to.names.whole(tensor, 2),
@@ -62,7 +60,7 @@ std::string headsText(const KernelWriter &to, const Tensor &tensor,
 }
 
 /// Writes the declaration of `all`, which describes the heads of an attention.
-/// \param table  operand number of the table of biases
+/// \param table  the operand index of the table of biases
 void writeHeads(const KernelWriter &to, std::size_t table) {
   const Tensor &q = to.input(0), &k = to.input(1);
   const std::int64_t width = to.spec.integer("head_dim", 1);
@@ -144,8 +142,6 @@ void writeRope(const KernelWriter &to) {
                to.spec.integer("inverse", 0) != 0 ? "-1.0" : "1.0"})});
 }
 
-/// Returns a runtime::cuda::Sequence: the number of positions in the shard, and
-/// 0 if the shard holds the first position of the samples, else -1.
 std::string sequenceText(const KernelWriter &to, const Tensor &tensor) {
   const std::string offset = to.names.offset(tensor, 1);
   return "Sequence{" + to.extent(tensor, 1) + ", " +

@@ -26,12 +26,8 @@ CollectiveLines::CollectiveLines(const Plan &thePlan, const Program &theProgram,
     : plan(thePlan), program(theProgram), names(theNames), shared(theShared),
       text(theText) {}
 
-//===----------------------------------------------------------------------===//
-// One collective
-//===----------------------------------------------------------------------===//
-
-/// Returns the number of ranks in each communicator of a group: the constant of
-/// a mesh axis if the group is the group of that axis, else digits.
+/// Returns the number of ranks in each communicator of a group: a mesh axis's
+/// constant if the group is that of the axis, else digits.
 std::string CollectiveLines::ranksText(const Group &group) const {
   const std::size_t ranks = group.communicators.front().size();
   for (std::size_t a = 0; a < plan.mesh.size(); ++a)
@@ -76,12 +72,9 @@ void CollectiveLines::write(std::size_t i) const {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Causes
-//===----------------------------------------------------------------------===//
-
-/// Returns the label and the kernel of the operator that computes the operand
-/// of a collective, or the buffer's name if an earlier program computes it.
+/// Returns the label and the kernel of the operator that computes a
+/// collective's operand. Returns the buffer's name if an earlier program
+/// computes the operand.
 std::string CollectiveLines::originOf(const Instruction &instruction) const {
   const Instruction *last = nullptr;
   for (const Instruction &early : program.instructions) {

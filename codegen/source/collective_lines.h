@@ -12,7 +12,6 @@
 
 namespace mtplan::codegen {
 
-/// Writes the collectives of one program of a stage.
 class CollectiveLines {
 public:
   CollectiveLines(const runtime::Plan &thePlan,
@@ -20,10 +19,9 @@ public:
                   const StageNames &theNames, const SharedNames &theShared,
                   Text &theText);
 
-  /// Writes the call of the collective that is instruction i.
   void write(std::size_t i) const;
 
-  /// Returns the reason for a collective, for a comment: "each rank has a term
+  /// Returns the reason for collective i, for a comment: "each rank has a term
   /// of the sum in h.*.attn.proj (einsum)".
   std::string causeOf(std::size_t i) const;
 

@@ -21,7 +21,6 @@ using namespace runtime;
 
 namespace {
 
-/// Calls `see(instruction)` for each instruction of the plan.
 template <typename See> void forInstructions(const Plan &plan, See see) {
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
@@ -31,7 +30,7 @@ template <typename See> void forInstructions(const Plan &plan, See see) {
 
 /// Lists the messages from one stage to another in a step.
 struct Traffic {
-  std::vector<int> sent, received; ///< channels, in order
+  std::vector<int> sent, received; ///< channels in the order of the messages
   std::int64_t bytes = 0;
   const Tensor *first = nullptr; ///< the first message
 };
@@ -64,7 +63,6 @@ TrafficByStages trafficOf(const Plan &plan) {
   return all;
 }
 
-/// Writes all files of a program.
 class ProgramSource {
 public:
   explicit ProgramSource(const Plan &thePlan)
@@ -84,7 +82,8 @@ public:
     for (const std::string &stream : plan.streams)
       shared.streams.push_back("kStream_" + identifierFor(stream, known));
     for (const auto &[ends, one] : traffic) {
-      // A line delivers messages in order, so both ends need the same order.
+      // A connection keeps the order of messages, so both ends need the same
+      // order.
       if (one.sent != one.received)
         throw SourceError("stages " + std::to_string(ends.first) + " and " +
                           std::to_string(ends.second) +
@@ -166,7 +165,7 @@ private:
     text.line("using namespace mtplan::runtime::cuda;");
     text.line("using enum mtplan::runtime::ElementType;");
     text.line();
-    // Sizes are in a namespace, because kernels have a template parameter T.
+    // A namespace holds the sizes, because kernels have a template parameter T.
     text.line("namespace sizes {");
     const char *const wide = "std::int64_t";
     for (const Dimension &one : dimensions.all())
@@ -193,7 +192,7 @@ private:
     if (!shared.groups.empty())
       text.line("enum Group : int " + listText(shared.groups) + ";");
     std::vector<std::string> streams = shared.streams;
-    streams.push_back(kStreams); // their number
+    streams.push_back(kStreams); // the number of streams
     text.line("enum Queue : int " + listText(streams) + ";");
     std::vector<std::string> lines;
     for (const auto &[ends, one] : traffic)
@@ -210,8 +209,8 @@ private:
            std::to_string(ends.second);
   }
 
-  /// Returns the number of targets of a micro-batch over all ranks, and their
-  /// upper bound, which is exclusive.
+  /// Returns the number of targets of a micro-batch over all ranks, and the
+  /// exclusive upper bound of the targets.
   std::pair<std::int64_t, std::int64_t> targets() const {
     std::int64_t whole = 0, limit = 0;
     forInstructions(plan, [&](const Instruction &instruction) {
@@ -277,9 +276,8 @@ private:
                : std::to_string(tokens);
   }
 
-  /// Returns the bytes of a step's messages. They are a product of sizes if
-  /// they equal the bytes of the first message times the number of messages,
-  /// else digits.
+  /// Returns the bytes of a step's messages: a product of sizes if all messages
+  /// are like the first one and need no rounding, else digits.
   std::string bytesText(int sender, const Traffic &messages) const {
     const Tensor &first = *messages.first;
     const auto count = static_cast<std::int64_t>(messages.sent.size());
@@ -304,8 +302,8 @@ private:
   }
 
   /// Returns the axes along which the communicators of a group lie: the ranks
-  /// of each differ in these axes only. Returns none if the group is another
-  /// division of the ranks.
+  /// of a communicator differ in these axes only. Returns none if the group is
+  /// another division of the ranks.
   std::vector<int> axesOf(const Group &group) const {
     std::vector<int> axes;
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)
@@ -328,7 +326,6 @@ private:
     return along == group.communicators ? axes : std::vector<int>{};
   }
 
-  /// Returns a rank's coordinate on an axis.
   int coordinate(int rank, std::size_t axis) const {
     for (std::size_t a = plan.mesh.size() - 1; a > axis; --a)
       rank /= plan.mesh[a].size;
@@ -340,7 +337,6 @@ private:
     return "kAxis_" + dimensions.axis(static_cast<int>(pp - plan.mesh.begin()));
   }
 
-  /// Writes the lines between stages, as a table and a loop.
   void writeLines(Text &text) const {
     if (traffic.empty())
       return;

@@ -1,9 +1,8 @@
 //===- cuda_source.h - A plan as a program that stands alone ----*- C++ -*-===//
 //
 // Writes the training step of an executable plan as a program in CUDA, cuBLASLt
-// and NCCL that an engineer can read. The program uses the plan's names and
-// executes the plan exactly. No decision is made here.
-//
+// and NCCL. The program is for an engineer to read. It uses the plan's names
+// and executes the plan exactly. No decision is made here.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_CUDA_SOURCE_H
@@ -23,7 +22,6 @@ struct SourceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Holds one file of a program.
 struct ProgramFile {
   std::string path; ///< "kernels/norm.cuh", within the program's folder
   std::string text;

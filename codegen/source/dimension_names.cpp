@@ -14,7 +14,7 @@ using namespace runtime;
 
 namespace {
 
-constexpr const char *kTypes = "types"; // the label of the token types' input
+constexpr const char *kTypes = "types"; // labels the input of token types
 
 std::int64_t integerOf(const KernelCall &call, const std::string &name) {
   const auto *value = settingValue<std::int64_t>(call.settings, name);
@@ -27,8 +27,8 @@ std::string wordOf(const KernelCall &call, const std::string &name) {
 }
 
 /// Returns whether an operand of lower rank has the last dimensions of the
-/// other operands, like a norm's weight [C] for [B, T, C]. In all other
-/// kernels, such an operand has the first dimensions, like ids [B, T].
+/// other operands, like a norm's weight [C] for [B, T, C]. With other kernels,
+/// such an operand has the first dimensions, like ids [B, T].
 bool sharesLastDimensions(const std::string &kernel) {
   static const std::set<std::string> kKernels = {
       "layer_norm", "layer_norm_grad", "rms_norm",      "rms_norm_grad",
@@ -36,8 +36,8 @@ bool sharesLastDimensions(const std::string &kernel) {
   return kKernels.contains(kernel);
 }
 
-/// Returns whether dimensions of a kernel's operands may be equal in size and
-/// position and still differ in meaning.
+/// Returns whether two dimensions of a kernel's operands may have the same size
+/// and position but different meanings.
 bool rearranges(const std::string &kernel) {
   return kernel == "transpose" || kernel == "slice" || kernel == "piece" ||
          kernel.starts_with("take_first") ||
@@ -77,7 +77,7 @@ DimensionNames::DimensionNames(const Plan &thePlan) : plan(thePlan) {
     relate(stage, one);
   });
   relateStages();
-  constexpr int kRounds = 3; // kernels that name most reliably come first
+  constexpr int kRounds = 3; // the most reliable kernels come first
   for (int round = 0; round < kRounds; ++round)
     forInstructions(plan, [&](std::size_t stage, const Instruction &one) {
       nameFrom(stage, one, round);
@@ -196,7 +196,7 @@ std::size_t DimensionNames::rootOf(std::size_t node) const {
   return node;
 }
 
-// Dimensions of different sizes are never united.
+// Unites two dimensions unless their sizes differ.
 void DimensionNames::unite(const Place &one, std::size_t i, const Place &other,
                            std::size_t j) {
   const std::size_t a = rootOf(nodeOf(one, i)), b = rootOf(nodeOf(other, j));
@@ -234,7 +234,7 @@ void DimensionNames::relateLetters(std::size_t stage,
         if (const auto j = letters[u].find(letters[t][i]);
             j != std::string::npos)
           unite(tensors[t], i, tensors[u], j);
-  // A bias and the tensors of a fused operator have either all dimensions of
+  // A bias, and each tensor of a fused consumer, has either all dimensions of
   // the result or only the last one.
   for (const auto *some : {&instruction.inputs, &instruction.outputs})
     for (std::size_t i = some == &instruction.inputs ? 2 : 1; i < some->size();
@@ -313,8 +313,8 @@ void DimensionNames::relate(std::size_t stage, const Instruction &instruction) {
         uniteLeading(tensors[t], tensors[u]);
 }
 
-// Unites the dimensions that a parameter or a message has in different stages.
-// Moments, gradient and master weights have the dimensions of their parameter.
+// Unites the dimensions of a parameter or a message across stages. Also unites
+// those of a parameter, its moments, its gradient and its master weights.
 void DimensionNames::relateStages() {
   std::map<std::string, Place> parameters;
   std::map<int, Place> channels;
@@ -466,7 +466,7 @@ Extent DimensionNames::written(std::size_t stage, const Tensor &tensor,
         division += " / " + axes[indexed(axis)];
         ranks *= size;
       }
-  // Ranks divide the first constant of the product: the heads, and not the
+  // The split divides the first constant of the product: the heads, and not the
   // channels of a head.
   const std::string &first = found->second.front();
   const auto constant = std::ranges::find(dimensions, first, &Dimension::name);

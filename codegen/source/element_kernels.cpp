@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kEpsilon = 1e-5; // the default in ir/norm_ops.td
 
-/// Writes the call of an elementwise kernel with one or two results.
 /// \param body  the functor that is applied to each element
 void writeEach(const KernelWriter &to, const std::vector<std::string> &from,
                const std::string &body, const std::string &real) {
@@ -69,7 +68,6 @@ void writeZeros(const KernelWriter &to) {
                 "now.stream())"});
 }
 
-// The first rank of the axis copies its operand, and all others write zeros.
 void writeMask(const KernelWriter &to) {
   to.text.open("if (now.at(" + to.axis + ") == 0)");
   writeCopy(to);
@@ -79,8 +77,8 @@ void writeMask(const KernelWriter &to) {
   to.text.leave();
 }
 
-/// Returns the number of contiguous runs in which a result is copied: a product
-/// of its leading dimensions if such a product has this value, else digits.
+/// Returns the number of contiguous runs in the copy of a result, as a product
+/// of leading dimensions if one has this value, else as digits.
 std::string runsText(const KernelWriter &to, const StridedSource &source) {
   const Tensor &result = to.output(0);
   std::int64_t runs = elementsOf(result);
@@ -146,7 +144,6 @@ void writeTake(const KernelWriter &to) {
                  ", .start = " + start + ", .length = " + length + "}"});
 }
 
-/// Returns the operand that a fused addition adds to the kernel's result.
 std::string addendText(const KernelWriter &to, std::size_t operand) {
   return "Addend{" + to.in(operand) + ", " + typeText(to.spec.outputs[0].type) +
          "}";

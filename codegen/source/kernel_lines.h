@@ -14,13 +14,13 @@
 
 namespace mtplan::codegen {
 
-/// Holds the members of a MatrixShape, as expressions of the program.
+/// Holds the members of a MatrixShape as expressions of the program.
 struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
-  std::string vectorStep;       ///< from bias to bias, in elements
-  /// Each triple has three consecutive buffers of a batched product. The
-  /// program checks that the distances between consecutive buffers are equal.
+  std::string vectorStep;       ///< from one bias to the next, in elements
+  /// Lists triples of consecutive buffers of a batched product. The program
+  /// asserts that the two distances within a triple are equal.
   std::vector<std::vector<std::string>> triples;
 };
 
@@ -29,10 +29,10 @@ struct WantedProduct {
   MatrixText text;
 };
 
-/// Lists the declarations that calls of kernels need elsewhere in a program.
+/// Lists the declarations that kernel calls need elsewhere in a program.
 struct Needs {
   std::set<std::string> files;         ///< runtime files with the kernels
-  std::vector<WantedProduct> products; ///< each shape once
+  std::vector<WantedProduct> products; ///< without duplicates
 };
 
 /// Writes the call of an instruction's kernel.
@@ -42,22 +42,22 @@ void writeKernel(const runtime::Instruction &instruction,
                  const runtime::Program &program, const StageNames &names,
                  Text &text, Needs &needs);
 
-/// Describes products of one program that form one batched product.
+/// Describes products of one program that run as one batched product.
 struct ProductBatch {
   std::vector<int> instructions; ///< as in runtime::Batch
-  runtime::EvenRuns runs;        ///< strides between the products
+  runtime::EvenRuns runs;        ///< strides from one product to the next
 };
 
 /// Returns whether one call of cuBLASLt can compute the batched product.
 bool isOneCall(const runtime::Program &program, const ProductBatch &batch);
 
-/// Writes the call of a batched product.
-/// \param batch  a batch for which isOneCall() is true
+/// \pre isOneCall() is true for the batch
 void writeBatchedProduct(const runtime::Program &program,
                          const ProductBatch &batch, const StageNames &names,
                          Text &text, Needs &needs);
 
-/// Writes the calls that make cuBLASLt choose an algorithm for each product.
+/// Writes the calls that make cuBLASLt choose an algorithm for each product,
+/// and the assertions on the distances between buffers.
 void writeChoices(const Needs &needs, Text &text);
 
 } // namespace mtplan::codegen

@@ -12,8 +12,7 @@
 
 namespace mtplan::codegen {
 
-/// Writes the call of one kernel instruction. Tensors and sizes are expressions
-/// of the emitted program.
+/// Writes one kernel call. Tensors and sizes are expressions of the program.
 class KernelWriter {
 public:
   KernelWriter(const runtime::Instruction &theInstruction,
@@ -40,12 +39,9 @@ public:
   const runtime::Tensor &output(std::size_t i) const {
     return instruction.outputs[i];
   }
-  /// Returns a dimension's size on a rank: "B / dp".
   std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
     return names.extent(tensor, dim);
   }
-  /// Returns the number of a tensor's elements on one rank, as the product of
-  /// dimensions [first, end): "B / dp * T * C".
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const {
     return names.elements(tensor, first, end);
@@ -55,21 +51,20 @@ public:
     return elements(tensor, 0,
                     tensor.shape.empty() ? 0 : tensor.shape.size() - 1);
   }
-  /// Returns the size of a tensor's last dimension on one rank.
   std::string width(const runtime::Tensor &tensor) const {
     return tensor.shape.empty() ? "1" : extent(tensor, tensor.shape.size() - 1);
   }
-  /// Returns a function with the type of its arithmetic: "layerNorm<float>".
+  /// Returns `function` with the type of the kernel's arithmetic as template
+  /// argument: "layerNorm<float>".
   std::string of(const std::string &function) const {
     return function + "<" + real + ">";
   }
-  /// Returns "now.scratch(bytes)", an allocation of scratch memory.
   std::string scratch(const std::string &bytes) const {
     return "now.scratch(" + bytes + ")";
   }
   std::string masks() const;
-  /// Returns the condition under which a run adds to an accumulator and does
-  /// not overwrite it: "now.microBatch != 0", or "true".
+  /// Returns the condition under which a run adds to its accumulator instead of
+  /// overwriting it: "now.microBatch != 0", or "true".
   std::string adds() const;
   void needs(const char *header) const {
     wanted.files.insert(std::string("runtime/cuda/device/") + header);
@@ -90,28 +85,28 @@ public:
   const StageNames &names;
   Text &text;
   Needs &wanted;
-  runtime::KernelSpec spec; ///< without the shards of a rank
+  runtime::KernelSpec spec; ///< has no shard offsets
   std::string real;         ///< "float" or "double"
-  std::string axis;         ///< constant for setting "axis", or ""
+  std::string axis;         ///< the constant for setting "axis", or ""
 };
 
 /// Returns "ColumnSizes{samples, rows, columns}" for a sum of `from` over all
 /// dimensions except the last `columns`. The first dimension counts samples.
 std::string sizesText(const KernelWriter &to, const runtime::Tensor &from,
                       std::size_t columns);
-/// Returns the same text for a sum that keeps the dimensions of `sums`, which
-/// are the last dimensions of `from`.
+/// Returns sizesText() for a sum that keeps the dimensions of `sums`, which are
+/// the last dimensions of `from`.
 std::string summedSizes(const KernelWriter &to, const runtime::Tensor &from,
                         const runtime::Tensor &sums);
 
-/// Writes a fused instruction as two kernels, one after the other.
+/// Writes a fused instruction as two kernels: the producer, then the consumer.
 void writeInTurn(const KernelWriter &to);
 
 using KernelTable =
     std::map<std::string, std::function<void(const KernelWriter &)>>;
 
-/// Each function adds one family of kernels to `table`. The key is the name of
-/// a kernel, and the value writes a call of the kernel.
+/// Adds one family of kernels to `table`. The key is the name of a kernel, and
+/// the value writes a call of the kernel.
 void addElementKernels(KernelTable &table);
 void addAttentionKernels(KernelTable &table);
 void addVocabularyKernels(KernelTable &table);

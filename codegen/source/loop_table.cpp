@@ -12,8 +12,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-/// Returns the parts of `text` between the separators that are outside of
-/// brackets.
+/// Splits `text` at each separator that is outside of brackets.
 std::vector<std::string> splitOutside(const std::string &text,
                                       const std::string &separator) {
   std::vector<std::string> parts(1);
@@ -61,7 +60,6 @@ std::string commonEnd(const std::vector<std::string> &names) {
 
 namespace {
 
-/// Returns whether a member of `buf` is a number.
 bool isNumber(const std::string &member) {
   const std::size_t end = member.find_last_not_of("0123456789");
   const std::string name = member.substr(0, end + 1);
@@ -69,7 +67,6 @@ bool isNumber(const std::string &member) {
          member.starts_with("lineTo") || member.starts_with("lineFrom");
 }
 
-/// Returns whether a member of `buf` is a table of parameters to update.
 bool isUpdateTable(const std::string &member) {
   return member.find("_parameters") != std::string::npos;
 }
@@ -84,8 +81,8 @@ std::vector<std::string> wordsOf(const std::string &text) {
   return words;
 }
 
-/// Returns whether an expression is a constant of the program: it has numbers
-/// and names of sizes, and calls nothing.
+/// Returns whether an expression is a constant of the program: it consists of
+/// numbers and names of sizes, and calls nothing.
 bool isConstantText(const std::string &text) {
   if (!std::ranges::all_of(piecesOf(text).names, isNumber))
     return false;
@@ -116,7 +113,8 @@ std::string typeOf(const std::vector<std::string> &values) {
   return all(isConstantText) ? "std::int64_t" : "";
 }
 
-/// Returns the names of a function's parameters, for columns of a table.
+/// Returns the names of a function's parameters, which become columns of a
+/// table. A parameter without a name here gives its column no name.
 const std::vector<std::string> &parametersOf(const std::string &function) {
   static const std::map<std::string, std::vector<std::string>> kNames = {
       {"layers", {"layers"}},
@@ -196,8 +194,8 @@ LoopTable::uniteBuffers(const std::vector<std::string> &values,
   return united;
 }
 
-/// Unites calls of one function, or products of as many factors, argument by
-/// argument.
+/// Unites calls of one function argument by argument, or products with equally
+/// many factors factor by factor.
 std::optional<std::string>
 LoopTable::uniteCalls(const std::vector<std::string> &values,
                       const std::string &hint) {
@@ -265,7 +263,7 @@ LoopTable::unite(const std::vector<std::string> &values,
 
 std::optional<Text>
 LoopTable::unite(const std::vector<std::vector<TextItem>> &rows) {
-  // Comments may differ in number, so that only those of the first row count.
+  // Rows may have different comments. The result has those of the first row.
   const auto callsOf = [](const std::vector<TextItem> &items) {
     std::vector<const TextItem *> calls;
     for (const TextItem &item : items)

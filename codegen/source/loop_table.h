@@ -11,24 +11,23 @@
 
 namespace mtplan::codegen {
 
-/// Returns the words at the end that all names have in common, without the
-/// numbers that make them different: "exp_avg"; "" if there are none.
+/// Returns the ending that all names share, in whole words and without the
+/// numbers after it: "exp_avg". Returns "" if there is none.
 std::string commonEnd(const std::vector<std::string> &names);
 
-/// Describes an array of structs that a loop reads.
+/// Describes the array of structs over which a loop runs.
 class LoopTable {
 public:
-  /// Unites the expressions that the rows have in one place.
-  /// \param hint  the name of a column, if one is added
-  /// \return the expression by which the loop reads a row's value. If all rows
-  ///         have the same value, it is that value. Nothing if the values
-  ///         differ by more than buffers and sizes.
+  /// Unites the values that one expression has in each row.
+  /// \param hint  the name of the column, if a column is added
+  /// \return the loop's expression for a row's value: the value itself if all
+  ///         rows have the same one. Returns nothing if the values differ in
+  ///         more than buffers and sizes.
   std::optional<std::string> unite(const std::vector<std::string> &values,
                                    const std::string &hint);
-  /// Unites texts of the same items. Comments that differ become their
-  /// summaries. The table is unusable if the result is nothing.
+  /// Unites texts of the same items. A comment that differs between rows
+  /// becomes its summary. If the result is nothing, the table must not be used.
   std::optional<Text> unite(const std::vector<std::vector<TextItem>> &rows);
-  /// Writes the table as a static member of struct `buf`.
   void write(const std::string &name, const std::string &comment,
              Text &text) const;
   bool isEmpty() const { return columns.empty(); }

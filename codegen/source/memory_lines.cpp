@@ -34,7 +34,6 @@ const char *arenaWord(MemoryClass memoryClass) {
   throw std::logic_error("ProgramSource rejects plans with a host arena");
 }
 
-/// Returns which tensors an arena holds, for a comment.
 const char *useOf(MemoryClass memoryClass) {
   switch (memoryClass) {
   case MemoryClass::parameters:
@@ -52,8 +51,8 @@ const char *useOf(MemoryClass memoryClass) {
   }
 }
 
-/// Returns a Buffer as an expression: type, arena, offset, size and, if there
-/// are several, the entries and slots with their strides.
+/// Returns a Buffer as an expression: type, arena, offset and size. With
+/// several entries or slots, their number and stride follow.
 std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
   std::string text = "Buffer{" + typeText(type) + ", " +
                      arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +
@@ -69,7 +68,6 @@ std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
   return text;
 }
 
-/// Returns the call that makes a view of a buffer: ".from(1)".
 std::string entryText(const BufferView &view) {
   const std::string first = std::to_string(view.first);
   switch (view.step) {
@@ -84,7 +82,6 @@ std::string entryText(const BufferView &view) {
   }
 }
 
-/// Returns the bytes of the inputs of all micro-batches of a step.
 std::int64_t bytesOfInputs(const Stage &stage) {
   std::int64_t bytes = 0;
   for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})

@@ -17,8 +17,8 @@ namespace mtplan::codegen {
 /// Returns the names of the buffers that `text` mentions as "buf::name".
 std::set<std::string> buffersIn(const Text &text);
 
-/// Writes the struct `buf` of a stage: constants, the buffers that the texts
-/// `readers` or the tables mention, and the tables.
+/// Writes the struct `buf` of a stage: constants, tables, and the buffers that
+/// `readers` or the tables mention.
 void writeBuffers(const runtime::Stage &stage, const StageNames &names,
                   const std::vector<const Text *> &readers, const Text &tables,
                   Text &to);

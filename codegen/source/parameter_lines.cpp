@@ -13,7 +13,6 @@ using namespace runtime;
 
 namespace {
 
-/// Writes `body` in a loop over `copies` layers, or in a block for one layer.
 template <typename Body>
 void forCopies(const StageNames &names, int copies, Text &to, Body body) {
   if (copies > 1)
@@ -27,8 +26,8 @@ void forCopies(const StageNames &names, int copies, Text &to, Body body) {
   to.close();
 }
 
-/// Calls `write` for each parameter. Consecutive parameters with equal numbers
-/// of layers share a loop.
+/// Calls `write` for each parameter. Consecutive parameters with equally many
+/// layers share a loop.
 template <typename Write>
 void forParameters(const StageNames &names,
                    const std::vector<const Parameter *> &all, Text &to,
@@ -42,8 +41,8 @@ void forParameters(const StageNames &names,
   }
 }
 
-/// Writes the line that lists a gradient. If ranks hold equal copies of the
-/// gradient, only the first of these ranks lists it.
+/// Writes the line that lists a gradient. If several ranks have a replica of
+/// the gradient, only the first of these ranks lists it.
 void writeSquared(const Plan &plan, const Parameter &parameter,
                   const StageNames &names, Text &to) {
   std::string counts;

@@ -21,7 +21,7 @@ bool isBackward(const Program &program) {
 
 namespace {
 
-/// Orders the entries of a pass: it receives, then computes, then sends.
+/// Orders the entries of a pass: receive, compute, send.
 enum class Phase { receive, compute, send };
 
 Phase phaseOf(const Program &program) {
@@ -41,7 +41,6 @@ bool areEqual(const std::vector<ScheduleEntry> &one,
       });
 }
 
-/// Returns the segments that a pass computes.
 std::set<std::string> segmentsOf(const Stage &stage, const Pass &pass) {
   std::set<std::string> names;
   for (const ScheduleEntry &entry : pass.entries) {
@@ -52,8 +51,8 @@ std::set<std::string> segmentsOf(const Stage &stage, const Pass &pass) {
   return names;
 }
 
-/// Numbers the parts of the stage: each forward pass is a part, and a backward
-/// pass is of the part with which it has the most segments in common.
+/// Numbers the virtual stages, one per forward pass. A backward pass belongs to
+/// the virtual stage with which it shares most segments.
 void findParts(const Stage &stage, PassSchedule &schedule) {
   std::vector<std::set<std::string>> parts;
   for (Pass &pass : schedule.passes)
@@ -80,7 +79,6 @@ void findParts(const Stage &stage, PassSchedule &schedule) {
   }
 }
 
-/// Returns the size of the groups if the schedule is interleaved, else 0.
 int groupSizeOf(const PassSchedule &schedule) {
   const std::size_t parts = schedule.parts;
   if (parts == 1 || schedule.passes.size() != 2 * parts)
@@ -104,8 +102,8 @@ int groupSizeOf(const PassSchedule &schedule) {
 
 constexpr std::string_view kRecompute = ".recompute";
 
-/// Returns the number of instructions with which a program begins that compute
-/// activations again.
+/// Returns how many instructions at a program's beginning recompute
+/// activations.
 std::size_t recomputedOf(const Program &program) {
   std::size_t count = 0;
   while (count < program.instructions.size() &&
@@ -114,8 +112,8 @@ std::size_t recomputedOf(const Program &program) {
   return count;
 }
 
-/// Returns whether no instruction from `at` on waits for an earlier one or is
-/// in a batch with an earlier one.
+/// Returns whether the program can be divided before instruction `at`. No later
+/// instruction may wait for an earlier one or share a batch with one.
 bool canSplit(const Program &program, std::size_t at) {
   if (at == 0 || at == program.instructions.size())
     return false;
@@ -129,7 +127,6 @@ bool canSplit(const Program &program, std::size_t at) {
   });
 }
 
-/// Moves the instructions from `at` on to a new program.
 Program splitOff(Program &program, std::size_t at) {
   Program rest;
   rest.name = program.name;

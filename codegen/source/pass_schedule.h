@@ -1,10 +1,11 @@
 //===- pass_schedule.h - A stage's schedule as passes -----------*- C++ -*-===//
 //
-// A pass takes one micro-batch through one part of a stage, forward or
-// backward: it receives, computes and sends. Every schedule is an order of
-// passes: 1F1B (Narayanan et al. 2021, section 2.2.1) alternates forward and
-// backward passes, and the interleaved schedule (section 2.2.2) takes groups of
-// micro-batches through the parts of a stage by turns.
+// A pass takes one micro-batch through one virtual stage, forward or backward:
+// the pass receives, computes and sends. Every schedule is an order of passes.
+// 1F1B (Narayanan et al. 2021, section 2.2.1) alternates forward and backward
+// passes. The interleaved schedule (section 2.2.2) takes groups of
+// micro-batches through the virtual stages of a stage in turn. The code calls a
+// virtual stage a part.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_PASS_SCHEDULE_H
@@ -17,51 +18,48 @@
 
 namespace mtplan::codegen {
 
-/// Describes what a stage runs for one micro-batch in one direction.
 struct Pass {
   std::vector<runtime::ScheduleEntry> entries; ///< for micro-batch 0
   bool isBackward = false;
-  std::size_t part = 0; ///< counts the parts of the stage, which are virtual
-                        ///< stages, in the order of their first forward pass
+  /// Numbers the virtual stages in the order of their first forward pass.
+  std::size_t part = 0;
 };
 
-/// Describes the run of a pass for one micro-batch.
 struct PassRun {
   std::size_t pass; ///< index into PassSchedule::passes
   int microBatch;
 };
 
 struct PassSchedule {
-  std::vector<Pass> passes; ///< each differs from the others
+  std::vector<Pass> passes; ///< without duplicates
   std::vector<PassRun> runs;
   std::size_t parts = 1;
   /// If positive, the schedule takes groups of this many micro-batches through
-  /// the parts by turns: forward run i of the stage is for part
-  /// i / groupSize % parts and for micro-batch
-  /// i / (groupSize * parts) * groupSize + i % groupSize. Backward runs take
-  /// the parts in the reverse order. 0 if the stage has one part or another
-  /// order.
+  /// the virtual stages in turn. Let g be groupSize and p be parts. Then
+  /// forward run i is for part i / g % p and for micro-batch
+  /// i / (g * p) * g + i % g. Backward runs take the parts in reverse order.
+  /// The value is 0 if the stage has one part or another order.
   int groupSize = 0;
 };
 
-/// Divides each backward program that begins with recomputation into two
-/// programs, "h.recompute.backward" and "h.backward", so that the second equals
-/// that of layers without recomputation. Their schedule entries are adjacent,
-/// and for each layer the two programs run one after the other.
+/// Divides backward programs that begin with recomputation into two programs,
+/// "h.recompute.backward" and "h.backward". The second one then equals the
+/// backward of layers without recomputation. The schedule entries of the two
+/// are adjacent, and for each layer the two run one after the other. A program
+/// stays whole if its second half waits for the first half, or if a batch
+/// crosses the division or covers all layers.
 void splitRecomputation(runtime::Plan &plan);
 
 /// Returns whether a program is the recomputation of a divided program. The
-/// next entry of the schedule then runs the rest of the backward.
+/// next schedule entry then runs the rest of the backward.
 bool isRecomputation(const runtime::Program &program);
 
-/// Returns whether a program belongs to the backward of a micro-batch.
 bool isBackward(const runtime::Program &program);
 
-/// Divides the schedule of a stage into passes. Linear in the schedule's
-/// entries times the number of different passes.
+/// Divides the schedule of a stage into passes. The time is linear in the
+/// schedule's entries times the number of different passes.
 PassSchedule passesOf(const runtime::Stage &stage);
 
-/// Returns the number of forward runs before the first backward run.
 int runsBeforeBackward(const PassSchedule &schedule);
 
 } // namespace mtplan::codegen

@@ -18,11 +18,11 @@ using namespace runtime;
 namespace {
 
 /// Writes the sizes and strides of a matrix product (m, n, k, batches, a, b, c)
-/// as expressions in the sizes of the einsum's letters. A number that is no
-/// product of those sizes is written as digits.
+/// as products of sizes of the einsum's letters. A number that is no such
+/// product is written as digits.
 class ShapeText {
 public:
-  /// \param lhs  the operand that is matrix a; the other one is b
+  /// \param lhs  the index of the operand that is matrix a
   ShapeText(const KernelWriter &to, std::size_t lhs)
       : names(to.names), tensors{&to.input(lhs), &to.input(1 - lhs),
                                  &to.output(0)} {
@@ -46,7 +46,7 @@ public:
 
 private:
   /// Writes a size as the product of the sizes of as many letters as possible.
-  /// Each letter is in exactly those of a, b and c that `places` marks.
+  /// `places` says in which of a, b and c each of the letters occurs.
   std::string count(std::int64_t number,
                     const std::array<bool, 3> &places) const {
     std::vector<Extent> extents;
@@ -62,7 +62,7 @@ private:
     }
     for (std::size_t leftOut = 0; leftOut <= extents.size(); ++leftOut)
       for (std::size_t from = 0; from <= leftOut; ++from) {
-        // The letters that are left out are loops around the product.
+        // Each letter that is left out is a loop around the product.
         std::int64_t value = 1;
         std::vector<std::string> factors;
         for (std::size_t i = from; i < from + extents.size() - leftOut; ++i) {
@@ -75,7 +75,6 @@ private:
     return std::to_string(number);
   }
 
-  /// Writes a stride as the product of a tensor's last dimensions.
   std::string stride(std::int64_t number, const Tensor &tensor) const {
     std::int64_t value = 1;
     for (std::size_t first = tensor.shape.size(); number > 0; --first) {
@@ -100,11 +99,10 @@ private:
 
   const StageNames &names;
   const std::array<const Tensor *, 3> tensors; ///< a, b, c
-  std::array<std::string, 3> letters;          ///< of a, b, c
+  std::array<std::string, 3> letters;          ///< by matrix: a, b, c
 };
 
-/// Returns the sizes and strides of a MatrixShape, and those other members that
-/// differ from the defaults.
+/// Returns the sizes and strides, and the other members without default values.
 std::vector<std::string> membersOf(const MatrixShape &shape,
                                    const MatrixText &text) {
   std::vector<std::string> members = {".m = " + text.m, ".n = " + text.n,
@@ -134,7 +132,7 @@ std::vector<std::string> membersOf(const MatrixShape &shape,
   return members;
 }
 
-/// Names the members of a shape that a call sets at run time.
+/// Selects the members of a shape that a call sets at run time.
 enum class Varies { nothing, adds, biasOrAdds };
 
 /// Adds the shapes that calls of this product may request from cuBLASLt.
@@ -154,13 +152,12 @@ void ask(const KernelWriter &to, MatrixShape shape, const MatrixText &text,
   add();
 }
 
-/// Adds ".name = tensor" to the members of a ProductTensors.
 void addTensor(std::vector<std::string> &tensors, const char *name,
                const std::string &tensor) {
   tensors.push_back(std::string(".") + name + " = " + tensor);
 }
 
-/// Returns `tensor`, advanced by the step of every loop times the loop's index.
+/// Returns `tensor`, advanced by step times index for each loop.
 std::string moved(const std::string &tensor, std::int64_t LetterStep::*side,
                   const MatrixCalls &calls) {
   std::string by;
@@ -247,13 +244,13 @@ public:
   }
 
 private:
-  /// Returns the bytes of a copy of the tensor in `type`; 0 if the tensor has
-  /// that type.
+  /// Returns the bytes of the tensor in `type`, or 0 if it has this type
+  /// already.
   static std::int64_t roomAs(ElementType type, Tensor tensor) {
     return std::exchange(tensor.type, type) == type ? 0 : roomFor(tensor);
   }
 
-  /// Makes the first term of a sum add the bias, and the others accumulate.
+  /// Makes the first term of a sum add the bias, and further terms accumulate.
   void spoilFirst(std::vector<std::string> &members) const {
     std::string first;
     for (std::size_t l = 0; l < calls.summed.size(); ++l)
@@ -278,11 +275,10 @@ private:
 
   const KernelWriter &to;
   const MatrixCalls calls;
-  std::int64_t used = 0; ///< bytes of the scratch memory
+  std::int64_t used = 0; ///< bytes of scratch memory in use
 };
 
-/// Writes one product that has the fused consumer of the einsum as its
-/// epilogue.
+/// Writes one product, with the einsum's fused consumer as its epilogue.
 void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
                 const MatrixText &sizes) {
   std::vector<std::string> tensors;
@@ -314,7 +310,6 @@ void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
       summedSizes(to, to.input(1), to.output(whole.biasGradient)));
 }
 
-/// Writes an einsum and its fused consumer, as one product or as two kernels.
 void writeFollowed(const KernelWriter &to) {
   if (const auto whole = FollowedProduct::of(to.spec))
     writeWhole(to, *whole, ShapeText(to, whole->lhs).of(whole->shape));
@@ -323,8 +318,8 @@ void writeFollowed(const KernelWriter &to) {
 }
 
 /// Returns the stride from one matrix of a batch to the next, in elements. The
-/// stride is written as a difference of buffer offsets if it equals this
-/// difference.
+/// result is the difference of two buffer offsets if the stride equals it, else
+/// digits.
 std::string apartText(const StageNames &names, const Tensor &from,
                       const Tensor &to, std::int64_t elements) {
   if (elements == 0)

@@ -164,8 +164,8 @@ public:
   }
 
 private:
-  /// If a segment is divided over stages, returns a sentence about the name of
-  /// one of its parts; otherwise "".
+  /// If a segment is divided over stages, returns a sentence about the names of
+  /// its pieces; otherwise "".
   std::string partText() const {
     std::set<std::string> segments;
     for (const Stage &stage : plan.stages)
@@ -183,7 +183,6 @@ private:
     return "";
   }
 
-  /// Says how long the tensors of each arena live.
   void writeMemory(Text &title) const {
     const bool hasSlots =
         std::ranges::any_of(plan.stages, [](const Stage &stage) {
@@ -208,8 +207,9 @@ private:
         " are outside the arenas.");
   }
 
-  /// Says in which order each stage runs the forward (F) and the backward (B)
-  /// of the micro-batches, if the lines are short.
+  /// Writes the order in which each stage runs the forward (F) and the backward
+  /// (B) of the micro-batches. Writes nothing for a single stage, for more than
+  /// kMost micro-batches or for virtual stages.
   void writeOrder(Text &title) const {
     constexpr int kMost = 8;
     if (plan.stages.size() == 1 || plan.microBatches > kMost)
@@ -226,7 +226,7 @@ private:
         if (task == last)
           continue;
         if (!seen.insert(task).second)
-          return; // virtual stages run a micro-batch several times
+          return; // virtual stages repeat a micro-batch
         line += last = task;
       }
       lines.push_back(line);
@@ -237,12 +237,10 @@ private:
       title.comment(line);
   }
 
-  /// Returns `words` if train.cu contains `mark`, else "".
   std::string whereUsed(const char *mark, const std::string &words) const {
     return step.find(mark) == std::string::npos ? "" : words;
   }
 
-  /// Lists the ranks of each stage and of each process group.
   void writeRankMap(Text &title) const {
     if (plan.ranks == 1)
       return;
@@ -267,8 +265,7 @@ private:
     }
   }
 
-  /// Returns a list of at most `most` items: if there are more, the first ones,
-  /// "..." and the last one.
+  /// Shortens a longer list to the first items, "..." and the last item.
   static std::vector<std::string> shortened(std::vector<std::string> all,
                                             std::size_t most) {
     if (all.size() <= most)

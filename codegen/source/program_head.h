@@ -11,9 +11,9 @@
 
 namespace mtplan::codegen {
 
-/// Returns the comment. It describes the plan, the order of a step, the terms
-/// that the program uses and the files beside it. A term is explained only if
-/// the program contains it.
+/// Returns the comment: the plan, the order of a step, the terms of the program
+/// and the files beside it. A term is explained only if the program contains
+/// it.
 /// \param step  train.cu without the comment
 std::string programHead(const runtime::Plan &plan,
                         const std::vector<ProgramHeader> &headers,

@@ -10,14 +10,14 @@
 namespace mtplan::codegen {
 namespace {
 
-/// Lists the runtime files that one header of the program contains.
+/// Lists the runtime files that one header of the program may contain.
 struct HeaderRow {
   const char *path;
   const char *summary;
-  std::vector<std::string> files; ///< not all of them need exist
+  std::vector<std::string> files; ///< only the needed ones are written
 };
 
-/// Returns all possible headers. Each header includes only earlier ones.
+/// Returns all possible headers. A header may include only earlier ones.
 const std::vector<HeaderRow> &headerRows() {
   static const std::string device = "runtime/cuda/device/",
                            standalone = "runtime/cuda/standalone/",
@@ -120,9 +120,8 @@ std::size_t rowOf(const std::string &path) {
   throw std::logic_error(path + " belongs to no header of a program");
 }
 
-/// Holds the parts of a runtime file.
 struct Body {
-  std::vector<std::string> includes; ///< included runtime files
+  std::vector<std::string> includes; ///< paths of included runtime files
   std::set<std::string> system;      ///< system headers: "cstdint"
   std::string text;                  ///< without includes and guard
 };
@@ -144,7 +143,7 @@ Body bodyOf(const std::string &path) {
                (view == "#define " + guard || view == "#endif // " + guard)) {
       isPastTitle = true;
     } else if (isPastTitle || !view.starts_with("//===")) {
-      // The title comment is kept without the lines that begin with "//===".
+      // Leaves out only the title's lines that begin with "//===".
       if (!view.empty() || (!body.text.empty() && !body.text.ends_with("\n\n")))
         body.text += line + '\n';
     }
@@ -154,8 +153,7 @@ Body bodyOf(const std::string &path) {
   return body;
 }
 
-/// Collects files and all files that they include. Each file comes after the
-/// files that it includes.
+/// Collects files with all files that they include, and included files first.
 class Closure {
 public:
   void add(const std::string &path) {
@@ -176,7 +174,6 @@ private:
   std::set<std::string> seen;
 };
 
-/// Returns the path by which the header `from` includes the header `to`.
 std::string includeOf(const std::string &from, const std::string &to) {
   const auto folderOf = [](const std::string &path) {
     return path.substr(

@@ -3,7 +3,6 @@
 // An emitted program contains the kernels and helpers of the runtime as text.
 // These runtime files include only each other and the headers of C++, CUDA and
 // NCCL. Each header of the program contains the runtime files of one subject.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_PROGRAM_HEADERS_H
@@ -16,16 +15,14 @@
 
 namespace mtplan::codegen {
 
-/// Holds a runtime file, whose text is embedded in this library.
+/// Holds a runtime file, which embed_source.cmake embeds in this library.
 struct SourceFile {
   const char *path; ///< "runtime/cuda/device/norm.cuh"
   const char *text;
 };
 
-/// Returns all embedded files (written by embed_source.cmake).
 std::span<const SourceFile> sourceFiles();
 
-/// Describes a header of the emitted program.
 struct ProgramHeader {
   std::string path;    ///< "kernels/norm.cuh", within the program's folder
   std::string summary; ///< for the list of files in train.cu
@@ -34,8 +31,8 @@ struct ProgramHeader {
 };
 
 /// Returns the headers that contain `files` and all files that these include,
-/// but no other files. A header includes only earlier headers. If a .h file has
-/// a .cpp file, the .cpp file is contained, too.
+/// but no other files. A header includes only earlier headers. A .h file brings
+/// its .cpp file with it, if there is one.
 /// \throws std::logic_error if a file is not embedded or has no header
 std::vector<ProgramHeader> programHeaders(const std::set<std::string> &files);
 

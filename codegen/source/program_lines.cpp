@@ -32,7 +32,6 @@ public:
     addBatches();
   }
 
-  /// Writes the comment and the body of the program's function.
   void write(StageFunction &function, std::set<std::string> &overlapped) {
     writePurpose(function);
     const StreamLines order(program, names, shared.streams, text);
@@ -81,8 +80,8 @@ private:
     }
   }
 
-  /// Returns one past the last collective of the launch of NCCL that begins
-  /// with instruction i, or i + 1 if no launch of several begins there.
+  /// Returns one past the last collective of the NCCL launch that begins with
+  /// instruction i, or i + 1 if no launch of several begins there.
   std::size_t endOfGroup(std::size_t i) const {
     for (const Batch &batch : program.batches)
       if (indexed(batch.instructions.front()) == i &&
@@ -91,8 +90,8 @@ private:
     return i + 1;
   }
 
-  /// Writes instructions [first, end). Several instructions are collectives of
-  /// one launch of NCCL.
+  /// Writes instructions [first, end). If there are several, they are
+  /// collectives of one NCCL launch.
   void writeInstructions(std::size_t first, std::size_t end,
                          const StreamLines &order,
                          CollectiveLines &collectives) {
@@ -136,7 +135,6 @@ private:
     text.add(call);
   }
 
-  /// Returns the batched product that contains instruction i, or null.
   const ProductBatch *batchOf(std::size_t i) const {
     for (const ProductBatch &batch : batches)
       if (std::ranges::find(batch.instructions, static_cast<int>(i)) !=
@@ -145,8 +143,6 @@ private:
     return nullptr;
   }
 
-  /// Returns whether some entries run the program, each for at least `least`
-  /// layers.
   bool runs(const std::vector<ScheduleEntry> &entries, int least = 1) const {
     return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
       return entry.program == which && entry.count >= least;
@@ -164,8 +160,6 @@ private:
                    : "Updates parameters by AdamW.";
   }
 
-  /// Writes the comment above a program's function. The program runs a segment
-  /// forward or backward, reduces gradients, or updates parameters.
   void writePurpose(StageFunction &function) const {
     if (!program.instructions.empty() &&
         std::holds_alternative<Transfer>(program.instructions.front().what))
@@ -185,10 +179,11 @@ private:
         "micro-batch now.microBatch.");
   }
 
-  /// Writes the comment above an instruction: what it does, and the shapes of
-  /// its operands and results on one rank.
-  /// \param written  the call. Only results that the call names are listed,
-  ///                 because a fused kernel stores no intermediate values.
+  /// Writes the comment above an instruction: its label, its operation, and the
+  /// shapes of its operands and results on one rank.
+  /// \param written  the call. The comment lists only results that the call
+  ///                 names, because a fused kernel stores no intermediate
+  ///                 values.
   void writeTitle(std::size_t i, const Text &written,
                   const CollectiveLines &collectives) {
     const Instruction &instruction = program.instructions[i];
@@ -243,8 +238,7 @@ private:
     text.comment(out, "  out: ");
   }
 
-  /// Returns the reason for a layout, for the comment above a kernel that makes
-  /// or needs it, or "".
+  /// Returns a note on the layout that a kernel makes or needs, or "".
   std::string layoutOf(const KernelCall &call,
                        const Instruction &instruction) const {
     const auto find = [&](const char *name) -> std::int64_t {
@@ -330,7 +324,7 @@ private:
   const int which;
   const Program &program;
   Needs &needs;
-  Text text = Text(1); ///< the body so far
+  Text text = Text(1);
   std::vector<ProductBatch> batches;
 };
 

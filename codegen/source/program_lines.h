@@ -16,7 +16,6 @@
 
 namespace mtplan::codegen {
 
-/// Holds what the functions of one stage are written from.
 struct StageContext {
   const runtime::Plan &plan;
   std::size_t stage;
@@ -26,7 +25,7 @@ struct StageContext {
 };
 
 /// Writes the comment and the body of a program's function.
-/// \param needs       receives the declarations that the function needs
+/// \param needs  receives the declarations that the function needs
 /// \param overlapped  receives the streams that join when the schedule ends
 /// \throws SourceError if an instruction cannot be written
 void writeProgram(const StageContext &context, int program,

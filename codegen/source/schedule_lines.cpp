@@ -10,15 +10,13 @@ using runtime::ScheduleEntry;
 
 namespace {
 
-/// Describes a call in a loop: of the function of a pass or a direction, for
-/// run or micro-batch `number`.
 struct Call {
   std::size_t function;
   int number;
 };
 
-/// Returns how many times in a row the `length` calls from `at` on occur, the
-/// first time included. Each time the numbers are larger by one.
+/// Returns how many times in a row the `length` calls from `at` on occur.
+/// Numbers grow by one from each time to the next.
 int timesOf(const std::vector<Call> &calls, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -33,16 +31,15 @@ int timesOf(const std::vector<Call> &calls, std::size_t at,
   }
 }
 
-/// Formats numbers of micro-batches, or of runs, as expressions of the program.
+/// Writes numbers of micro-batches, or of runs, as expressions of the program.
 struct Numbers {
-  std::string loop, total; ///< the variable, and the text of the upper bound
+  std::string loop, total; ///< names of the variable and of the upper bound
   int count;               ///< the upper bound
-  int inFlight;            ///< runs before the first backward; 0 for no name
+  int inFlight; ///< runs before the first backward; 0 if it has no name
 
-  /// Returns the lower or the upper bound of a loop. A bound that is closer to
-  /// the upper bound than to 0 is the upper bound minus a number.
-  /// \param isWarmUp  whether `number` is the upper bound of a loop with which
-  ///                  the schedule begins
+  /// Returns a bound of a loop. A number closer to `count` than to 0 is written
+  /// as the upper bound minus a number.
+  /// \param isWarmUp  whether `number` ends the schedule's first loop
   std::string of(int number, bool isWarmUp) const {
     const int left = count - number;
     if (number == 0)
@@ -116,7 +113,7 @@ void writeRuns(int microBatches, const PassSchedule &schedule,
                           microBatches * parts, before}
                 : Numbers{"batch", "microBatches", microBatches,
                           before > 1 ? before : 0};
-  constexpr std::size_t kLongest = 256; // maximum calls of a repetition
+  constexpr std::size_t kLongest = 256; // the most calls of a repetition
   for (std::size_t at = 0; at < calls.size();) {
     std::size_t length = 1, covered = 0;
     for (std::size_t l = 1; l <= std::min(kLongest, calls.size() - at); ++l) {

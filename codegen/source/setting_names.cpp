@@ -14,7 +14,6 @@ using namespace runtime;
 
 namespace {
 
-/// Returns the meaning of an attention's scale, for a comment.
 std::string meaningOfScale(const KernelCall &call, double scale) {
   const auto *channels = settingValue<std::int64_t>(call.settings, "head_dim");
   const bool isUsual =
@@ -37,7 +36,7 @@ void SettingNames::see(const KernelCall &call) {
   const auto add = [&](const char *setting, const std::string &name,
                        const char *meaning) {
     const auto *value = settingValue<double>(call.settings, setting);
-    // A kernel with the rate 0 has no dropout.
+    // A dropout rate of 0 means no dropout, and needs no constant.
     if (!value || *value == 0.0 ||
         std::ranges::any_of(settings, [&](const NamedSetting &one) {
           return one.setting == setting && one.value == *value;

@@ -10,8 +10,7 @@
 
 namespace mtplan::codegen {
 
-/// Describes a constant of the program that holds the value of a kernel
-/// setting.
+/// Describes the program's constant for the value of a kernel setting.
 struct NamedSetting {
   std::string setting; ///< "rate"
   std::string name;    ///< "dropoutRate"
@@ -19,8 +18,8 @@ struct NamedSetting {
   std::string meaning;
 };
 
-/// Names the values of the dropout rates, the epsilons of norms and the scales
-/// of attention in a plan.
+/// Names the dropout rates, the epsilons of norms and the scales of attention
+/// in a plan.
 class SettingNames {
 public:
   explicit SettingNames(const runtime::Plan &plan);

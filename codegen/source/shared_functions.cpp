@@ -9,8 +9,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-/// Holds a function without its comments and without the names of members of
-/// `buf`.
+/// Holds a function without comments and without names of members of `buf`.
 struct Comparable {
   std::string body;
   std::vector<std::string> members; ///< in order of use
@@ -37,8 +36,8 @@ Comparable comparable(std::size_t stage, StageFunction &function) {
   return all;
 }
 
-/// Returns the name in `own` for each member that `other` reads, or nothing if
-/// one name in `other` stands for several in `own`.
+/// Returns the name in `own` for each member that `other` reads. Returns
+/// nothing if one name in `other` corresponds to several names in `own`.
 std::optional<BufferNames> namesIn(const Comparable &own,
                                    const Comparable &other) {
   BufferNames names;
@@ -54,8 +53,8 @@ bool areSame(const BufferNames &names) {
       names, [](const auto &one) { return one.first == one.second; });
 }
 
-/// Adds names to those of a struct, unless one of them has another meaning
-/// there. Returns whether the names are added.
+/// Adds names to a struct and returns true. If the struct maps one of the names
+/// to another buffer, returns false and adds nothing.
 bool merge(BufferNames &all, const BufferNames &more) {
   for (const auto &[name, its] : more)
     if (const auto found = all.find(name);

@@ -13,79 +13,76 @@
 
 namespace mtplan::codegen {
 
-/// Describes a function of a stage.
 struct StageFunction {
   std::string name;              ///< "h_forward"
   std::string arguments;         ///< "const Run &now"
-  std::string templateName = {}; ///< if the name is not that of a template
+  std::string templateName = {}; ///< the template's name if it is not `name`
   std::string kind = {};         ///< only functions of one kind can be shared
-  Text comment;                  ///< what the function does
-  /// Holds the statements. They read tensors and constants as `buf::x`, and
+  Text comment;
+  /// Holds the statements, which read tensors and constants as `buf::x` and
   /// pass `buf` on to templates.
   Text body = Text(1);
-  /// Holds the statements of a function that is no template, if they differ.
+  /// Holds the statements of the plain function if they differ from `body`.
   Text plainBody = Text(1);
-  /// If set, the function needs the buffers of this part of the stage, which is
-  /// a virtual stage.
+  /// If set, the function reads the buffers of this virtual stage.
   std::optional<std::size_t> part = {};
   bool isUnused = false;       ///< another function of the stage replaces it
-  bool callsOwn = false;       ///< calls functions that are no templates
+  bool callsOwn = false;       ///< calls functions that are not templates
   bool callsTemplates = false; ///< passes `buf` on to templates
-  std::string base = "buf";    ///< the struct that has what the function reads
+  std::string base = "buf";    ///< the struct from which the function reads
 
-  // shareFunctions() sets these members.
+  // FunctionSharing::share() sets these members.
   bool isTemplate = false;  ///< a template over the buffers
   bool isShared = false;    ///< replaced by another function's template
   std::string call = {};    ///< the name of the function or the template
   std::string buffers = {}; ///< the template's argument in this stage
-  bool isOfPart = false;    ///< the argument is the struct of the part
+  bool isOfPart = false;    ///< the argument is the virtual stage's struct
 
   bool isPlain() const { return !isTemplate && !isShared && !isUnused; }
-  /// Returns what the stage's functions call: "h_forward<part1>".
+  /// Returns the expression by which the stage calls the function:
+  /// "h_forward<part1>".
   std::string callee() const {
     return isPlain() ? call : call + "<" + buffers + ">";
   }
-  /// Returns what a function of the same stage calls if it becomes a template:
-  /// "h_forward<buf>". Sets `caller.callsOwn` if it cannot become one.
+  /// Returns the expression by which `caller` calls this function if `caller`
+  /// becomes a template: "h_forward<buf>". Sets `caller.callsOwn` if `caller`
+  /// cannot become a template.
   std::string calleeFor(StageFunction &caller) const;
-  /// Appends the function.
   void write(Text &to) const;
 };
 
-/// Maps the members of `buf` that a template reads to members of a stage's own
-/// `buf`.
+/// Maps members of `buf` that a template reads to members of a stage's `buf`.
 using BufferNames = std::map<std::string, std::string>;
 
-/// Describes a struct by which a stage calls templates that name its buffers
-/// otherwise.
+/// Describes a struct that gives a stage's buffers the names that a template
+/// uses.
 struct BufferStruct {
   std::string name, base; ///< "part1", "buf"
   BufferNames names;
 };
 
-/// Shares functions over stages, and over the parts of a stage.
+/// Shares functions between stages, and between the virtual stages of a stage.
 class FunctionSharing {
 public:
   explicit FunctionSharing(std::size_t stages) : structs(stages) {}
 
   /// Finds functions that are equal except for their buffers. The first of them
-  /// becomes a template, and the others become calls of it.
-  /// Quadratic in the functions.
-  /// \param functions  the functions of each stage
+  /// becomes a template, and calls of the others become calls of the template.
+  /// The time is quadratic in the number of functions.
   void share(std::vector<std::vector<StageFunction>> &functions);
 
-  /// Returns the struct of a part of a stage: "part1", or "buf" if templates
-  /// read only what `buf` has under the same name.
+  /// Returns the struct of a virtual stage: "part1", or "buf" if templates use
+  /// the same names as `buf`.
   std::string structOf(std::size_t stage, std::size_t part) const;
-  /// Writes the structs of a stage that derive from `base`.
   void writeStructs(std::size_t stage, const std::string &base, Text &to) const;
 
 private:
   void assignBuffers(std::size_t stage, StageFunction &function,
                      const BufferNames &own);
-  /// Returns whether a function can be called with a struct that has the names
-  /// `own`: the templates to which it passes the struct on must read the same
-  /// buffers by it.
+  /// Returns whether a function can use a template's names for its buffers.
+  /// `own` maps these names to the function's own names. A function that calls
+  /// other templates passes its struct on to them, so none of these names may
+  /// stand for another buffer in the struct.
   bool fits(std::size_t stage, const StageFunction &function,
             const BufferNames &own) const;
 

@@ -251,20 +251,22 @@ std::string StageNames::elements(const Tensor &tensor, std::size_t first,
 
 namespace {
 
-/// Returns whether layers hand on the tensors of a buffer.
+/// Returns whether a buffer holds the tensors that pass from layer to layer.
 bool isHandedOn(const std::string &buffer) {
   return buffer.starts_with("layer_");
 }
 
-/// Returns whether a tensor is read by the name of its buffer: it is the entry
-/// with the layer's number. What layers hand on is named by who reads it.
+/// Returns whether a tensor has the name of its buffer. This is so if the
+/// buffer has one entry, or if the tensor's entry has the layer's number and
+/// does not pass from layer to layer.
 bool hasEntryOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
   return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1 &&
                                  !isHandedOn(buffer.name));
 }
 
-/// Returns the name of a view: what the program reads or writes of the tensors
-/// that layers hand on, or the name of the buffer.
+/// Returns the name of a view. A tensor that passes from layer to layer is
+/// named by its role in the segment (h_input), and a message by its direction.
+/// Any other view has the buffer's name with a suffix.
 std::string nameOfView(const runtime::Program &program,
                        const runtime::Instruction &instruction,
                        const std::string &buffer, bool isRead) {
@@ -275,7 +277,7 @@ std::string nameOfView(const runtime::Program &program,
   if (!isHandedOn(buffer))
     return buffer +
            (std::holds_alternative<runtime::Collective>(instruction.what)
-                ? "_ahead" // of a layer that runs later
+                ? "_ahead" // for a layer that runs later
                 : "_own");
   const std::string segment = program.name.substr(0, program.name.find('.'));
   return segment + (isRead == isGradient ? "_output" : "_input") +

@@ -17,16 +17,16 @@
 namespace mtplan::codegen {
 
 /// Describes a constant of the stage. Functions that several stages share read
-/// it by its name, and each stage has its own value.
+/// the constant by name, and each stage has its own value.
 struct StageConstant {
   std::string name;    ///< "layers"
   std::string value;   ///< "14"
-  std::string meaning; ///< a comment
+  std::string meaning; ///< for a comment
 };
 
-/// Describes the entries of a buffer that a program reads or writes, if the
-/// entry of a layer does not have the layer's number: entry
-/// first + step * now.layer, modulo the entries of the buffer.
+/// Describes the entries of a buffer that a program uses if a layer's entry
+/// does not have the layer's number. Layer now.layer uses entry
+/// first + step * now.layer, modulo the number of entries.
 struct BufferView {
   std::string name; ///< "h_1_output"
   int buffer, first, step;
@@ -36,13 +36,12 @@ struct BufferView {
 class StageNames {
 public:
   /// The plan, the dimensions and the settings must outlive the object.
-  /// \param inFlight  runs of forward passes before the first backward
+  /// \param inFlight  the number of forward runs before the first backward
   StageNames(const runtime::Plan &thePlan, std::size_t theStage, int inFlight,
              const DimensionNames &theDimensions,
              const SettingNames &theSettings);
 
-  /// Returns a tensor as the program reads it in the current run:
-  /// "now[buf::h_ln_1]".
+  /// Returns a tensor of the current run: "now[buf::h_ln_1]".
   std::string tensor(const runtime::Tensor &tensor) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
@@ -53,12 +52,12 @@ public:
   Extent local(const runtime::Tensor &tensor, std::size_t dim) const {
     return dimensions.local(number, tensor, dim);
   }
-  /// Returns the product of the sizes of dimensions [first, end) on this rank:
+  /// Returns the product of dimensions [first, end) on this rank, such as
   /// "B / dp * T * C".
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const;
   /// Returns `count` as a product of adjacent dimensions of a tensor. If
-  /// several products equal `count`, the last is chosen; if none does, the
+  /// several products equal `count`, the last one is chosen. If none does, the
   /// result is `count` in digits.
   std::string product(std::int64_t count, const runtime::Tensor &tensor) const;
   /// Returns the index at which this rank's shard of a dimension begins:
@@ -72,45 +71,43 @@ public:
   std::string view(const runtime::Tensor &tensor) const;
   /// Returns "f32 [B/dp, T, C]", for comments.
   std::string shape(const runtime::Tensor &tensor) const;
-  /// Returns the constant that numbers an axis: "kAxis_tp".
+  /// Returns the constant for the number of an axis: "kAxis_tp".
   std::string axis(int axis) const;
 
   /// Returns a dimension's size over all ranks.
   Extent whole(const runtime::Tensor &tensor, std::size_t dim) const {
     return dimensions.global(number, tensor, dim);
   }
-  /// Does the same as DimensionNames::known().
   std::string known(const std::string &name, std::int64_t value) const {
     return dimensions.known(name, value);
   }
-  /// Returns whether the program has a constant of this name and value.
   bool isConstant(const std::string &name, std::int64_t value) const;
-  /// Returns the number of this rank's shard of a dimension that is sharded:
+  /// Returns this rank's shard number in a sharded dimension:
   /// "now.at(kAxis_tp)".
   std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
-  /// Returns the number, in the model, of the layer of the current run:
-  /// "now.layer", "buf::firstLayer + now.layer"; "0" if the operator or
-  /// parameter `label` is not in a repeated layer.
-  /// \param firstCopy  as in runtime::Program
+  /// Returns the current layer's number in the model: "now.layer" or
+  /// "buf::firstLayer + now.layer". Returns "0" if the operator or parameter
+  /// `label` is not in a repeated layer.
+  /// \param firstCopy  the same as in runtime::Program
   std::string layerOf(std::string_view label, int firstCopy) const;
-  /// Returns a number of layers, or the number of a layer, as text: "L" for all
-  /// layers of the model, "L / pp" for the layers of one of `pp` equal stages,
-  /// and "buf::layers" for a constant of the stage.
+  /// Returns a count of layers, or a layer's number, as text. The text is "L"
+  /// for all layers of the model, "L / pp" for the layers of one of `pp` equal
+  /// stages, and "buf::layers" for a constant of the stage.
   std::string layers(int layer) const;
-  /// Returns the constant for the line to or from another stage:
+  /// Returns the constant for the point-to-point connection with another stage:
   /// "buf::lineToNext".
   std::string line(bool sends, int other, bool isGradient) const;
   /// Returns a word for another stage: "next", "previous" or "stage7". The
-  /// stage after the last one is the first, where interleaved schedules go on.
-  /// With two stages, the other stage is both, and
-  /// activations go to the next stage, gradients to the previous one.
+  /// first stage follows the last one, because interleaved schedules wrap
+  /// around. With two stages, the other stage is both next and previous.
+  /// Activations then go to the next stage, and gradients to the previous one.
   std::string peer(bool sends, int other, bool isGradient) const;
-  /// Returns the same for a sentence: "the next stage", "stage 7".
+  /// Returns peer() for a sentence: "the next stage", "stage 7".
   std::string peerStage(bool sends, int other, bool isGradient) const;
   const std::vector<StageConstant> &constants() const { return all; }
-  /// Returns a tensor as a constant Buffer, whose entry for the current layer
-  /// is the tensor: "buf::h_ln_1", "buf::x.as(f32)".
+  /// Returns a tensor as a constant Buffer: "buf::h_ln_1", "buf::x.as(f32)".
+  /// The Buffer's entry for the current layer is the tensor.
   std::string bufferOf(const runtime::Tensor &tensor) const;
 
   /// Returns the constant for this value of a setting, or the value's digits.
@@ -119,26 +116,22 @@ public:
   }
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
-  /// Returns the name of the buffer or of the view by which the program reads a
-  /// tensor.
+  /// Returns the name of the buffer or view of a tensor.
   const std::string &memberOf(const runtime::Tensor &tensor) const;
-  /// Returns the views of the stage's buffers, in the order of first use.
   const std::vector<BufferView> &bufferViews() const { return views; }
-  /// Returns the names of all buffers and views.
   std::vector<std::string> memberNames() const;
   /// Returns the first tensor of the stage that uses a buffer, or null. The
-  /// program declares the buffer with the element type of this tensor.
+  /// program declares the buffer with this tensor's element type.
   const runtime::Tensor *firstUse(std::size_t buffer) const {
     return firstUses[buffer];
   }
   /// Returns the distance in bytes between the buffers of two tensors.
   std::int64_t apart(const runtime::Tensor &from,
                      const runtime::Tensor &to) const;
-  /// Returns whether two tensors may share bytes in a run.
+  /// Returns whether two tensors may share bytes in one run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
-  /// Returns whether `a` and `b` may share bytes because they are one tensor or
-  /// one is a part of the other, and not because they reuse the bytes at
-  /// different times.
+  /// Returns whether `a` and `b` are one tensor, or one is a part of the other.
+  /// Returns false if two tensors only use the same bytes at different times.
   bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
@@ -160,20 +153,18 @@ private:
   std::vector<BufferView> views;
   std::vector<std::pair<int, std::string>> starts; ///< first layer, constant
   std::vector<std::pair<int, std::string>> counts; ///< layers, constant
-  int share = 0; ///< layers of each stage, if all stages have as many
+  int share = 0; ///< layers of each stage if all have equally many, else 0
   std::vector<StageConstant> all;
 };
 
-/// Returns the product of expressions as text, leaving out each "1":
-/// "B / dp * T".
+/// Returns the product of expressions without factors "1": "B / dp * T".
 std::string productText(const std::vector<std::string> &factors);
-/// Returns an expression for use within a product, in parentheses unless it is
-/// a single word.
+/// Returns an expression in parentheses unless it is a single word.
 std::string grouped(const std::string &expression);
 std::string typeText(runtime::ElementType type); ///< "f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);
-/// Returns the bytes of a tensor. The number is rounded up to a multiple of
-/// 256, which runtime/cuda does, too.
+/// Returns a tensor's bytes, rounded up to a multiple of 256 as in
+/// runtime/cuda.
 std::int64_t roomFor(const runtime::Tensor &tensor);
 
 } // namespace mtplan::codegen

@@ -24,8 +24,8 @@ using namespace runtime;
 
 namespace {
 
-/// Returns the name of a function that reduces gradients or updates parameters,
-/// after the segment of these parameters: "reduce_h".
+/// Returns the name of a function that reduces gradients or updates parameters:
+/// "reduce_h" for segment h.
 std::string nameOfUpdate(const Program &program, bool applies) {
   std::string segment;
   for (const Instruction &one : program.instructions)
@@ -34,8 +34,8 @@ std::string nameOfUpdate(const Program &program, bool applies) {
   return (applies ? "update_" : "reduce_") + segment;
 }
 
-/// Writes a stage. Functions are written in this order, because each kind calls
-/// those before it: programs, passes, directions, and the step.
+/// Writes a stage. Each kind of function calls the kinds before it, so the
+/// order is programs, passes, directions, steps.
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
@@ -50,7 +50,6 @@ public:
     updates.emplace(stage, names, identifiers, members);
   }
 
-  /// Writes the functions of the stage's programs.
   std::vector<StageFunction> programs() {
     std::vector<StageFunction> all(stage.programs.size());
     for (std::size_t p = 0; p < all.size(); ++p) {
@@ -79,7 +78,6 @@ public:
     return all;
   }
 
-  /// Writes a function for each pass.
   std::vector<StageFunction> passes(std::vector<StageFunction> &programs) {
     std::vector<StageFunction> all;
     for (const Pass &pass : schedule.passes) {
@@ -111,8 +109,8 @@ public:
     return all;
   }
 
-  /// If the schedule takes groups of micro-batches through the stage's parts by
-  /// turns, writes a function for each direction.
+  /// If the schedule takes groups of micro-batches through the virtual stages
+  /// in turn, writes a function for each direction.
   std::vector<StageFunction>
   directions(const std::vector<StageFunction> &passes) const {
     std::vector<StageFunction> all;
@@ -155,7 +153,6 @@ public:
     return all;
   }
 
-  /// Writes forwardAndBackward() and update().
   std::vector<StageFunction>
   steps(const std::vector<StageFunction> &programs,
         const std::vector<StageFunction> &passes,
@@ -212,8 +209,7 @@ public:
   }
 
   /// Writes the functions that stages do not share, and the stage's parameters
-  /// and memory.
-  /// \param functions  all functions of the stage, by kind
+  /// and memory. `functions` has one item for each kind of function.
   void write(const std::vector<const std::vector<StageFunction> *> &functions,
              const FunctionSharing &sharing, StageTexts &texts) {
     const std::string space = "namespace stage" + std::to_string(number);
@@ -245,7 +241,8 @@ public:
   }
 
 private:
-  /// Returns the micro-batches of a group: "pp" if they are as many as stages.
+  /// Returns the number of micro-batches of a group: "pp" if there are as many
+  /// as stages.
   std::string groupText() const {
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)
       if (plan.mesh[a].name == "pp" && plan.mesh[a].size == schedule.groupSize)
@@ -262,7 +259,6 @@ private:
     return all;
   }
 
-  /// Sets to which pass the function of an entry belongs.
   void setKind(const Pass &pass, const ScheduleEntry &entry,
                std::vector<StageFunction> &functions) const {
     const Program &program = stage.programs[indexed(entry.program)];
@@ -323,15 +319,15 @@ private:
   Needs needs;
   const PassSchedule schedule;
   const StageNames names;
-  std::set<std::string> members; ///< names of members of `buf`
+  std::set<std::string> members; ///< the members of `buf`
   TableLoops loops;
   std::set<std::string> taken = {
       "buf",    "initialise", "gradients", "wideGradients",
       "update", "squares",    "open",      "forwardAndBackward"};
-  std::vector<std::string> identifiers; ///< of the functions, by program
-  std::optional<UpdateLines> updates;   ///< made after `identifiers`
+  std::vector<std::string> identifiers; ///< names of functions, by program
+  std::optional<UpdateLines> updates;   ///< constructed from `identifiers`
   std::vector<UpdateCalls> reduces, applies;
-  std::set<std::string> overlapped; ///< streams joined after the schedule
+  std::set<std::string> overlapped; ///< streams that join after the schedule
 };
 
 } // namespace

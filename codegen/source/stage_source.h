@@ -14,7 +14,6 @@
 
 namespace mtplan::codegen {
 
-/// Holds the names that all stages share.
 struct SharedNames {
   const DimensionNames &dimensions;
   const SettingNames &settings;
@@ -22,19 +21,20 @@ struct SharedNames {
   std::vector<std::string> reports;         ///< labels of reported values
 };
 
-/// Holds the texts of the files to which all stages are written.
+/// Holds the texts of the files that contain all stages.
 struct StageTexts {
   Text step;       ///< train.cu: forward, backward, update
   Text memory;     ///< memory.cuh: arenas, buffers, tables, products
   Text parameters; ///< parameters.cuh: initial values, gradient norm
-  /// Holds, for each stage, what a step calls: forwardAndBackward and update.
+  /// Lists the functions that a step calls, by stage: forwardAndBackward and
+  /// update.
   std::vector<std::vector<std::string>> steps;
-  /// Lists the runtime files that declare the functions which the texts call.
+  /// Lists the runtime files that declare the called functions.
   std::set<std::string> needed;
 };
 
 /// Writes each stage's memory, parameters and step in the stage's namespace,
-/// and before them the functions that several stages share.
+/// after the functions that several stages share.
 /// \throws SourceError if a part of a stage cannot be written
 void writeStages(const runtime::Plan &plan, const SharedNames &shared,
                  StageTexts &texts);

@@ -12,8 +12,7 @@ using namespace runtime;
 
 namespace {
 
-/// Returns the suffix of the name of the event that is recorded after an
-/// instruction.
+/// Returns the ending of the name of an instruction's event.
 const char *endOf(const Instruction &instruction) {
   if (const auto *call = std::get_if<Collective>(&instruction.what))
     switch (call->kind) {
@@ -114,7 +113,7 @@ std::vector<std::string> StreamLines::overlapped() const {
 
 // Returns the cause of a wait, for a comment: `late` reads a part of a tensor
 // that `early` writes, or `late` overwrites bytes that `early` uses. Returns ""
-// if `late` reads the very tensor that `early` writes.
+// if `late` reads the complete tensor that `early` writes.
 std::string StreamLines::causeOf(const Instruction &early,
                                  const Instruction &late) const {
   for (const Tensor &made : early.outputs)

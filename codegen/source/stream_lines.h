@@ -12,26 +12,25 @@
 
 namespace mtplan::codegen {
 
-/// Writes the forks, joins, waits and events of one program. All streams except
-/// the first fork from the first stream when a run begins, and join it when the
-/// run ends. A stream with only overlapped instructions joins later, when the
-/// schedule ends.
+/// Writes the forks, joins, waits and events of one program. When a run begins,
+/// all other streams fork from the first stream. They join the first stream
+/// when the run ends. A stream that has only overlapped instructions joins
+/// later, when the schedule ends.
 class StreamLines {
 public:
-  /// \param theStreams  names of the constants for the streams of the plan
   StreamLines(const runtime::Program &theProgram, const StageNames &theNames,
               const std::vector<std::string> &theStreams, Text &theText);
 
   void begin() const;
   /// Writes the waits of instruction i, each with its cause.
   void before(std::size_t i) const;
-  /// Returns the context in which instruction i runs, the first argument of its
-  /// call: "now", or "now.on(kStream_data)".
+  /// Returns the first argument of instruction i's call, which selects the
+  /// stream: "now", or "now.on(kStream_data)".
   std::string runOf(std::size_t i) const;
   /// Records an event after instruction i if another instruction waits for i.
   void after(std::size_t i) const;
-  /// Begins or ends a block of overlapped instructions, which run only in the
-  /// last micro-batch.
+  /// Begins or ends a block of overlapped instructions, which run in the last
+  /// micro-batch only.
   void turnOverlap(bool begins, int microBatches) const;
   void end() const;
   /// Returns the streams that join the first one when the schedule ends.
@@ -47,7 +46,7 @@ private:
   const std::vector<std::string> &streams;
   Text &text;
   std::vector<std::string> others; ///< all streams except the first
-  std::vector<std::string> joined; ///< streams that join when a run ends
+  std::vector<std::string> joined; ///< the streams that join when a run ends
   std::vector<std::string> events; ///< by instruction; "" for no event
 };
 

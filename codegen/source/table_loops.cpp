@@ -10,7 +10,6 @@ namespace mtplan::codegen {
 
 namespace {
 
-/// Replaces whole words of a text.
 std::string
 withWords(const std::string &text,
           const std::map<std::string, std::string, std::less<>> &words) {
@@ -31,16 +30,16 @@ withWords(const std::string &text,
   return all;
 }
 
-/// Returns the end of an event's name: "gathered" for
+/// Returns the last word of an event's name that is no number: "gathered" for
 /// "h_attn_q_bias_gathered_2".
 std::string endOfEvent(const std::string &event) {
   const std::string end = commonEnd({event});
   return end.substr(end.rfind('_') + 1);
 }
 
-/// Returns items [begin, end) with local names for the events that they
-/// declare, or nothing if an item after them uses such an event.
-/// \param taken  names that items before these declare
+/// Returns items [begin, end) with short, local names for the events that they
+/// declare. Returns nothing if a later item uses one of these events.
+/// \param taken  names that earlier items declare
 std::optional<std::vector<TextItem>>
 withLocalEvents(const std::vector<TextItem> &items, std::size_t begin,
                 std::size_t end, std::set<std::string> taken = {}) {
@@ -64,19 +63,18 @@ withLocalEvents(const std::vector<TextItem> &items, std::size_t begin,
   return own;
 }
 
-/// Describes a repetition: `rows` times `length` items. Comments count as items
-/// of the call after them.
+/// Describes a repetition. A comment belongs to the row of the call after it.
 struct Repetition {
   std::vector<std::vector<TextItem>> rows;
-  std::size_t calls = 0; ///< calls and lines of a row
+  std::size_t calls = 0; ///< calls and lines in a row
   std::size_t end = 0;   ///< one past the last item
   std::size_t saved() const {
     return rows.empty() ? 0 : (rows.size() - 1) * calls;
   }
 };
 
-/// Finds the rows that begin with item `begin` and have `calls` calls each.
-/// \param taken  names of events that rows cannot declare
+/// Finds the rows from item `begin` on, with `calls` calls each.
+/// \param taken  event names that rows must not declare
 Repetition repetitionAt(const std::vector<TextItem> &items, std::size_t begin,
                         std::size_t calls, const std::set<std::string> &taken) {
   Repetition found;
@@ -110,7 +108,6 @@ Repetition repetitionAt(const std::vector<TextItem> &items, std::size_t begin,
   }
 }
 
-/// Returns whether an item is a collective, or a comment, an event or a wait.
 bool isOfCollectives(const TextItem &item) {
   return item.kind == TextItem::Kind::comment || !item.event.empty() ||
          item.words.starts_with("now.wait(") ||
@@ -119,8 +116,6 @@ bool isOfCollectives(const TextItem &item) {
            item.words == "reduceScatter" || item.words == "allToAll"));
 }
 
-/// Returns the summaries of a row's comments: "reduce_scatter over dp,
-/// all_reduce over tp".
 std::string summariesOf(const std::vector<TextItem> &row) {
   std::string all;
   for (const TextItem &item : row)
@@ -143,7 +138,7 @@ Text withShortEvents(const Text &body) {
 
 Text TableLoops::withLoops(const Text &text, const std::string &function,
                            Calls which) {
-  constexpr std::size_t kLongest = 12; // maximum calls of a row
+  constexpr std::size_t kLongest = 12; // the most calls of a row
   const auto isAllowed = [&](const Repetition &one) {
     constexpr std::size_t kLeastSaved = 2;
     return one.saved() >= kLeastSaved &&
@@ -152,7 +147,7 @@ Text TableLoops::withLoops(const Text &text, const std::string &function,
   };
   const std::vector<TextItem> &items = text.items();
   Text looped;
-  std::set<std::string> events; // declared outside of loops
+  std::set<std::string> events; // names declared outside of loops
   for (std::size_t i = 0; i < items.size();) {
     Repetition best;
     for (std::size_t calls = 1; calls <= kLongest; ++calls) {
@@ -199,7 +194,7 @@ UnitedFunction TableLoops::united(const std::vector<Text> &functions,
   std::vector<std::vector<TextItem>> rows;
   for (std::size_t f = 0; f < functions.size(); ++f) {
     rows.push_back(functions[f].items());
-    // The first column has the layers.
+    // The number of layers becomes the first column.
     rows.back().insert(rows.back().begin(),
                        {TextItem::Kind::call, 0, "layers", {layers[f]}, {}});
   }

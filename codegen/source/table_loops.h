@@ -1,7 +1,7 @@
 //===- table_loops.h - Loops over tables of tensors -------------*- C++ -*-===//
 //
-// Calls that repeat, and differ only in their tensors and sizes, become a loop
-// over a table with a row for each repetition.
+// Replaces calls that differ only in tensors and sizes by a loop over a table.
+// The table has one row for each repetition.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_TABLE_LOOPS_H
@@ -16,31 +16,31 @@
 
 namespace mtplan::codegen {
 
-/// Returns a function's statements with names of events that do not depend on
-/// tensors: "gathered" for "h_attn_q_bias_gathered".
+/// Returns a function's statements with short event names, which do not depend
+/// on tensors: "gathered" for "h_attn_q_bias_gathered".
 Text withShortEvents(const Text &body);
 
-/// Holds one function in place of several that differ in tensors and sizes.
+/// Holds one function that replaces several, which differ in tensors and sizes.
 struct UnitedFunction {
   Text body;          ///< reads `row`
   std::string table;  ///< name of the table
-  std::string layers; ///< layers of a row: "row.layers"
+  std::string layers; ///< a row's number of layers: "row.layers"
 };
 
-/// Replaces repeated items of functions by loops over tables.
 class TableLoops {
 public:
-  /// \param theTaken  names of members of struct `buf`; receives those of
-  /// tables
+  /// \param theTaken  names of members of struct `buf`; receives the tables'
+  ///                  names
   explicit TableLoops(std::set<std::string> &theTaken) : taken(theTaken) {}
 
-  /// Says which calls loops may have. In the forward and backward of a layer
-  /// only collectives are alike for the reader.
+  /// Selects the calls that loops may contain. In the forward and backward of a
+  /// layer these are collectives only: a reader expects a line for every other
+  /// operator.
   enum class Calls { all, collectives };
-  /// Returns the text with loops. Cubic in its items at worst.
+  /// Returns the text with loops. The time is cubic in the items at worst.
   Text withLoops(const Text &text, const std::string &function, Calls which);
-  /// Unites the texts of functions, each of which runs for `layers` layers, as
-  /// one text that reads a row of a table.
+  /// Unites several functions as one text that reads a row of a table. Function
+  /// i runs for `layers[i]` layers.
   /// \pre LoopTable::unite() can unite the functions
   UnitedFunction united(const std::vector<Text> &functions,
                         const std::vector<std::string> &layers,

@@ -18,7 +18,6 @@ using namespace runtime;
 
 namespace {
 
-/// Holds the name of a result.
 struct ResultName {
   std::string text;
   bool isExact = false; ///< more precise than the plan's name
@@ -42,7 +41,7 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
     return {label};
   if (call->kernel == "cross_entropy_grad")
     return {"logits.grad", true};
-  // A scalar accumulator is no gradient, but a number that the step reports.
+  // A scalar accumulator is a number that the step reports, and no gradient.
   if (call->kernel == "accumulate" && instruction.outputs[0].shape.empty())
     return {label + ".total", true};
   if (call->kernel == "piece" || (call->kernel == "adamw" && result == 0))
@@ -61,14 +60,13 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   return {label};
 }
 
-/// Returns `text` without its ending `end`, or "" if the text has another
-/// ending.
+/// Returns `text` without its ending `end`, or "" if the ending is another.
 std::string without(const std::string &text, const std::string &end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
 
-/// Returns the label of a forward operator if the result is the gradient of the
-/// operator's first operand, summed over all uses of the operand; otherwise "".
+/// Returns the label of a forward operator if the result is the total gradient
+/// of the operator's first operand over all its uses; otherwise "".
 std::string operatorOfSum(const Instruction &instruction, std::size_t result) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel.ends_with("_norm_grad") &&
@@ -83,8 +81,8 @@ bool isGather(const Instruction &instruction) {
   return call && call->kind == runtime::CollectiveKind::allGather;
 }
 
-/// Returns the suffix that turns the name of the operand into that of the
-/// result if the result is a part of the operand; otherwise "".
+/// If the result is a part of the operand, returns the suffix of the result's
+/// name after the operand's name; otherwise "".
 std::string suffixOfPart(const Instruction &instruction) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (call && call->kernel == "mask")
@@ -100,9 +98,10 @@ std::string suffixOfPart(const Instruction &instruction) {
                            : ".channels";
 }
 
-/// Finds the tensors of a stage. A tensor has a definition and all its uses, in
-/// all programs. Definitions that reach the same use form one tensor: a layer
-/// reads the input of the first layer or the output of the layer before.
+/// Finds the tensors of a stage. A tensor comprises a definition and all its
+/// uses, in all programs. Definitions that reach the same use form one tensor.
+/// For example, a layer reads the input of the first layer or the previous
+/// layer's output.
 class BufferDivision {
 public:
   explicit BufferDivision(Stage &theStage)
@@ -178,35 +177,36 @@ public:
 private:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  /// Holds the buffer, entry and entry step of a tensor.
+  /// Identifies a tensor by buffer, entry and entry step.
   using Place = std::tuple<int, int, int>;
-  /// Holds the buffer, entry and slot of a tensor in a run.
+  /// Identifies a tensor's bytes in a run by buffer, entry and slot.
   using Bytes = std::tuple<int, int, int>;
 
-  /// Describes a definition, or a read of a value from an earlier run. Nodes of
-  /// one tensor form a tree, whose root has the facts of all its nodes.
+  /// Describes a definition, or a value that a program reads from an earlier
+  /// run. The nodes of one tensor form a tree, and the root combines the facts
+  /// of all its nodes.
   struct Node {
     std::size_t parent;
     int buffer;
-    std::set<std::string> names = {}; ///< names of all definitions
-    bool isExact = false;             ///< use `names`, not the plan's
-    bool isOfBackward = false;        ///< a definition is in backward
-    bool isFromOutside = false;       ///< a definition is in no repeated layer
-    bool entersLayer = false;         ///< read by a layer's first instruction
-    bool leavesLayer = false;         ///< read outside of repeated layers
-    bool isWeight = false;            ///< gathered from a parameter
-    /// If there is a suffix, it is appended to the name of tensor `from` or, if
-    /// `from` is kNone, to `origin`.
+    std::set<std::string> names = {}; ///< of all definitions
+    bool isExact = false;      ///< the plan's name is less precise than `names`
+    bool isOfBackward = false; ///< a definition is in backward
+    bool isFromOutside = false; ///< a definition is in no repeated layer
+    bool entersLayer = false;   ///< read by a layer's first instruction
+    bool leavesLayer = false;   ///< read outside of repeated layers
+    bool isWeight = false;      ///< gathered from a parameter
+    /// A suffix follows the name of tensor `from`, or `origin` if `from` is
+    /// kNone.
     std::size_t from = kNone;
     std::string origin = {}, suffix = {};
   };
 
   struct ProgramTensors {
-    /// Holds the node of each operand and result, in the order of the
-    /// instructions; kNone if tensors do not share the buffer.
+    /// Lists the node of each operand and result in the order of the
+    /// instructions. The node is kNone if `isShared` is false for the buffer.
     std::vector<std::size_t> nodes;
-    /// These hold the nodes of the values that a run reads from earlier runs,
-    /// and of the values that it leaves for later runs.
+    /// These maps hold the values that a run reads from earlier runs (`taken`)
+    /// and leaves for later runs (`left`).
     std::map<Place, std::size_t> taken, left;
   };
 
@@ -293,8 +293,7 @@ private:
     }
   }
 
-  /// Sets the suffix of a result's name, and the name to which it is appended.
-  /// \param operand  the node of the first operand
+  /// Sets the suffix of a result's name, and the name before the suffix.
   void derive(std::size_t node, const Instruction &instruction,
               std::size_t result, std::size_t operand) {
     Node &made = nodes[node];
@@ -352,14 +351,13 @@ private:
   }
 
   Stage &stage;
-  std::vector<bool> isShared; ///< by buffer: several tensors use it
+  std::vector<bool> isShared; ///< by buffer: whether several tensors may use it
   std::vector<ProgramTensors> programs;
-  /// Maps a label to the node of the first operand of the label's first
-  /// instruction.
+  /// Maps a label to the first operand's node in the label's first instruction.
   std::map<std::string, std::size_t> firstOperands;
-  std::map<Bytes, std::size_t> present; ///< node of the latest value
+  std::map<Bytes, std::size_t> present; ///< the node of the latest value
   std::vector<Node> nodes;
-  /// Lists, for each buffer, the root nodes of its tensors, in program order.
+  /// Lists the root nodes of each buffer's tensors in program order.
   std::vector<std::vector<std::size_t>> tensorsOf;
 };
 

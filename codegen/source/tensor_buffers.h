@@ -11,17 +11,17 @@ namespace mtplan::codegen {
 
 /// Returns the plan with one buffer per tensor in the arenas of activations and
 /// workspace, so that each such tensor has its own name. In `plan`, several
-/// tensors use one buffer at different times, and the buffer is named after the
-/// first. Buffers of the same bytes are adjacent in the result.
+/// tensors use one buffer at different times, and the buffer has the name of
+/// the first. Buffers of the same bytes are adjacent in the result.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
 
-/// Returns whether an operator or a parameter is in a repeated layer.
+/// Returns whether the label names an operator or parameter of a repeated
+/// layer.
 bool isInLayer(std::string_view label);
-/// Returns whether a program computes a repeated layer: whether an instruction
-/// other than a gather of a weight is in a repeated layer.
+/// Returns whether an instruction of a program, other than an all-gather, is in
+/// a repeated layer.
 bool isOfLayer(const runtime::Program &program);
 
-/// Returns whether two buffers have the same bytes, entries and slots.
 bool areSameBytes(const runtime::Buffer &one, const runtime::Buffer &other);
 
 } // namespace mtplan::codegen

@@ -94,8 +94,8 @@ void writeLine(std::size_t depth, const std::string &words, std::string &to) {
 }
 
 /// Returns the position of the last space that is at most `width` and outside
-/// of shapes ("f32 [B, T]"). If there is no such space, returns the first space
-/// after `width` that is outside of shapes.
+/// of shapes ("f32 [B, T]"). If there is none, returns the first such space
+/// after `width`.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
   std::size_t last = std::string_view::npos;
   int depth = 0;
@@ -117,7 +117,6 @@ std::size_t breakBefore(std::string_view words, std::size_t width) {
   return last == std::string_view::npos ? words.size() : last;
 }
 
-/// Appends the lines of a comment, each of which begins with "//".
 void writeComment(const TextItem &item, std::string &to) {
   const std::size_t width = kColumns - 2 * item.depth - 3 - item.end.size();
   std::string_view left = item.words;
@@ -133,16 +132,16 @@ void writeComment(const TextItem &item, std::string &to) {
   }
 }
 
-/// Limits the positions at which an argument may be split: a position may be
-/// inside at most `deepest` nested brackets, of which at most `braces` may be
+/// Limits the positions at which an argument may be split. A position may be
+/// inside at most `deepest` nested brackets and inside at most `braces` nested
 /// braces.
 struct Cuts {
   int deepest, braces;
 };
 
 /// Splits an argument after its commas, so that each part can be on its own
-/// line. Commas in strings, and those nested more deeply than `cuts`, do not
-/// split.
+/// line. Commas in strings do not split, nor do commas that are nested more
+/// deeply than `cuts` allows.
 std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   std::vector<std::string> parts;
   std::string part;
@@ -168,12 +167,12 @@ std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   return parts;
 }
 
-/// These limits are tried in order. Lists in braces, such as shapes, are split
-/// last.
+/// Lists the limits in the order of trial. Lists in braces, such as shapes, are
+/// split last.
 constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
 
-/// Splits an argument with the first limits by which all parts fit into
-/// `width`, or with the last limits.
+/// Splits an argument by the first limits with which all parts fit into
+/// `width`, or by the last limits.
 std::vector<std::string> partsOf(const std::string &argument,
                                  std::size_t width) {
   std::vector<std::string> parts;
@@ -187,8 +186,6 @@ std::vector<std::string> partsOf(const std::string &argument,
   return parts;
 }
 
-/// Returns whether all arguments fit into `width` without splitting a list in
-/// braces.
 bool fitWithoutLists(const std::vector<std::string> &arguments,
                      std::size_t width) {
   return std::ranges::all_of(arguments, [&](const std::string &argument) {
@@ -198,7 +195,6 @@ bool fitWithoutLists(const std::vector<std::string> &arguments,
   });
 }
 
-/// Returns the arguments with a comma after each, and `tail` after the last.
 std::vector<std::string> withEnds(const std::vector<std::string> &arguments,
                                   const std::string &tail) {
   std::vector<std::string> all;
@@ -207,12 +203,11 @@ std::vector<std::string> withEnds(const std::vector<std::string> &arguments,
   return all;
 }
 
-/// Appends the lines of a call.
 void writeCall(const TextItem &item, std::string &to) {
   const std::string start =
       item.words.ends_with('{') ? item.words : item.words + "(";
   const std::vector<std::string> words = withEnds(item.arguments, item.end);
-  // Arguments are aligned with the first one, unless too few columns are left.
+  // Aligns arguments with the first one, unless too few columns are left.
   constexpr std::size_t kIndent = 4;
   const std::size_t own = 2 * item.depth;
   std::size_t whole = own + start.size();

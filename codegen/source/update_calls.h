@@ -15,33 +15,30 @@
 
 namespace mtplan::codegen {
 
-/// Describes calls of a function that reduces gradients or updates parameters.
 struct UpdateCall {
   std::size_t function; ///< index into the functions of programs
   runtime::ScheduleEntry entry;
-  /// If the function reads rows, the name of their table, and the expression
-  /// for a row's layers.
+  /// If the function reads rows, these are the name of their table and the
+  /// expression for a row's number of layers.
   std::string table = {}, layers = {};
 };
 
-/// Describes functions that are called in turn, `times` times.
+/// Describes functions that run one after the other, `times` times in all.
 struct UpdateCalls {
   std::vector<UpdateCall> functions;
-  int times = 1; ///< if larger, each time has a row of each function's table
+  int times = 1; ///< if > 1, each function's table has a row for each time
 };
 
 /// Returns the calls of the functions of Stage::reduce or Stage::apply.
-/// Functions that repeat, and differ only in tensors and sizes, become
-/// functions that read a row of a table; in the others, such calls become
-/// loops. Linear in the entries. \param functions  the functions of the stage's
-/// programs
+/// Functions that repeat, and differ only in tensors and sizes, become one
+/// function that reads a row of a table. Repeated calls within any other
+/// function become loops. The time is linear in the entries.
 std::vector<UpdateCalls>
 updateCalls(const std::vector<runtime::ScheduleEntry> &entries,
             const StageNames &names, TableLoops &loops,
             std::vector<StageFunction> &functions);
 
-/// Writes the calls.
-/// \param callees  what calls each function
+/// \param callees  the expression that calls each function
 void writeUpdateCalls(const StageNames &names, const UpdateCalls &calls,
                       const std::vector<std::string> &callees, Text &to);
 

@@ -37,8 +37,6 @@ void writeEmbeddingGrad(const KernelWriter &to) {
                                        sizes + ", " + held + ")")});
 }
 
-/// Returns a runtime::cuda::Classes for this rank's shard of the logits: the
-/// first class, the number of classes in a row, and the number without padding.
 std::string classesText(const KernelWriter &to) {
   const Tensor &logits = to.instruction.inputs[0];
   const std::size_t last = logits.shape.size() - 1;

@@ -1,11 +1,11 @@
 //===- block_places.h - Memory of weights gathered ahead --------*- C++ -*-===//
 //
-// The weights that the previous run gathers form a block. While a run computes
-// with its block, the next block arrives. Blocks of successive runs alternate
-// between the start and the end of one region. The region is as large as the
-// largest two successive blocks, so that these never overlap. A program serves
-// all layers of a segment, so that a weight of a repeated segment has an entry
-// at each end.
+// The weights of a run that the previous run gathers form the run's block.
+// While a run computes with its block, the next block arrives. Blocks of
+// successive runs alternate between the start and the end of one region. The
+// region is as large as the largest two successive blocks, so that these never
+// overlap. A program serves all layers of a segment, so that a weight of a
+// repeated segment has an entry at each end.
 //
 //===----------------------------------------------------------------------===//
 

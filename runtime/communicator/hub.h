@@ -62,7 +62,8 @@ public:
 
   /// Blocks until done() is true. Fails the hub and throws CommunicationError
   /// at the timeout, or if a missing rank has ended. Throws the failure of
-  /// another rank. Several threads may call `done` at once.
+  /// another rank. Other threads may change the state that `done` reads while
+  /// it runs.
   template <typename Done>
   void await(Gate &gate, const Await &wait, const Done &done) {
     if (!spin(done))

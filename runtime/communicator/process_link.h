@@ -66,7 +66,7 @@ public:
   /// after the timeout without progress. Throws another rank's failure.
   void await(Requests &requests, const std::function<std::string()> &what);
 
-  /// Declares that this rank has finished and waits without a timeout.
+  /// Declares that this rank has finished. Its later waits have no timeout.
   void end() { ended = true; }
   void awaitOwned(const std::function<std::string()> &what);
   std::optional<Wire::Stray> stray();

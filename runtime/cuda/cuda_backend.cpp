@@ -128,8 +128,8 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    // A sequential kernel would write the value between its two kernels, which
-    // prepareEven() must not.
+    // If `sum` has a fused consumer, a sequential kernel would write the sum
+    // before the consumer reads it. prepareEven() must not write this value.
     if (!products || sums->isSequential())
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),

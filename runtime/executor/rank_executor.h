@@ -83,8 +83,8 @@ public:
   double flops() const { return programs->flops(); }
 
 private:
-  /// Describes a part of a step that is queued identically in every step. Such
-  /// a part can be recorded.
+  /// Describes a part of a step that is queued identically in every step, so
+  /// that the part can be recorded if the host only queues work.
   struct Part {
     int times = 0;
     bool mayBeRecorded = true; ///< false if the host does more than queue work

@@ -44,8 +44,8 @@ public:
 
   std::int64_t number() const { return outer * ofLength; }
   std::int64_t elements() const { return step * inner; }
-  /// Returns the index in the shard of a part's first element. The index of
-  /// startOf(number()) is the shard's end.
+  /// Returns the index of a part's first element within the shard.
+  /// startOf(number()) is the end of the shard.
   std::int64_t startOf(std::int64_t part) const {
     return (part / ofLength * length + part % ofLength * step) * inner;
   }

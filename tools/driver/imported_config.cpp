@@ -85,8 +85,8 @@ void applyTrainerConfig(const std::string &file, const std::string &text,
   options.ep.only = {parallelism.ep};
   options.virtualStages.only = {parallelism.virtualStages};
   options.schedule.only = {parallelism.schedule};
-  // Configurations with offloading name ZeRO 1 even for a single replica, which
-  // the search enumerates as ZeRO 0.
+  // An imported configuration with offloading may have ZeRO 1 for a single
+  // replica. The search enumerates this case as ZeRO 0.
   bool isNamedOnly = parallelism.offload != planner::Offload::none &&
                      parallelism.zeroStage == 1 &&
                      parallelism.dp * parallelism.cp == 1;

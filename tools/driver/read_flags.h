@@ -20,9 +20,10 @@ using Faults = std::vector<std::string>;
 /// or with its location in a file.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
-/// Adds the settings in `words`, such as "tp=8 zero=1", to `flags`. The names
-/// are those of flags about the plan, without "--". Errors begin with `by`, the
-/// flag that gave the words.
+/// Returns `flags` with the settings in `words`, such as "tp=8 zero=1". A
+/// setting replaces a flag of the same name. The names are those of flags about
+/// the plan, without "--". Errors begin with `by`, the flag that gave the
+/// words.
 Flags withWords(Flags flags, const std::string &words, const std::string &by,
                 std::vector<std::string> &errors);
 

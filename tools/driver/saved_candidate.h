@@ -25,7 +25,7 @@ namespace mtplan::tools {
 nlohmann::ordered_json candidateJson(const Problem &problem,
                                      const planner::PlannedCandidate &plan);
 
-/// Reads a member in seconds. The file stores infinity as null.
+/// Reads a member whose unit is seconds. The file stores infinity as null.
 planner::Seconds savedSeconds(base::JsonFields &fields, const char *key);
 
 /// Reads a whole number from 0 to 10 million.

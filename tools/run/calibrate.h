@@ -39,7 +39,7 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
                  std::ostream &err);
 
-/// Holds the facts about a machine that measured runs lack.
+/// Holds the machine facts that do not follow from the measured runs.
 struct CalibratedOn {
   std::string name;
   std::string device; ///< "AMD EPYC, 2 threads"

@@ -32,12 +32,13 @@ struct LeastStep {
 /// Returns a lower bound of the step of every plan whose compute of a step is
 /// at least `compute` in each stage.
 ///
-/// The bound comes from a game. The sums of compute exceed the sums of the
-/// least times, and every plan must spend the excess. One player distributes
-/// the excess over phases and chunks so that the step is short, and the other
-/// chooses a path. Each round of fictitious play (Brown 1951, "Iterative
-/// solution of games by fictitious play") adds a longest path against the mean
-/// distribution; the mean of the paths bounds the step of every distribution.
+/// The bound comes from a game. The compute of a stage may exceed the sum of
+/// the least times of its phases, and every plan spends this excess in some
+/// phases. One player distributes the excess over phases and chunks so that the
+/// step is short, and the other chooses a path. Each round of fictitious play
+/// (Brown 1951, "Iterative solution of games by fictitious play") adds a
+/// longest path against the mean distribution; the mean of the paths bounds the
+/// step of every distribution.
 /// \param compute  by stage
 /// \param enough   rounds end when the bound reaches this
 /// \param rounds  the most rounds, each of which simulates the step; fewer run

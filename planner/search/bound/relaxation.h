@@ -78,7 +78,7 @@ private:
       std::tuple<int, int, int, std::int64_t, Recompute, Boundary>;
   static MicroBatchKey keyOf(const Parallelism &config, Recompute recompute,
                              Boundary boundary) {
-    // Without a tensor axis all values have the same layout.
+    // If tp is 1, `boundary` has no effect.
     return {config.tp, config.cp,
             config.ep, config.microBatch,
             recompute, config.tp > 1 ? boundary : std::nullopt};

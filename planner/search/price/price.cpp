@@ -79,10 +79,10 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
-    // An operator may split a weight over positions or experts. Then the weight
-    // and its gradient change layout between replicas in every micro-batch.
-    // That traffic overlaps compute only with ZeRO-3 (weights) or ZeRO-2
-    // (gradients).
+    // A strategy may shard a weight by position or expert over an axis whose
+    // ranks otherwise hold replicas. Then the weight and its gradient change
+    // layout between these ranks in every micro-batch. That traffic overlaps
+    // compute only with ZeRO-3 (weights) or ZeRO-2 (gradients).
     if (config.zeroStage < 3) {
       slice.forward += phases.gatherForward;
       slice.backward += phases.gatherBackward;
