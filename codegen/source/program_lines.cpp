@@ -313,7 +313,7 @@ private:
     to.call(transfer.sends ? "send" : "receive",
             {run,
              names.line(transfer.sends, transfer.stage, isBackward(program)),
-             names.tensor(tensor), names.elements(tensor)});
+             names.message(tensor), names.elements(tensor)});
   }
 
   const Plan &plan;

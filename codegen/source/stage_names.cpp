@@ -291,17 +291,16 @@ void StageNames::addViews(std::set<std::string> &taken) {
                        const runtime::Instruction &instruction,
                        const Tensor &tensor, bool isRead) {
     const runtime::Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
-    const auto isSame = [&](const BufferView &view) {
-      return view.buffer == tensor.buffer && view.first == tensor.entry &&
-             view.step == tensor.entryStep;
-    };
-    if (hasEntryOfLayer(buffer, tensor) || std::ranges::any_of(views, isSame))
+    const bool isMessage =
+        std::holds_alternative<runtime::Transfer>(instruction.what);
+    if ((!isMessage && hasEntryOfLayer(buffer, tensor)) ||
+        viewOf(tensor, isMessage))
       return;
     views.push_back(
         {identifierFor(nameOfView(program, instruction,
                                   buffers[indexed(tensor.buffer)], isRead),
                        taken),
-         tensor.buffer, tensor.entry, tensor.entryStep});
+         tensor.buffer, tensor.entry, tensor.entryStep, isMessage});
   };
   for (const runtime::Program &program : stage.programs)
     for (const runtime::Instruction &instruction : program.instructions) {
@@ -329,24 +328,39 @@ std::vector<std::string> StageNames::memberNames() const {
   return members;
 }
 
-const std::string &StageNames::memberOf(const Tensor &tensor) const {
+const BufferView *StageNames::viewOf(const Tensor &tensor,
+                                     bool isMessage) const {
   const auto view = std::ranges::find_if(views, [&](const BufferView &one) {
     return one.buffer == tensor.buffer && one.first == tensor.entry &&
-           one.step == tensor.entryStep;
+           one.step == tensor.entryStep && one.isMessage == isMessage;
   });
+  return view == views.end() ? nullptr : &*view;
+}
+
+const std::string &StageNames::memberOf(const Tensor &tensor) const {
   const auto index = indexed(tensor.buffer);
   if (hasEntryOfLayer(stage.buffers[index], tensor))
     return buffers[index];
-  if (view == views.end())
+  const BufferView *view = viewOf(tensor, false);
+  if (!view)
     throw std::logic_error(buffers[index] + ": an entry has no name");
   return view->name;
 }
 
-std::string StageNames::bufferOf(const Tensor &tensor) const {
-  return "buf::" + memberOf(tensor) +
+std::string StageNames::asBuffer(const std::string &member,
+                                 const Tensor &tensor) const {
+  return "buf::" + member +
          (firstUse(indexed(tensor.buffer))->type == tensor.type
               ? ""
               : ".as(" + typeText(tensor.type) + ")");
+}
+
+std::string StageNames::bufferOf(const Tensor &tensor) const {
+  return asBuffer(memberOf(tensor), tensor);
+}
+
+std::string StageNames::message(const Tensor &tensor) const {
+  return "now[" + asBuffer(viewOf(tensor, true)->name, tensor) + "]";
 }
 
 std::string StageNames::tensor(const Tensor &tensor) const {

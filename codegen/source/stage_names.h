@@ -26,10 +26,12 @@ struct StageConstant {
 
 /// Describes the entries of a buffer that a program uses if a layer's entry
 /// does not have the layer's number. Layer now.layer uses entry
-/// first + step * now.layer, modulo the number of entries.
+/// first + step * now.layer, modulo the number of entries. Messages have views,
+/// too.
 struct BufferView {
   std::string name; ///< "h_1_output"
   int buffer, first, step;
+  bool isMessage; ///< sent or received, and named for it: "sent_activation"
 };
 
 /// Writes the tensors of one stage as expressions of the program.
@@ -43,6 +45,9 @@ public:
 
   /// Returns a tensor of the current run: "now[buf::h_ln_1]".
   std::string tensor(const runtime::Tensor &tensor) const;
+  /// Returns a tensor that is sent or received: "now[buf::sent_activation]". It
+  /// has a name of its own, so that all stages can share the function.
+  std::string message(const runtime::Tensor &tensor) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
   /// Returns a dimension's size on this rank: "B / dp".
@@ -136,6 +141,9 @@ public:
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
+  const BufferView *viewOf(const runtime::Tensor &tensor, bool isMessage) const;
+  std::string asBuffer(const std::string &member,
+                       const runtime::Tensor &tensor) const;
   void addFirstLayers();
   void findShare();
   void addLayers();
