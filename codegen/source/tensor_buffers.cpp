@@ -192,9 +192,11 @@ private:
     bool isExact = false;      ///< the plan's name is less precise than `names`
     bool isOfBackward = false; ///< a definition is in backward
     bool isFromOutside = false; ///< a definition is in no repeated layer
-    bool entersLayer = false;   ///< read by a layer's first instruction
-    bool leavesLayer = false;   ///< read outside of repeated layers
-    bool isWeight = false;      ///< gathered from a parameter
+    /// Says whether a layer's first instruction with a first operand in a
+    /// shared buffer (`isShared`), or an earlier instruction, reads the tensor.
+    bool entersLayer = false;
+    bool leavesLayer = false; ///< read outside of repeated layers
+    bool isWeight = false;    ///< gathered from a parameter
     /// A suffix follows the name of tensor `from`, or `origin` if `from` is
     /// kNone.
     std::size_t from = kNone;

@@ -150,7 +150,9 @@ Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
                                       : times.weightGradient;
 }
 
-/// Adds tasks of each stage until a task lacks its input.
+/// Builds the step's graph. Each stage's tasks are added in the order of its
+/// schedule. A stage whose next task lacks its input continues once another
+/// stage has sent the input.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,

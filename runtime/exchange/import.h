@@ -18,7 +18,8 @@ struct Imported {
 /// `folder`. A run with any layout starts from this checkpoint (`--checkpoint`,
 /// `--load` or `--weights`). The checkpoint also describes the original files,
 /// if there are any. Moments are not imported. Needs memory for one tensor.
-/// \throws WeightError if the folder has weights already; CheckpointError
+/// \throws WeightError if the folder has weights already
+/// \throws CheckpointError if the checkpoint cannot be written
 Imported importWeights(const WeightSource &source, const std::string &folder);
 
 Imported importWeights(const std::string &path, const std::string &folder);

@@ -18,9 +18,9 @@ namespace mtplan::tools {
 
 /// Determines which neighbouring operators share a row.
 enum class RowDetail {
-  /// Operators with the same strategy and at most two shapes share a row.
-  /// Collectives between operators of one module, such as `loss`, are counted
-  /// together.
+  /// Operators with the same strategy and at most two shapes share a row,
+  /// unless a forward collective is between operators of different modules.
+  /// "loss.max" and "loss.sum_exp" are of the same module, "loss".
   summary,
   /// Operators with the same strategy and shape share a row, if no forward
   /// collective is between them.
