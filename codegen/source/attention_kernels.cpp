@@ -152,8 +152,11 @@ std::string tableText(const KernelWriter &to, const Tensor &tensor,
                       const Tensor &table) {
   const std::string own = to.names.offset(tensor, 1),
                     held = to.names.offset(table, 0);
-  return "PositionTable{" + (own == held ? "0" : own + " - " + held) + ", " +
-         to.extent(table, 0) + "}";
+  const bool isSame = own != "0" && held != "0" &&
+                      tensor.split[1] == table.split[0] &&
+                      tensor.shape[1] == table.shape[0];
+  return "PositionTable{" + (isSame || own == held ? "0" : own + " - " + held) +
+         ", " + to.extent(table, 0) + "}";
 }
 
 void writeFirst(const KernelWriter &to, const char *function,

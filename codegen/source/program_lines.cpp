@@ -115,8 +115,10 @@ private:
         std::holds_alternative<Collective>(instruction.what);
     const ProductBatch *batch = batchOf(i);
     const bool isFirst = batch && i == indexed(batch->instructions.front());
+    // The call of a batch has run all its products; the waits of the later ones
+    // are for the instructions after them.
     if (!isInGroup)
-      order.before(i);
+      order.before(i, isFirst || !batch);
     Text call = text.nested();
     if (isFirst)
       writeBatchedProduct(program, *batch, names, call, needs);

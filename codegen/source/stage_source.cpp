@@ -25,13 +25,14 @@ using namespace runtime;
 namespace {
 
 /// Returns the name of a function that reduces gradients or updates parameters:
-/// "reduce_h" for segment h.
+/// "reduce_h" for segment h, "reduce_all" for several segments.
 std::string nameOfUpdate(const Program &program, bool applies) {
-  std::string segment;
+  std::set<std::string> segments;
   for (const Instruction &one : program.instructions)
-    if (segment.empty() && !std::holds_alternative<Report>(one.what))
-      segment = one.label.substr(0, one.label.find('.'));
-  return (applies ? "update_" : "reduce_") + segment;
+    if (!std::holds_alternative<Report>(one.what))
+      segments.insert(one.label.substr(0, one.label.find('.')));
+  return (applies ? "update_" : "reduce_") +
+         (segments.size() == 1 ? *segments.begin() : "all");
 }
 
 /// Writes a stage. Each kind of function calls the kinds before it, so the

@@ -66,12 +66,13 @@ void StreamLines::begin() const {
     text.line("now.fork(" + listText(others) + ");");
 }
 
-void StreamLines::before(std::size_t i) const {
+void StreamLines::before(std::size_t i, bool explains) const {
   const Instruction &late = program.instructions[i];
   for (const int early : late.waits) {
     const std::string wait =
         "now.wait(" + streamOf(i) + ", " + events[indexed(early)] + ");";
-    text.comment(causeOf(program.instructions[indexed(early)], late));
+    if (explains)
+      text.comment(causeOf(program.instructions[indexed(early)], late));
     text.line(wait);
   }
 }

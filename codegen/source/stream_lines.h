@@ -22,8 +22,9 @@ public:
               const std::vector<std::string> &theStreams, Text &theText);
 
   void begin() const;
-  /// Writes the waits of instruction i, each with its cause.
-  void before(std::size_t i) const;
+  /// Writes the waits of instruction i.
+  /// \param explains  whether a comment says the cause of each wait
+  void before(std::size_t i, bool explains = true) const;
   /// Returns the first argument of instruction i's call, which selects the
   /// stream: "now", or "now.on(kStream_data)".
   std::string runOf(std::size_t i) const;

@@ -45,11 +45,12 @@ std::string classesText(const KernelWriter &to) {
       to.spec.integer("classes", std::numeric_limits<std::int64_t>::max());
   const std::string offset = to.names.offset(logits, last);
   const bool isPadded = all < width * to.names.ranksAlong(logits, last);
-  const std::string real =
-      isPadded ? "std::clamp<std::int64_t>(" + to.names.known("V", all) +
-                     (offset == "0" ? "" : " - " + offset) + ", 0, " +
-                     to.width(logits) + ")"
-               : to.width(logits);
+  const std::string classes = to.names.known("V", all);
+  const std::string real = !isPadded ? to.width(logits)
+                           : offset == "0"
+                               ? classes
+                               : "std::clamp<std::int64_t>(" + classes + " - " +
+                                     offset + ", 0, " + to.width(logits) + ")";
   return "Classes{" + offset + ", " + to.width(logits) + ", " + real + "}";
 }
 
