@@ -145,4 +145,7 @@ def example_of(module: Any, seq: int | None) -> dict[str, Any]:
     window = getattr(config, "sliding_window", None)
     length = seq or min(longest, LONGEST, window or LONGEST)
     ids = torch.zeros(2, length, dtype=torch.long, device=device)
-    return {"input_ids": ids, "labels": ids.clone()}
+    example = {"input_ids": ids, "labels": ids.clone()}
+    if getattr(config, "type_vocab_size", 0) > 0:
+        example["token_type_ids"] = ids.clone()
+    return example

@@ -373,15 +373,14 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any) -> float:
     cosines, sines = tables
     half = width // 2
     rounding = max(float(torch.finfo(table.dtype).eps) for table in (cos, sin))
-    if positions < 2 or width < 4 or not torch.equal(
+    if positions < 2 or width % 2 or not torch.equal(
             cosines[:, :half], cosines[:, half:]) or not torch.equal(
             sines[:, :half], sines[:, half:]):
-        raise Refusal("a rotation of at least 2 positions and 4 features by tables "
-                      "whose halves are equal is known; these differ")
+        raise Refusal("a rotation whose tables differ between the halves of a head: "
+                      "known are equal halves, and at least 2 positions")
     angles = torch.atan2(sines[1, :half], cosines[1, :half])
-    shares = torch.arange(1, half, dtype=torch.float64) * 2 / width
     last = float(angles[-1])
-    guess = last ** (-1.0 / float(shares[-1])) if last > 0.0 else 0.0
+    guess = last ** (-half / (half - 1)) if last > 0.0 and half > 1 else 1e4
     rows = torch.arange(positions, dtype=torch.float64)[:, None]
     steps = torch.arange(half, dtype=torch.float64) * 2 / width
     bound = 4 * rounding + 4e-7 * positions

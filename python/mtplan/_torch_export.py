@@ -39,22 +39,22 @@ class Missing:
 
 @contextmanager
 def without_cache(module: Any) -> Iterator[None]:
-    """Turns the cache of keys and values of a transformers module off.
+    """Turns the caches of keys and values of a transformers module off.
 
     >>> with without_cache(None):
     ...     pass
     """
-    config = getattr(module, "config", None)
-    before = getattr(config, "use_cache", None)
-    if before is None:
-        yield
-        return
-    assert config is not None
-    config.use_cache = False
+    parts = module.modules() if hasattr(module, "modules") else []
+    found = {id(config): config for part in parts
+             if (config := getattr(part, "config", None)) is not None
+             and getattr(config, "use_cache", None)}
+    for config in found.values():
+        config.use_cache = False
     try:
         yield
     finally:
-        config.use_cache = before
+        for config in found.values():
+            config.use_cache = True
 
 
 def export(module: Any, example: Any) -> Any:

@@ -9,7 +9,7 @@ from mtplan import _torch_views as views
 from mtplan._torch_graph import Source
 from mtplan._torch_import import (Importer, curve_of, elementwise, operator,
                                   scaled)
-from mtplan._torch_values import (Curve, Loss, Normed, Refusal, Rows, Scores,
+from mtplan._torch_values import (Curve, Data, Loss, Normed, Refusal, Rows, Scores,
                                   Slice, Stat, Tensor, Turned, Weighted)
 
 
@@ -116,21 +116,30 @@ def _add_positions(importer: Importer, one: Tensor, rows: Rows) -> Tensor:
     table = importer.tensor(rows.table)
     ids = rows.ids.reshape(-1, rows.ids.shape[-1])
     shape = [*rows.ids.shape, table.shape[-1]]
-    sequence = ids.shape[-1]
+    sequence, last = ids.shape[-1], len(shape) - 1
     torch = importer.torch
-    last = len(shape) - 1
-    tail = rows.view[-2:]
     if (rows.mask is not None or one.value.shape[1:] != [sequence, shape[-1]]
             or one.view != views.whole(one.value.shape)
-            or not torch.equal(ids, torch.arange(sequence).expand_as(ids))
-            or [views.dim_of(group, shape) for group in tail]
+            or [views.dim_of(group, shape) for group in rows.view[-2:]]
             != [last - 1, last]):
         raise Refusal("rows of a table at constant indices: the nearest known form "
                       "adds row i of the table to position i of [batch, sequence, "
                       "features]")
-    value = importer.emit("position_embedding", [one.value, table.value],
-                          one.value.dims)
-    return Tensor(value, one.view)
+    if torch.equal(ids, torch.arange(sequence).expand_as(ids)):
+        value = importer.emit("position_embedding", [one.value, table.value],
+                              one.value.dims)
+        return Tensor(value, one.view)
+    if len(ids) != 1 and not torch.equal(ids, ids[:1].expand_as(ids)):
+        raise Refusal("rows of a table at constant indices that differ between "
+                      "samples")
+    # The indices could come with the data, as BERT's types of tokens do.
+    assert table.value.op is not None
+    given = Data(ids[0].expand(importer.batch, sequence),
+                 (importer.batch, sequence))
+    label = "types" if "type" in table.value.op.label else "ids"
+    looked = importer.data(given, label, table.shape[0])
+    found = importer.emit("embedding", [looked, table.value], one.value.dims)
+    return elementwise(importer, "add", one, Tensor(found, one.view))
 
 
 def _add_parameter(importer: Importer, one: Tensor, weight: Tensor) -> Any:

@@ -314,6 +314,7 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     ...
     mtplan._torch_values.Refusal: a concatenation ...
     """
+    parts = [part for part in parts if 0 not in part.shape]
     if len(parts) == 1:
         return parts[0]
     at = dim % len(parts[0].shape)

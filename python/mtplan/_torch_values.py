@@ -56,7 +56,8 @@ class Tensor:
 class Data:
     """Is a tensor of integers or booleans that follows from the data alone.
 
-    ``node`` is the one of the exported program that computes it.
+    ``node`` is the one of the exported program that computes it, or the constant
+    that it is.
 
     >>> Data("input_ids", (2, 8)).shape
     (2, 8)
