@@ -289,8 +289,10 @@ def multiply_scores(importer: Importer, query: Tensor, key: Tensor) -> Scores:
     return Scores(query, flipped, shape)
 
 
-def masked(importer: Importer, mask: Any, given: Any, number: float) -> Scores:
-    """Imports scores that a mask replaces by a large negative number.
+def masked(importer: Importer, mask: Any, given: Any, number: float
+           ) -> Scores | Rows:
+    """Imports scores, or a bias of scores, that a mask replaces by a large
+    negative number.
 
     >>> masked(None, None, Scores(None, None, ()), 1.0)
     Traceback (most recent call last):
@@ -302,9 +304,11 @@ def masked(importer: Importer, mask: Any, given: Any, number: float) -> Scores:
                       "negative numbers")
     if isinstance(mask, Data):
         _refuse_data(mask)
-    torch = importer.torch
-    return add_to_scores(importer, given,
-                         torch.zeros(mask.shape).masked_fill(mask, -math.inf))
+    hidden = importer.torch.zeros(mask.shape).masked_fill(mask, -math.inf)
+    if isinstance(given, Rows):
+        return Rows(given.table, given.ids, given.view,
+                    hidden if given.mask is None else given.mask + hidden)
+    return add_to_scores(importer, given, hidden)
 
 
 def rotate(importer: Importer, one: Weighted, other: Weighted) -> Any:

@@ -363,7 +363,7 @@ def masked_fill(importer: Importer, given: Any, mask: Any, number: Any) -> Any:
     mtplan._torch_values.Refusal: masked_fill of ...
     """
     fill = pointwise.number_of(number)
-    if not pointwise.of_scores(given) or fill is None:
+    if fill is None or not (pointwise.of_scores(given) or isinstance(given, Rows)):
         raise Refusal("masked_fill of something other than attention scores")
     return attention.masked(importer, mask, given, fill)
 
@@ -380,7 +380,8 @@ def where(importer: Importer, mask: Any, one: Any, other: Any) -> Any:
     fill = pointwise.number_of(other)
     if fill is None and hasattr(other, "unique") and other.unique().numel() == 1:
         fill = float(other.flatten()[0])
-    if not pointwise.of_scores(one) or fill is None or isinstance(mask, Data):
+    if fill is None or isinstance(mask, Data) or not (
+            pointwise.of_scores(one) or isinstance(one, Rows)):
         raise Refusal("where of something other than attention scores and a "
                       "constant mask")
     return attention.masked(importer, ~mask, one, fill)
