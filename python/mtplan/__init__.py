@@ -18,5 +18,5 @@ from mtplan._torch import TorchModel, from_torch
 from mtplan._train import train
 
 __all__ = ["Error", "Machine", "Memory", "NothingFits", "Plan", "Record",
-           "TorchModel", "__version__", "from_torch", "keywords", "load", "machines", "plan", "price",
-           "sweep", "train"]
+           "TorchModel", "__version__", "from_torch", "keywords", "load",
+           "machines", "plan", "price", "sweep", "train"]

@@ -24,10 +24,18 @@ class Config(Protocol):
 
 @runtime_checkable
 class Module(Protocol):
-    """Is a ``torch.nn.Module``."""
+    """Is a ``torch.nn.Module``.
+
+    >>> isinstance("config.json", Module)
+    False
+    """
 
     def state_dict(self) -> Any:
-        """Returns the parameters and buffers."""
+        """Returns the parameters and buffers.
+
+        >>> Module.state_dict.__name__
+        'state_dict'
+        """
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ class TorchModel:
     parameter of the text what it is of the module's, and ``inputs`` for each input
     which node of the exported ``program`` computes it.
 
-    ``sequence`` counts the positions, and is None if there are none.
+    ``sequence`` counts the positions, and is None if there are none. ``notes``
+    tell where mtplan trains differently; they are also issued as warnings.
 
     >>> TorchModel("MLP", "module {}", 2, None, [], [], None).name
     'MLP'
@@ -36,6 +38,7 @@ class TorchModel:
     parameters: list[Any]
     inputs: list[Any]
     program: Any
+    notes: tuple[str, ...] = ()
 
 
 def is_module(given: Any) -> bool:
@@ -91,11 +94,14 @@ def from_torch(module: Any, example_inputs: Any = None, *,
     written = writer.text(segments)
     sources = [op for op in graph.ops if op.is_leaf]
     check_trained(module, sources, name)
+    for note in walk.importer.notes:
+        warnings.warn(f"{name}: {note}", stacklevel=2)
     sequence = next((dim.size for op in sources if op.kind == "input"
                      for dim in op.results[0].dims if dim.role == "sequence"), None)
     return TorchModel(name, written, walk.importer.batch, sequence,
                       [op for op in sources if op.kind == "parameter"],
-                      [op for op in sources if op.kind == "input"], program)
+                      [op for op in sources if op.kind == "input"], program,
+                      tuple(walk.importer.notes))
 
 
 def check_trained(module: Any, sources: list[Any], name: str) -> None:

@@ -211,7 +211,7 @@ def distance_of(importer: Importer, bias: Rows, causal: bool) -> int:
     for most in [128, *range(2, MOST_DISTANCE)]:
         made = buckets(importer, distances, count, most, not causal)
         if made is not None and torch.equal(made[seen], bias.ids[seen]):
-            return most
+            return int(most)
     raise Refusal(known)
 
 

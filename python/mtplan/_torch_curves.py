@@ -15,7 +15,7 @@ TOLERANCE = 1e-9
 KINDS = ("gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid")
 
 
-def known(kind: str) -> Callable[[Any], Any]:
+def known(kind: str) -> Any:
     """Returns an activation of mtplan as a function of PyTorch tensors.
 
     Raises ``KeyError`` for other names.

@@ -122,7 +122,11 @@ def of_two_samples(example: Any) -> Any:
 
 
 class Walk:
-    """Imports the nodes of an exported program one after the other."""
+    """Imports the nodes of an exported program one after the other.
+
+    >>> Walk(None, None, 2).importer.batch             # doctest: +SKIP
+    2
+    """
 
     def __init__(self, module: Any, program: Any, samples: int) -> None:
         self.module = module
@@ -141,26 +145,26 @@ class Walk:
         True
         """
         graph = self.program.graph_module.graph
-        given = {node.name: self.placeholder(node)
+        given = {node.name: self._placeholder(node)
                  for node in graph.nodes if node.op == "placeholder"}
-        return self.inside(self.program.graph_module, given)
+        return self._inside(self.program.graph_module, given)
 
-    def placeholder(self, node: Any) -> Any:
+    def _placeholder(self, node: Any) -> Any:
         """Returns what an input of the program is: a parameter, a constant, data.
 
-        >>> Walk.placeholder is not None
+        >>> Walk._placeholder is not None
         True
         """
         signature = self.program.graph_signature
         name = node.name
         if name in signature.inputs_to_parameters:
-            return self.parameter(signature.inputs_to_parameters[name], node)
+            return self._parameter(signature.inputs_to_parameters[name], node)
         if name in signature.inputs_to_buffers:
-            return self.buffer(signature.inputs_to_buffers[name])
+            return self._buffer(signature.inputs_to_buffers[name])
         if name in signature.inputs_to_lifted_tensor_constants:
             constant = self.program.constants[
                 signature.inputs_to_lifted_tensor_constants[name]]
-            return self.known(constant, "a constant tensor")
+            return self._known(constant, "a constant tensor")
         value = node.meta.get("val")
         if not hasattr(value, "dtype"):
             return value
@@ -169,14 +173,14 @@ class Walk:
             return self.importer.input(name, shape, source=node)
         return Data(node, tuple(value.shape))
 
-    def parameter(self, name: str, node: Any) -> Any:
+    def _parameter(self, name: str, node: Any) -> Any:
         from mtplan._torch_graph import Source
         shape = list(node.meta["val"].shape)
         value = self.importer.graph.parameter(
             Source(self.names.get(name, name)), shape)
         return Tensor(value, views.whole(shape))
 
-    def buffer(self, name: str) -> Any:
+    def _buffer(self, name: str) -> Any:
         owner, _, leaf = name.rpartition(".")
         tensor = self.module.get_submodule(owner)._buffers.get(leaf)
         if tensor is None:
@@ -184,69 +188,69 @@ class Walk:
                                                 self.program.state_dict.get(name))
         if is_unknown(tensor):
             tensor = rebuilt(self.module, owner, leaf)
-        return self.known(tensor, f"the buffer {name}")
+        return self._known(tensor, f"the buffer {name}")
 
-    def known(self, tensor: Any, what: str) -> Any:
+    def _known(self, tensor: Any, what: str) -> Any:
         if tensor is None or is_unknown(tensor):
             return Missing(what)
         return tensor.detach().cpu()
 
-    def inside(self, graph_module: Any, given: dict[str, Any]) -> list[Any]:
+    def _inside(self, graph_module: Any, given: dict[str, Any]) -> list[Any]:
         values: dict[Any, Any] = {}
         for node in graph_module.graph.nodes:
             if node.op == "placeholder":
                 values[node] = given[node.name]
             elif node.op == "get_attr":
-                values[node] = self.attribute(graph_module, node.target)
+                values[node] = self._attribute(graph_module, node.target)
             elif node.op == "output":
-                return list(self.flat(self.taken(node.args[0], values)))
+                return list(self._flat(self._taken(node.args[0], values)))
             else:
                 self.importer.origin = origin_of(node)
                 try:
-                    values[node] = self.settled(node, self.call(node, values))
+                    values[node] = self._settled(node, self._call(node, values))
                     self.importer.made[id(values[node])] = (
                         values[node], self.importer.origin)
                 except Refusal as refusal:
-                    raise Error(self.message(node, str(refusal))) from None
+                    raise Error(self._message(node, str(refusal))) from None
         return []
 
-    def attribute(self, graph_module: Any, target: str) -> Any:
+    def _attribute(self, graph_module: Any, target: str) -> Any:
         found = graph_module
         for part in target.split("."):
             found = getattr(found, part)
         if hasattr(found, "graph"):
             return found
-        return self.known(found, f"the constant {target}")
+        return self._known(found, f"the constant {target}")
 
-    def taken(self, given: Any, values: dict[Any, Any]) -> Any:
+    def _taken(self, given: Any, values: dict[Any, Any]) -> Any:
         if isinstance(given, self.torch.fx.Node):
             return values[given]
         if isinstance(given, (list, tuple)):
-            return [self.taken(one, values) for one in given]
+            return [self._taken(one, values) for one in given]
         if isinstance(given, dict):
-            return {key: self.taken(one, values) for key, one in given.items()}
+            return {key: self._taken(one, values) for key, one in given.items()}
         return given
 
-    def flat(self, given: Any) -> Iterator[Any]:
+    def _flat(self, given: Any) -> Iterator[Any]:
         if isinstance(given, (list, tuple)):
             for one in given:
-                yield from self.flat(one)
+                yield from self._flat(one)
         elif isinstance(given, dict):
-            yield from self.flat(list(given.values()))
+            yield from self._flat(list(given.values()))
         else:
             yield given
 
-    def call(self, node: Any, values: dict[Any, Any]) -> Any:
+    def _call(self, node: Any, values: dict[Any, Any]) -> Any:
         name = name_of(node.target)
-        arguments = self.taken(list(node.args), values)
-        named = self.taken(dict(node.kwargs), values)
+        arguments = self._taken(list(node.args), values)
+        named = self._taken(dict(node.kwargs), values)
         if name == "getitem":
             return arguments[0][arguments[1]]
         if name in ("wrap_with_set_grad_enabled", "wrap_with_autocast"):
-            return self.wrapped(name, arguments)
+            return self._wrapped(name, arguments)
         if name in CHECKS:
             return None
-        everything = list(self.flat([arguments, named]))
+        everything = list(self._flat([arguments, named]))
         missing = next((one for one in everything if isinstance(one, Missing)), None)
         computed = [one for one in everything
                     if isinstance(one, (Tensor, *PARTIAL))]
@@ -263,7 +267,7 @@ class Walk:
                 raise Refusal(f"{missing.what} {NOT_GIVEN}")
             return missing
         if not computed:
-            return self.folded(node, arguments, named)
+            return self._folded(node, arguments, named)
         handler = HANDLERS.get(name)
         if handler is None:
             raise Refusal(unknown(name))
@@ -271,7 +275,7 @@ class Walk:
             named = {}
         return handler(self.importer, *arguments, **named)
 
-    def wrapped(self, name: str, arguments: list[Any]) -> Any:
+    def _wrapped(self, name: str, arguments: list[Any]) -> Any:
         if name == "wrap_with_set_grad_enabled":
             enabled, inner, *operands = arguments
         else:
@@ -279,14 +283,14 @@ class Walk:
             enabled = True
         names = [node.name for node in inner.graph.nodes
                  if node.op == "placeholder"]
-        results = self.inside(inner, dict(zip(names, operands)))
+        results = self._inside(inner, dict(zip(names, operands)))
         if not enabled and any(isinstance(one, (Tensor, *PARTIAL))
                                for one in results):
             raise Refusal("a part without gradients: mtplan differentiates "
                           "everything that is computed from parameters or inputs")
         return results
 
-    def folded(self, node: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+    def _folded(self, node: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
         if any(word in name_of(node.target) for word in ("rand", "bernoulli")):
             raise Refusal("random numbers outside dropout")
         if "device" in named:
@@ -297,10 +301,10 @@ class Walk:
         with self.torch.no_grad():
             return node.target(*arguments, **named)
 
-    def settled(self, node: Any, value: Any) -> Any:
+    def _settled(self, node: Any, value: Any) -> Any:
         """Computes a function at once if it is known and read more than once.
 
-        >>> Walk.settled is not None
+        >>> Walk._settled is not None
         True
         """
         if (not isinstance(value, Curve) or isinstance(value.base, Scores)
@@ -313,7 +317,7 @@ class Walk:
             return self.importer.tensor(value)
         return value
 
-    def message(self, node: Any, what: str) -> str:
+    def _message(self, node: Any, what: str) -> str:
         origin = origin_of(node)
         where = origin.place or type(self.module).__name__
         inside = f" (in {origin.module})" if origin.module else ""

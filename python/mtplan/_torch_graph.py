@@ -44,7 +44,11 @@ class Origin:
 
     @property
     def place(self) -> str:
-        """Returns the place in the Python source, "" if it is not known."""
+        """Returns the place in the Python source, "" if it is not known.
+
+        >>> Origin().place
+        ''
+        """
         return f"{self.file}:{self.line}" if self.file else ""
 
 
@@ -109,7 +113,11 @@ class Value:
 
     @property
     def shape(self) -> list[int]:
-        """Returns the sizes of the dimensions."""
+        """Returns the sizes of the dimensions.
+
+        >>> Value([Dim(3)]).shape
+        [3]
+        """
         return [dim.size for dim in self.dims]
 
     @property

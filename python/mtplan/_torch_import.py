@@ -53,13 +53,15 @@ class Importer:
         self.origin = Origin()
         # What an operator became, and where that was.
         self.made: dict[int, tuple[Any, Origin]] = {}
+        # The tensor that an expression was computed as.
+        self.computed: dict[int, tuple[Any, Tensor]] = {}
+        self.notes: list[str] = []
 
     @property
     def torch(self) -> Any:
         """Returns the module torch.
 
-        >>> Importer(2).torch  # doctest: +SKIP
-        <module 'torch' ...>
+        >>> Importer(2).torch.nn                            # doctest: +SKIP
         """
         return importlib.import_module("torch")
 
@@ -126,12 +128,17 @@ class Importer:
         """
         if isinstance(given, Tensor):
             return given
-        if isinstance(given, Curve):
+        if id(given) not in self.computed:
             here = self.origin
             self.origin = self.made.get(id(given), (given, here))[1]
-            tensor = self._curve(given)
+            # The key is kept alive, so that no other object gets its id.
+            self.computed[id(given)] = given, self._compute(given)
             self.origin = here
-            return tensor
+        return self.computed[id(given)][1]
+
+    def _compute(self, given: Any) -> Tensor:
+        if isinstance(given, Curve):
+            return self._curve(given)
         if isinstance(given, Slice):
             part = part_of(self, given)
             return part if given.factor == 1.0 else self.tensor(

@@ -36,7 +36,11 @@ class Run:
 
     @property
     def stop(self) -> int:
-        """Returns the index behind the last operator."""
+        """Returns the index behind the last operator.
+
+        >>> Run(0, 5, 2).stop
+        10
+        """
         return self.start + self.length * self.count
 
 

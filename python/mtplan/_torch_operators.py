@@ -11,7 +11,8 @@ from mtplan import _torch_shapes as shapes
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim
 from mtplan._torch_import import Importer, operator
-from mtplan._torch_values import (Curve, Data, Loss, Patches, Refusal, Rows, Scores,
+from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal, Rows,
+                                  Scores,
                                   Tensor)
 from mtplan._torch_views import Axis
 
@@ -23,6 +24,7 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
 
     >>> importer = Importer(2)
     >>> x = importer.input("x", [2, 8, 4])
+    >>> from mtplan._torch_graph import Source
     >>> w = importer.graph.parameter(Source("w"), [4, 6])
     >>> product(importer, x, Tensor(w, views.whole([4, 6]))).value.op.attributes
     {'left': 'bsi', 'right': 'io', 'result': 'bso'}
@@ -283,16 +285,28 @@ def dropout(importer: Importer, given: Any, rate: float, train: bool = True) -> 
 
 
 @operator("embedding")
-def embedding(importer: Importer, table: Any, ids: Any, *_: Any) -> Any:
+def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """Imports the lookup of a table's rows.
+
+    PyTorch gives the row ``padding_idx`` no gradient of lookups, and mtplan does.
+    The importer notes this difference.
 
     >>> embedding(None, None, [0, 1])
     Traceback (most recent call last):
     ...
     mtplan._torch_values.Refusal: an embedding of something computed
     """
+    if scale_grad_by_freq or sparse:
+        raise Refusal("an embedding with scaled or sparse gradients")
     if isinstance(ids, Data):
         weight = importer.tensor(table)
+        if padding_idx >= 0:
+            assert weight.value.op is not None
+            importer.notes.append(
+                f"{weight.value.op.label}: PyTorch gives row {padding_idx} "
+                "(padding_idx) no gradient where it is looked up, and mtplan does; "
+                "both agree on samples without padding")
         rows, width = weight.value.shape
         name = label_of(ids, rows)
         value = importer.data(ids, name, rows)

@@ -350,7 +350,7 @@ def power(importer: Importer, one: Any, exponent: Any) -> Any:
     """Imports a power with a constant exponent.
 
     >>> power(None, Curve(None, lambda x: x, 1.0), 3).function(2)
-    8.0
+    8
     """
     number = number_of(exponent)
     if number is None or number_of(one) is not None:

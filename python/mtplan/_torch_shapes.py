@@ -9,7 +9,8 @@ from mtplan import _torch_attention as attention
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Source
 from mtplan._torch_import import Importer, operator, windows
-from mtplan._torch_values import Patches, Refusal, Rows, Slice, Tensor
+from mtplan._torch_values import (Normed, Patches, Refusal, Rows, Scores,
+                                  Slice, Tensor)
 from mtplan._torch_views import Axis, View
 
 
@@ -265,17 +266,17 @@ def chunk(importer: Importer, given: Any, count: int, dim: int = 0) -> list[Any]
     >>> len(chunk(None, Slice(Tensor(None, views.whole([8])), 0, 0, 8), 2))
     2
     """
-    return split(importer, given, -(-given.shape[dim] // count), dim)
+    size: int = -(-given.shape[dim] // count)
+    parts: list[Any] = split(importer, given, size, dim)
+    return parts
 
 
 @operator("unbind")
 def unbind(importer: Importer, given: Any, dim: int = 0) -> list[Any]:
     """Imports the elements of a dimension.
 
-    >>> unbind(None, Rows(None, None, ((),)))
-    Traceback (most recent call last):
-    ...
-    AttributeError: ...
+    >>> unbind(None, Scores(None, None, (0, 4)))
+    []
     """
     return [select(importer, given, dim, index)
             for index in range(given.shape[dim])]
@@ -285,10 +286,9 @@ def unbind(importer: Importer, given: Any, dim: int = 0) -> list[Any]:
 def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
     """Imports one element of a dimension, such as the first position.
 
-    >>> select(Importer(2), Tensor(None, views.whole([4, 8])), 0, 0)
-    Traceback (most recent call last):
-    ...
-    AttributeError: ...
+    >>> importer = Importer(2)
+    >>> select(importer, importer.input("x", [2, 8, 4]), 1, 0).shape
+    (2, 4)
     """
     tensor = importer.tensor(given)
     shape, at = tensor.value.shape, dim % len(tensor.view)
@@ -309,10 +309,8 @@ def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
 def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     """Imports the halves of a rotation, and a class token before patches.
 
-    >>> concatenate(None, [Normed(Rows(None, None, ()), 1.0)] * 3)
-    Traceback (most recent call last):
-    ...
-    mtplan._torch_values.Refusal: a concatenation ...
+    >>> concatenate(None, [Rows(None, None, views.whole([2, 4]))]).shape
+    (2, 4)
     """
     parts = [part for part in parts if 0 not in part.shape]
     if len(parts) == 1:

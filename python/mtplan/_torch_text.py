@@ -250,7 +250,7 @@ def number(value: Any) -> str:
     """Returns a number that reads back to the bit, as MLIR reads it.
 
     >>> number(0.1)
-    '1.00000000000000006e-01'
+    '1.000000000000000e-01'
     """
     for digits in (15, 16, 17):
         text = f"{float(value):.{digits}e}"

@@ -25,8 +25,41 @@ class Refusal(Exception):
     """
 
 
+class _Viewed:
+    """Has the shape of its view."""
+
+    view: View
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return views.sizes(self.view)
+
+
+class _OfBase:
+    """Has the shape of its base."""
+
+    base: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return tuple(self.base.shape)
+
+
+class _OfPart:
+    """Has the shape of its part."""
+
+    part: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return tuple(self.part.shape)
+
+
 @dataclass(frozen=True)
-class Tensor:
+class Tensor(_Viewed):
     """Is a value of mtplan's graph, seen through a view.
 
     >>> from mtplan._torch_graph import Dim
@@ -36,11 +69,6 @@ class Tensor:
 
     value: Value
     view: View
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return views.sizes(self.view)
 
     @property
     def is_parameter(self) -> bool:
@@ -68,7 +96,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(_OfBase):
     """Is a function, element by element, of a tensor or of attention scores.
 
     ``function`` computes it in double precision, and ``factor`` is set if it
@@ -83,11 +111,6 @@ class Curve:
     function: Any
     factor: float | None = None
     parts: tuple[Any, ...] = ()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return tuple(self.base.shape)
 
     def then(self, function: Callable[[Any], Any],
              factor: float | None = None) -> Curve:
@@ -119,12 +142,16 @@ class Stat:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
+        """Returns the shape that PyTorch sees.
+
+        >>> Stat(Stat(None, "mean"), "mean").step
+        'mean'
+        """
         return (*self.base.shape[:-1], 1)
 
 
 @dataclass(frozen=True)
-class Normed:
+class Normed(_OfBase):
     """Is a tensor divided by the root mean square of its rows.
 
     >>> Normed(None, 1e-6).epsilon
@@ -134,14 +161,9 @@ class Normed:
     base: Any
     epsilon: float
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return tuple(self.base.shape)
-
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(_Viewed):
     """Is a table's rows at constant indices, such as positions or distances.
 
     ``view`` is over the shape of ``ids`` and the table's width. ``mask`` is a
@@ -155,11 +177,6 @@ class Rows:
     ids: Any
     view: View
     mask: Any = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return views.sizes(self.view)
 
 
 @dataclass(frozen=True)
@@ -178,14 +195,18 @@ class Slice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
+        """Returns the shape that PyTorch sees.
+
+        >>> Slice(Tensor(Value([]), views.whole([8])), 0, 4, 8).shape
+        (4,)
+        """
         shape = list(self.base.shape)
         shape[self.dim] = self.stop - self.start
         return tuple(shape)
 
 
 @dataclass(frozen=True)
-class Turned:
+class Turned(_OfPart):
     """Is the second half of a slice, negated, followed by the first half.
 
     >>> Turned(Slice(Tensor(Value([]), views.whole([2, 8])), 1, 0, 8)).shape
@@ -194,14 +215,9 @@ class Turned:
 
     part: Slice
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return self.part.shape
-
 
 @dataclass(frozen=True)
-class Weighted:
+class Weighted(_OfPart):
     """Is a slice or a turned slice times a constant table of cos or sin.
 
     >>> Weighted(Slice(Tensor(Value([]), views.whole([2])), 0, 0, 2), None).shape
@@ -211,14 +227,9 @@ class Weighted:
     part: Slice | Turned
     table: Any
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return self.part.shape
-
 
 @dataclass(frozen=True)
-class Rotated:
+class Rotated(_OfPart):
     """Is a slice whose features are rotated by the position.
 
     >>> Rotated(Slice(Tensor(Value([]), views.whole([8])), 0, 0, 8), 1e4).theta
@@ -227,11 +238,6 @@ class Rotated:
 
     part: Slice
     theta: float
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return self.part.shape
 
 
 @dataclass(frozen=True)
@@ -278,7 +284,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Patches:
+class Patches(_Viewed):
     """Is a convolution of an image by windows that do not overlap.
 
     ``rows`` and ``columns`` count the windows, and the view is over samples,
@@ -293,8 +299,3 @@ class Patches:
     bias: Any
     windows: tuple[int, ...]
     view: View
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
-        return views.sizes(self.view)

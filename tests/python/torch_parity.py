@@ -101,7 +101,7 @@ def errors(module, example, targets=None):
         elif isinstance(source, torch.Tensor):
             inputs[label] = source
         else:
-            inputs[label] = targets if source is None else recorder.seen[source.name]
+            inputs[label] = targets if source == label else recorder.seen[source.name]
         shape = [size.size for size in op.results[0].dims]
         inputs[label] = inputs[label].reshape(shape)
     count = (inputs["targets"] >= 0).sum()
