@@ -176,6 +176,10 @@ class Walk:
     def _parameter(self, name: str, node: Any) -> Any:
         from mtplan._torch_graph import Source
         shape = list(node.meta["val"].shape)
+        if not self.module.get_parameter(name).requires_grad:
+            raise Error(f"{type(self.module).__name__}: the parameter {name} is "
+                        "frozen (requires_grad is False); mtplan trains every "
+                        "parameter that the loss reads")
         value = self.importer.graph.parameter(
             Source(self.names.get(name, name)), shape)
         return Tensor(value, views.whole(shape))

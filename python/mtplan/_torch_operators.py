@@ -315,6 +315,9 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
         return Tensor(result, views.whole(result.shape))
     if not hasattr(ids, "numel"):
         raise Refusal("an embedding of something computed")
+    if padding_idx >= 0 and bool((ids == padding_idx).any()):
+        raise Refusal(f"a constant lookup of row {padding_idx} (padding_idx), which "
+                      "gets no gradient in PyTorch")
     weight = importer.tensor(table)
     return Rows(weight, ids, views.whole([*ids.shape, weight.shape[-1]]))
 

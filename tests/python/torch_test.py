@@ -280,6 +280,12 @@ class Refusals(unittest.TestCase):
         self.refused(torch_models.Mixer(biased=True),
                      (torch.randn(2, 3, 16, 16),), "a bias along dimension 1")
 
+    def test_a_frozen_parameter(self):
+        import torch
+        module = self.of(torch.relu)
+        module.layer.bias.requires_grad = False
+        self.refused(module, (torch.randn(2, 4, 8),), "layer.bias is frozen")
+
     def test_a_mask_of_the_data(self):
         import torch
 
