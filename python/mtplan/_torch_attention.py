@@ -17,6 +17,8 @@ from mtplan._torch_views import Axis
 MASKED = -1e4
 # The longest distances of T5 that are tried.
 MOST_DISTANCE = 4096
+MASK_OF_DATA = ("an attention mask that follows from the data: known are no mask and "
+                "the causal mask; leave attention_mask out, samples are taken as full")
 
 
 def heads_of(given: Tensor) -> tuple[int, int, int] | None:
@@ -101,9 +103,7 @@ def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
     if mask is None:
         return False
     if isinstance(mask, Data):
-        raise Refusal("an attention mask that follows from the data: known are no "
-                      "mask and the causal mask; leave attention_mask out, samples "
-                      "are taken as full")
+        raise Refusal(MASK_OF_DATA)
     torch = importer.torch
     hidden = mask <= MASKED
     if not bool((hidden | (mask == 0)).all()):
@@ -171,6 +171,8 @@ def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
     mtplan._torch_values.Refusal: something computed added to attention scores...
     """
     scores = settled(importer, given)
+    if scores.is_softmax:
+        raise Refusal("a sum after attention's softmax: known is dropout")
     if isinstance(other, Rows):
         if scores.bias is not None:
             raise Refusal("two tables of distances for one attention")
@@ -180,7 +182,7 @@ def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
         return scores.changed(bias=other,
                               mask=scores.mask if mask is None else mask)
     if isinstance(other, Data):
-        is_causal(importer, other, 0, 0)
+        raise Refusal(MASK_OF_DATA)
     if not hasattr(other, "numel"):
         raise Refusal("something computed added to attention scores: known are "
                       "constant masks, and T5's table of distances")
@@ -247,9 +249,8 @@ def scaled_dot_product_attention(
     ...
     mtplan._torch_values.Refusal: an attention mask that follows from the data...
     """
-    torch = importer.torch if importer is not None else None
     if isinstance(attn_mask, Data):
-        _refuse_data(attn_mask)
+        raise Refusal(MASK_OF_DATA)
     query, key, value = (importer.tensor(one) for one in (query, key, value))
     if isinstance(attn_mask, Rows):
         bias, mask = attn_mask, attn_mask.mask
@@ -259,8 +260,7 @@ def scaled_dot_product_attention(
             raise Refusal("an attention mask that is computed")
     if is_causal:
         positions, keys = query.shape[-2], key.shape[-2]
-        assert torch is not None
-        mask = torch.full((positions, keys), -math.inf).triu(1)
+        mask = importer.torch.full((positions, keys), -math.inf).triu(1)
     if enable_gqa and len(query.shape) == 4 and query.shape[1] != key.shape[1]:
         repeat = query.shape[1] // key.shape[1]
         key, value = (Tensor(one.value, (one.view[0], (*one.view[1],
@@ -270,10 +270,6 @@ def scaled_dot_product_attention(
     return attend(importer, Scores(
         query, key, (), scale=factor, mask=mask, bias=bias, is_softmax=True,
         rate=dropout_p), value)
-
-
-def _refuse_data(mask: Data) -> None:
-    is_causal(None, mask, 0, 0)  # type: ignore[arg-type]
 
 
 def multiply_scores(importer: Importer, query: Tensor, key: Tensor) -> Scores:
@@ -299,11 +295,11 @@ def masked(importer: Importer, mask: Any, given: Any, number: float
     ...
     mtplan._torch_values.Refusal: ...
     """
-    if number > MASKED:
+    if not number <= MASKED:
         raise Refusal(f"attention scores replaced by {number}: known are large "
                       "negative numbers")
     if isinstance(mask, Data):
-        _refuse_data(mask)
+        raise Refusal(MASK_OF_DATA)
     hidden = importer.torch.zeros(mask.shape).masked_fill(mask, -math.inf)
     if isinstance(given, Rows):
         return Rows(given.table, given.ids, given.view,
@@ -433,5 +429,3 @@ def rejoined(importer: Importer, parts: list[Any], dim: int) -> Any:
             and second.factor == 1.0 and second.stop == second.base.shape[dim]):
         return rope(importer, first)
     return None
-
-

@@ -43,6 +43,7 @@ def points() -> Any:
     """
     torch = importlib.import_module("torch")
     return torch.cat([torch.linspace(-9.0, 9.0, 361, dtype=torch.float64),
+                      torch.linspace(-300.0, 300.0, 61, dtype=torch.float64),
                       torch.linspace(-0.1, 0.1, 41, dtype=torch.float64)])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from mtplan import _torch_alias as alias
 from mtplan import _torch_curves as curves
 from mtplan import _torch_operators as operators
 from mtplan._errors import Error
@@ -134,7 +135,6 @@ class Walk:
         self.torch = importlib.import_module("torch")
         self.importer = Importer(samples)
         self.names = canonical_names(module)
-        self.kept: list[Any] = []
 
     def run(self) -> list[Any]:
         """Imports all nodes, and returns the outputs.
@@ -169,8 +169,10 @@ class Walk:
         if not hasattr(value, "dtype"):
             return value
         if value.dtype.is_floating_point:
-            shape = list(value.shape)
-            return self.importer.input(name, shape, source=node)
+            try:
+                return self.importer.input(name, list(value.shape), source=node)
+            except Refusal as refusal:
+                raise Error(f"{type(self.module).__name__}: {refusal}") from None
         return Data(node, tuple(value.shape))
 
     def _parameter(self, name: str, node: Any) -> Any:
@@ -197,7 +199,7 @@ class Walk:
     def _known(self, tensor: Any, what: str) -> Any:
         if tensor is None or is_unknown(tensor):
             return Missing(what)
-        return tensor.detach().cpu()
+        return tensor.detach().cpu().clone()
 
     def _inside(self, graph_module: Any, given: dict[str, Any]) -> list[Any]:
         values: dict[Any, Any] = {}
@@ -259,6 +261,10 @@ class Walk:
         computed = [one for one in everything
                     if isinstance(one, (Tensor, *PARTIAL))]
         data = [one for one in everything if isinstance(one, Data)]
+        if (alias.is_in_place(node.target) and alias.reads_old_memory(node)
+                and (computed or data) and not isinstance(arguments[0], Data)):
+            raise Refusal(f"{name}: a change in place of memory that is read "
+                          "through another view afterwards")
         if not computed and data:
             value = node.meta.get("val")
             if hasattr(value, "shape"):
@@ -275,9 +281,17 @@ class Walk:
         handler = HANDLERS.get(name)
         if handler is None:
             raise Refusal(unknown(name))
+        made = node.meta.get("val")
+        if hasattr(made, "dtype") and not made.dtype.is_floating_point:
+            raise Refusal(f"{name}: integers or booleans that are computed have no "
+                          "gradient")
         if name in ("to", "_to_copy", "clone", "contiguous"):
             named = {}
-        return handler(self.importer, *arguments, **named)
+        try:
+            return handler(self.importer, *arguments, **named)
+        except (TypeError, ValueError, AttributeError, IndexError) as fault:
+            raise Refusal(f"the operator {name} is not known with these "
+                          "arguments") from fault
 
     def _wrapped(self, name: str, arguments: list[Any]) -> Any:
         if name == "wrap_with_set_grad_enabled":
@@ -295,7 +309,7 @@ class Walk:
         return results
 
     def _folded(self, node: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
-        if any(word in name_of(node.target) for word in ("rand", "bernoulli")):
+        if self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise Refusal("random numbers outside dropout")
         if "device" in named:
             named["device"] = "cpu"

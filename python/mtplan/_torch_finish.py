@@ -15,6 +15,9 @@ MULTIPLE = 128
 NAMES = {"token_loss": "loss", "vocab_max": "loss.max",
          "vocab_sum_exp": "loss.sum_exp", "vocab_pick": "loss.pick",
          "activation": "act", "logit_softcap": "softcap"}
+# Operators whose results may have padded classes.
+CLASSWISE = ("einsum", "scale", "logit_softcap", "dropout", "activation", "vocab_max",
+             "vocab_sum_exp", "vocab_pick", "token_loss")
 LABELLED = ("einsum", "layer_norm", "rms_norm", "embedding", "position_embedding",
             "put_first")
 
@@ -84,6 +87,15 @@ def mark_vocabulary(graph: Graph, loss: Value) -> None:
     classes = logits.dims[-1]
     count = classes.size
     tables: list[tuple[Value, int]] = []
+    if any(classes in value.dims and op.kind not in CLASSWISE
+           or op.kind == "einsum" and any(classes in value.dims
+                                          for value in op.operands)
+           for op in graph.ops for value in op.results + op.operands):
+        # Others would read the padding, too.
+        for op in graph.ops:
+            if op.kind in ("vocab_max", "vocab_sum_exp"):
+                op.attributes["classes"] = count
+        return
     for op in graph.ops:
         if op.kind in ("vocab_max", "vocab_sum_exp"):
             op.attributes["classes"] = count

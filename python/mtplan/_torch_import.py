@@ -56,6 +56,7 @@ class Importer:
         # The tensor that an expression was computed as.
         self.computed: dict[int, tuple[Any, Tensor]] = {}
         self.notes: list[str] = []
+        self.image: Value | None = None
 
     @property
     def torch(self) -> Any:
@@ -115,6 +116,28 @@ class Importer:
         return self.input(name, shape or given.shape, "i32", limit,
                           given.node).value
 
+    def patches(self, image: Tensor, shape: Sequence[int],
+                source: tuple[Any, ...]) -> Tensor:
+        """Returns the input of an image's windows, one for each size of windows.
+
+        >>> importer = Importer(2)
+        >>> image = importer.input("image", [2, 3, 4, 4])
+        >>> one = importer.patches(image, [2, 4, 12], ("patches", 2, 2, 0))
+        >>> importer.patches(image, [2, 4, 12], ("patches", 2, 2, 0)) == one
+        True
+        """
+        if self.image not in (None, image.value):
+            raise Refusal("windows of two images: known is one image")
+        self.image = image.value
+        cut = [op for op in self.graph.ops if op.kind == "input"
+               and op.label.startswith("patches")]
+        for op in cut:
+            if op.attributes["source"] == source:
+                value = op.results[0]
+                return Tensor(value, views.whole(value.shape))
+        label = f"patches_{len(cut) + 1}" if cut else "patches"
+        return self.input(label, shape, source=source)
+
     def tensor(self, given: Any) -> Tensor:
         """Returns a tensor that operators can read, computing it if need be.
 
@@ -173,9 +196,9 @@ class Importer:
             kind, one, other = given.parts
             return elementwise(self, kind, self.tensor(one), self.tensor(other))
         if given.parts:
-            _, inner, function = given.parts
+            _, inner, function, factor = given.parts
             if inner.factor != 1.0:
-                return self._curve(Curve(self._curve(inner), function))
+                return self._curve(Curve(self._curve(inner), function, factor))
         raise Refusal("a function of one number that is no known activation: known "
                       f"are {', '.join(curves.KINDS)}, c tanh(x / c) and multiples")
 
@@ -352,6 +375,35 @@ def part_of_parameter(importer: Importer, given: Slice) -> Tensor:
     return Tensor(value, tuple(view))
 
 
+def plain(importer: Importer, given: Any) -> Value:
+    """Returns a parameter without its dimensions of size 1.
+
+    Raises ``Refusal`` for what is computed, and for a parameter whose elements are
+    read in another order than they lie in.
+
+    >>> importer = Importer(2)
+    >>> w = importer.graph.parameter(Source("w"), [1, 4])
+    >>> plain(importer, Tensor(w, views.whole([1, 4]))).shape
+    [4]
+    """
+    weight = importer.tensor(given)
+    value = weight.value
+    op = value.op
+    if not weight.is_parameter or op is None or op.source is None:
+        raise Refusal("gains, biases or positions that are computed: known are "
+                      "parameters")
+    if views.reshaped(weight.view, value.shape) != views.whole(value.shape):
+        raise Refusal(f"the parameter {op.source.name} with exchanged dimensions: "
+                      "known are exchanged dimensions of matrices of weights")
+    shape = [size for size in weight.shape if size != 1] or [1]
+    if value.shape == shape:
+        return value
+    if op.source.stop is not None:
+        raise Refusal(f"a part of the parameter {op.source.name} in another shape")
+    return importer.graph.parameter(
+        Source(op.source.name, shape=tuple(shape), added=op.source.added), shape)
+
+
 def windows(importer: Importer, given: Patches, extra: int) -> Tensor:
     """Returns a convolution by windows as a product with rows of the image.
 
@@ -363,21 +415,21 @@ def windows(importer: Importer, given: Patches, extra: int) -> Tensor:
     ...
     mtplan._torch_values.Refusal: a convolution of something computed: ...
     """
-    if not isinstance(given.image, Tensor) or given.image.value.kind != "input":
+    if (not isinstance(given.image, Tensor) or given.image.value.kind != "input"
+            or given.image.view != views.whole(given.image.value.shape)):
         raise Refusal("a convolution of something computed: known is the one that "
                       "cuts an input image into windows")
     count, width = given.windows[0], given.windows[1]
-    rows = importer.input("patches", [importer.batch, count + extra, width],
-                          source=("patches", *given.windows[2:], extra))
-    weight = given.weight.value
-    assert weight.op is not None and weight.op.source is not None
-    flat = importer.graph.parameter(
-        Source(weight.op.source.name, shape=(weight.shape[0], width)),
-        [weight.shape[0], width])
-    operands = [rows.value, flat]
+    out = given.weight.shape[0]
+    rows = importer.patches(given.image, [importer.batch, count + extra, width],
+                            ("patches", *given.windows[2:], extra))
+    weight = importer.tensor(given.weight)
+    matrix = views.reshaped(weight.view, [out, width])
+    assert matrix is not None
+    operands = [rows.value, plain(importer, Tensor(weight.value, matrix))]
     if given.bias is not None:
-        operands.append(given.bias.value)
-    dims = [*rows.value.dims[:2], Dim(weight.shape[0])]
+        operands.append(plain(importer, given.bias))
+    dims = [*rows.value.dims[:2], Dim(out)]
     value = importer.emit("einsum", operands, dims, left="bsi", right="oi",
                           result="bso")
     view = views.whole(value.shape) if extra else given.view

@@ -10,10 +10,9 @@ from mtplan import _torch_pointwise as pointwise
 from mtplan import _torch_shapes as shapes
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim
-from mtplan._torch_import import Importer, operator
+from mtplan._torch_import import Importer, operator, plain
 from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal, Rows,
-                                  Scores,
-                                  Tensor)
+                                  Scores, Tensor)
 from mtplan._torch_views import Axis
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -35,6 +34,8 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
         raise Refusal(
             f"a product over a part of {shape}: mtplan has no operator that "
             "divides or merges the dimensions of what is computed")
+    if given.value.dims[dim].role == "batch":
+        raise Refusal("a product over the samples")
     if weight.view not in (views.whole(weight.value.shape),
                            views.whole(weight.value.shape)[::-1]):
         raise Refusal("a matrix of weights in another shape")
@@ -44,7 +45,7 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
     if inner != "i" and "i" not in letters:
         letters[dim] = inner = "i"
     right = "o" + inner if swapped else inner + "o"
-    dims, order = list(given.value.dims), list(range(len(shape)))
+    dims = list(given.value.dims)
     dims[dim] = Dim(weight.shape[-1])
     result = [*letters[:dim], "o", *letters[dim + 1:]]
     if bias is not None and dim != len(shape) - 1:
@@ -53,11 +54,10 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
             "last one; leave the bias out of products over other dimensions")
     operands = [given.value, weight.value]
     if bias is not None:
-        operands.append(importer.tensor(bias).value)
+        operands.append(plain(importer, bias))
     value = importer.emit("einsum", operands, dims, left="".join(letters),
                           right=right, result="".join(result))
-    view = views.replaced(given.view[:-1], dict(enumerate(order)))
-    return Tensor(value, (*view, views.merged([Axis(dim, weight.shape[-1])])))
+    return Tensor(value, (*given.view[:-1], views.merged([Axis(dim, weight.shape[-1])])))
 
 
 @operator("linear")
@@ -154,10 +154,10 @@ def einsum(importer: Importer, equation: str, operands: Sequence[Any], **_: Any
     if any((letter in left) + (letter in right) + (letter in result) < 2
            for letter in left + right + result):
         raise Refusal("an einsum in which a letter occurs once")
-    if not tensors[1].is_parameter and any(
-            sizes[letter].role == "batch" and letter not in result
-            for letter in sizes):
-        raise Refusal("an einsum that mixes samples")
+    if any(sizes[letter].role == "batch" and (
+            letter not in result or tensors[1].is_parameter and letter in right)
+           for letter in sizes):
+        raise Refusal("an einsum that mixes samples, or has weights for each")
     change = _letters(left, right, result, sizes, tensors[1].is_parameter)
     left, right, made = ("".join(change[letter] for letter in term)
                          for term in (left, right, result))
@@ -215,8 +215,8 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
         raise Refusal("a layer norm without gain or bias: known is nn.LayerNorm "
                       "with both")
     tensor = _rows(importer, given, "a layer norm")
-    value = importer.emit("layer_norm", [tensor.value, importer.tensor(weight).value,
-                                         importer.tensor(bias).value],
+    value = importer.emit("layer_norm", [tensor.value, plain(importer, weight),
+                                         plain(importer, bias)],
                           tensor.value.dims, epsilon=eps)
     return Tensor(value, tensor.view)
 
@@ -233,7 +233,7 @@ def native_layer_norm(importer: Importer, *arguments: Any) -> list[Any]:
     return [layer_norm(importer, *arguments), None, None]
 
 
-@operator("rms_norm", "_fused_rms_norm")
+@operator("rms_norm")
 def rms_norm(importer: Importer, given: Any, shape: Sequence[int],
              weight: Any = None, eps: float | None = None) -> Tensor:
     """Imports PyTorch's RMS norm.
@@ -247,7 +247,7 @@ def rms_norm(importer: Importer, given: Any, shape: Sequence[int],
         raise Refusal("an RMS norm without gain or epsilon, or over several "
                       "dimensions: known is nn.RMSNorm(width, eps=...)")
     tensor = _rows(importer, given, "an RMS norm")
-    value = importer.emit("rms_norm", [tensor.value, importer.tensor(weight).value],
+    value = importer.emit("rms_norm", [tensor.value, plain(importer, weight)],
                           tensor.value.dims, epsilon=eps)
     return Tensor(value, tensor.view)
 
@@ -262,13 +262,16 @@ def softmax(importer: Importer, given: Any, dim: int, *_: Any, **__: Any) -> Any
     if dim % len(given.shape) != len(given.shape) - 1:
         raise Refusal("a softmax over another dimension than the last")
     if pointwise.of_scores(given):
-        return attention.settled(importer, given).changed(is_softmax=True)
+        scores = attention.settled(importer, given)
+        if scores.is_softmax:
+            raise Refusal("a softmax of attention's softmax")
+        return scores.changed(is_softmax=True)
     tensor = _rows(importer, given, "a softmax")
     return Tensor(importer.emit("softmax", [tensor.value], tensor.value.dims),
                   tensor.view)
 
 
-@operator("dropout", "dropout_", "native_dropout")
+@operator("dropout", "dropout_")
 def dropout(importer: Importer, given: Any, rate: float, train: bool = True) -> Any:
     """Imports dropout, which does nothing in a module in eval mode.
 
@@ -299,8 +302,12 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
     """
     if scale_grad_by_freq or sparse:
         raise Refusal("an embedding with scaled or sparse gradients")
+    if not isinstance(ids, Data) and not hasattr(ids, "numel"):
+        raise Refusal("an embedding of something computed")
+    weight = importer.tensor(table)
+    if not weight.is_parameter or weight.view != views.whole(weight.value.shape):
+        raise Refusal("a lookup in a table that is computed or transposed")
     if isinstance(ids, Data):
-        weight = importer.tensor(table)
         if padding_idx >= 0:
             assert weight.value.op is not None
             importer.notes.append(
@@ -313,12 +320,9 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
         dims = [*value.dims, Dim(width)]
         result = importer.emit("embedding", [value, weight.value], dims)
         return Tensor(result, views.whole(result.shape))
-    if not hasattr(ids, "numel"):
-        raise Refusal("an embedding of something computed")
     if padding_idx >= 0 and bool((ids == padding_idx).any()):
         raise Refusal(f"a constant lookup of row {padding_idx} (padding_idx), which "
                       "gets no gradient in PyTorch")
-    weight = importer.tensor(table)
     return Rows(weight, ids, views.whole([*ids.shape, weight.shape[-1]]))
 
 
@@ -421,6 +425,11 @@ def cross_entropy(importer: Importer, logits: Any, targets: Any, weight: Any = N
                       "mean over the targets that are not negative")
     if not isinstance(targets, Data):
         raise Refusal("a cross entropy whose targets do not come from the data")
+    if len(logits.shape) > 2 or targets.shape != tuple(logits.shape[:-1]):
+        raise Refusal(f"a cross entropy of logits {list(logits.shape)} and targets "
+                      f"{list(targets.shape)}: known are [tokens, classes] and the "
+                      "numbers of the classes [tokens]; PyTorch's classes are "
+                      "dimension 1")
     tensor = _rows(importer, logits, "a cross entropy")
     return loss_of(importer, tensor, targets)
 

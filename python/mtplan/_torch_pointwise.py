@@ -7,7 +7,7 @@ from typing import Any
 from mtplan import _torch_attention as attention
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Source
-from mtplan._torch_import import (Importer, curve_of, elementwise, operator,
+from mtplan._torch_import import (Importer, curve_of, elementwise, operator, plain,
                                   scaled)
 from mtplan._torch_values import (Curve, Data, Loss, Normed, Refusal, Rows, Scores,
                                   Slice, Stat, Tensor, Turned, Weighted)
@@ -113,7 +113,7 @@ def _add_number(importer: Importer, one: Any, number: float) -> Any:
 
 
 def _add_positions(importer: Importer, one: Tensor, rows: Rows) -> Tensor:
-    table = importer.tensor(rows.table)
+    table = rows.table
     ids = rows.ids.reshape(-1, rows.ids.shape[-1])
     shape = [*rows.ids.shape, table.shape[-1]]
     sequence, last = ids.shape[-1], len(shape) - 1
@@ -150,7 +150,7 @@ def _add_parameter(importer: Importer, one: Tensor, weight: Tensor) -> Any:
     if (len(own) == 1 and weight.shape[-1] == own[0] and op is not None
             and views.dim_of(one.view[-1], shape) == last and own[0] == shape[-1]):
         if op.kind == "einsum" and len(op.operands) == 2:
-            value = importer.emit("einsum", [*op.operands, _flat(importer, weight)],
+            value = importer.emit("einsum", [*op.operands, plain(importer, weight)],
                                   one.value.dims, **op.attributes)
             return Tensor(value, one.view)
         raise Refusal("a bias that is not added to a product: known is a bias of "
@@ -158,24 +158,11 @@ def _add_parameter(importer: Importer, one: Tensor, weight: Tensor) -> Any:
     if (len(shape) == 3 and one.view == views.whole(shape) and len(own) == 2
             and list(weight.shape[-2:]) == shape[1:]):
         value = importer.emit("position_embedding",
-                              [one.value, _flat(importer, weight)], one.value.dims)
+                              [one.value, plain(importer, weight)], one.value.dims)
         return Tensor(value, one.view)
     raise Refusal(f"a parameter of the shape {list(weight.shape)} added to "
                   f"{list(one.shape)}: known are biases of linear layers along the "
                   "last dimension, and learned positions [sequence, features]")
-
-
-def _flat(importer: Importer, weight: Tensor) -> Any:
-    """Returns a parameter without its dimensions of size 1."""
-    shape = [size for size in weight.shape if size != 1]
-    if weight.value.shape == shape:
-        return weight.value
-    op = weight.value.op
-    assert op is not None and op.source is not None
-    if op.source.stop is not None:
-        raise Refusal(f"a part of the parameter {op.source.name} in another shape")
-    return importer.graph.parameter(
-        Source(op.source.name, shape=tuple(shape), added=op.source.added), shape)
 
 
 @operator("sub", "sub_")
@@ -282,7 +269,7 @@ def _times_parameter(importer: Importer, one: Any, weight: Tensor) -> Any:
             f"as {shape}: known are gains for each of the last features; a gain "
             "for each feature of a head needs heads in a dimension of their own, "
             "which mtplan's attention does not have")
-    gain = _flat(importer, weight)
+    gain = plain(importer, weight)
     if isinstance(one, Normed):
         if dim != len(shape) - 1:
             raise Refusal("a norm over another dimension than the last")
@@ -356,8 +343,10 @@ def power(importer: Importer, one: Any, exponent: Any) -> Any:
     if number is None or number_of(one) is not None:
         raise Refusal("a power whose exponent is no constant")
     if isinstance(one, Stat):
-        return root(importer, one) if number == 0.5 else reciprocal_root(
-            importer, one)
+        if number not in (0.5, -0.5):
+            raise Refusal("a power of a mean: known are the square root and its "
+                          "reciprocal")
+        return root(importer, one) if number > 0 else reciprocal_root(importer, one)
     inner = curve_of(one if isinstance(one, Curve) else importer.tensor(one))
     power_of = number if number != int(number) else int(number)
     result = inner.then(lambda x: x ** power_of)
@@ -434,15 +423,11 @@ def reciprocal(importer: Importer, one: Any) -> Any:
 
 
 def _function(name: str) -> Any:
-    def apply(importer: Importer, one: Any, **options: Any) -> Any:
-        torch = importer.torch
-        found = (getattr(torch.nn.functional, name)
-                 if name in ("gelu", "silu", "relu", "softplus", "elu",
-                             "hardswish", "leaky_relu")
-                 else getattr(torch, name))
+    def apply(importer: Importer, one: Any, *rest: Any, **options: Any) -> Any:
+        found = getattr(importer.torch.ops.aten, name)
         inner = one if isinstance(one, Curve) or of_scores(one) else (
             importer.tensor(one))
-        return curve_of(inner).then(lambda x: found(x, **options))
+        return curve_of(inner).then(lambda x: found(x, *rest, **options))
     return apply
 
 

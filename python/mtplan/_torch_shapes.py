@@ -7,8 +7,7 @@ from typing import Any
 
 from mtplan import _torch_attention as attention
 from mtplan import _torch_views as views
-from mtplan._torch_graph import Source
-from mtplan._torch_import import Importer, operator, windows
+from mtplan._torch_import import Importer, operator, plain, windows
 from mtplan._torch_values import (Normed, Patches, Refusal, Rows, Scores,
                                   Slice, Tensor)
 from mtplan._torch_views import Axis, View
@@ -259,7 +258,7 @@ def split(importer: Importer, given: Any, size: Any, dim: int = 0) -> list[Any]:
     return parts
 
 
-@operator("chunk", "tensor_split")
+@operator("chunk")
 def chunk(importer: Importer, given: Any, count: int, dim: int = 0) -> list[Any]:
     """Imports the division of a dimension into a number of parts.
 
@@ -322,13 +321,11 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     first, second = parts if len(parts) == 2 else (None, None)
     if (isinstance(first, Tensor) and first.is_parameter and at == 1
             and isinstance(second, Patches) and first.shape[1] == 1
-            and len(first.shape) == 3):
+            and len(first.shape) == 3
+            and second.view == views.whole(second.shape)):
         rows = windows(importer, second, 1)
-        op = first.value.op
-        assert op is not None and op.source is not None
-        width = first.shape[-1]
-        vector = importer.graph.parameter(
-            Source(op.source.name, shape=(width,)), [width])
+        # Samples share the vector.
+        vector = plain(importer, Tensor(first.value, ((), *first.view[1:])))
         value = importer.emit("put_first", [rows.value, vector], rows.value.dims)
         return Tensor(value, rows.view)
     raise Refusal("a concatenation: known are the two halves of a rotation, and a "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mtplan._torch_graph import NUMBER, Dim, Op, Value
@@ -277,14 +277,3 @@ def starred(label: str, index: int) -> str:
     """
     match = list(NUMBER.finditer(label))[index]
     return f"{label[:match.start()]}*{label[match.end():]}"
-
-
-def sources_of(segments: Iterable[Segment]) -> list[Op]:
-    """Returns the inputs and parameters of segments, each once.
-
-    >>> sources_of([])
-    []
-    """
-    found = {id(value.op): value.op for one in segments for op in one.ops
-             for value in op.operands if value.op is not None and value.op.is_leaf}
-    return list(found.values())

@@ -101,7 +101,7 @@ class Curve(_OfBase):
 
     ``function`` computes it in double precision, and ``factor`` is set if it
     multiplies by a constant. ``parts`` say how it was made: ("add" or "mul", one
-    curve, other curve) or ("then", curve, function).
+    curve, other curve) or ("then", curve, function, factor).
 
     >>> Curve(None, None, 2.0).factor
     2.0
@@ -123,7 +123,7 @@ class Curve(_OfBase):
         linear = (None if factor is None or self.factor is None
                   else factor * self.factor)
         return Curve(self.base, lambda x: function(first(x)), linear,
-                     ("then", self, function))
+                     ("then", self, function, factor))
 
 
 @dataclass(frozen=True)

@@ -136,14 +136,3 @@ def dim_of(group: Group, shape: Sequence[int]) -> int | None:
     axis = group[0]
     assert axis.dim is not None
     return axis.dim if axis.size == shape[axis.dim] else None
-
-
-def replaced(view: View, dims: dict[int, int]) -> View:
-    """Returns the view with other numbers for the value's dimensions.
-
-    >>> replaced(whole([2, 5]), {0: 1, 1: 0})[0]
-    (Axis(dim=1, size=2, stride=1),)
-    """
-    return tuple(tuple(axis if axis.dim is None
-                       else Axis(dims[axis.dim], axis.size, axis.stride)
-                       for axis in group) for group in view)
