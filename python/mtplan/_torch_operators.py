@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mtplan import _torch_alias as alias
 from mtplan import _torch_attention as attention
 from mtplan import _torch_pointwise as pointwise
 from mtplan import _torch_shapes as shapes
@@ -315,7 +316,7 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
                 "(padding_idx) no gradient where it is looked up, and mtplan does; "
                 "both agree on samples without padding")
         rows, width = weight.value.shape
-        name = label_of(ids, rows)
+        name = label_of(ids)
         value = importer.data(ids, name, rows)
         dims = [*value.dims, Dim(width)]
         result = importer.emit("embedding", [value, weight.value], dims)
@@ -326,16 +327,23 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
     return Rows(weight, ids, views.whole([*ids.shape, weight.shape[-1]]))
 
 
-def label_of(ids: Data, rows: int) -> str:
+def label_of(ids: Data) -> str:
     """Returns the name of an input of mtplan for integers of the data.
 
-    >>> label_of(Data("token_type_ids", (2, 8)), 2)
+    mtrun gives "ids" the tokens, so that integers computed from them differ in name.
+
+    >>> label_of(Data("token_type_ids", (2, 8)))
     'types'
     """
-    name = str(getattr(ids.node, "name", ids.node))
+    node = ids.node
+    while getattr(node, "op", "") == "call_function" and alias.aliases(node):
+        node = node.args[0]
+    name = str(getattr(node, "name", node))
     if "type" in name:
         return "types"
-    return "decoder_ids" if "decoder" in name else "ids"
+    if "decoder" in name:
+        return "decoder_ids"
+    return "computed_ids" if getattr(node, "op", "") == "call_function" else "ids"
 
 
 @operator("conv2d", "convolution")

@@ -136,7 +136,7 @@ def _add_positions(importer: Importer, one: Tensor, rows: Rows) -> Tensor:
     assert table.value.op is not None
     given = Data(ids[0].expand(importer.batch, sequence),
                  (importer.batch, sequence))
-    label = "types" if "type" in table.value.op.label else "ids"
+    label = "types" if "type" in table.value.op.label else "positions"
     looked = importer.data(given, label, table.shape[0])
     found = importer.emit("embedding", [looked, table.value], one.value.dims)
     return elementwise(importer, "add", one, Tensor(found, one.view))

@@ -141,6 +141,27 @@ class LookAlikes(unittest.TestCase):
                 self.refused(Model(patches),
                              (torch.randn(2, 3, 8, 8), torch.randn(2, 3, 8, 8)), reason)
 
+    def test_only_tokens_are_named_ids(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self, ids_of):
+                super().__init__()
+                self.tokens, self.ids_of = torch.nn.Embedding(16, 8), ids_of
+                self.places, self.head = torch.nn.Embedding(16, 8), torch.nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.head(self.ids_of(self, x))
+        ids, x = torch.zeros(2, 4, dtype=torch.long), torch.randn(2, 4, 8)
+        for given, ids_of, label in (
+                (ids, lambda m, x: m.tokens(x), "ids"),
+                (ids, lambda m, x: m.tokens(x.view(2, 4).long()), "ids"),
+                (ids, lambda m, x: m.tokens(x.flip(1)), "computed_ids"),
+                (x, lambda m, x: x + m.places(torch.arange(4) + 2), "positions")):
+            labels = [op.label for op in mtplan.from_torch(Model(ids_of), (given,)).inputs]
+            self.assertIn(label, labels)
+            self.assertEqual("ids" in labels, label == "ids")
+
     def test_a_buffer_is_not_changed(self):
         import torch
 
