@@ -316,8 +316,11 @@ class Walk:
         named.pop("pin_memory", None)
         arguments = [self.torch.device("cpu") if isinstance(one, self.torch.device)
                      else one for one in arguments]
-        with self.torch.no_grad():
-            return node.target(*arguments, **named)
+        try:
+            with self.torch.no_grad():
+                return node.target(*arguments, **named)
+        except (RuntimeError, TypeError, ValueError, IndexError) as fault:
+            raise Refusal(f"a constant that cannot be computed: {fault}") from fault
 
     def _settled(self, node: Any, value: Any) -> Any:
         """Computes a function at once if it is known and read more than once.

@@ -51,6 +51,8 @@ class LookAlikes(unittest.TestCase):
                 lambda m, y: F.leaky_relu(y, 0.2): "no known activation",
                 lambda m, y: torch.div(y, 3.0, rounding_mode="floor"):
                     "div is not known with these arguments",
+                lambda m, y: y + torch.linalg.inv(torch.zeros(1, 1)):
+                    "a constant that cannot be computed",
                 lambda m, y: torch.tensor_split(y, 3, -1)[0]: "tensor_split is not known",
                 lambda m, y: torch.addmm(y[:, 0], y[:, 0], m.square):
                     "biases or positions that are computed",
