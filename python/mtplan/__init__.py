@@ -14,8 +14,9 @@ from mtplan._errors import Error, NothingFits
 from mtplan._machine import Machine, machines
 from mtplan._plan import Memory, Plan, Record
 from mtplan._search import keywords, load, plan, price, sweep
+from mtplan._torch import TorchModel, from_torch
 from mtplan._train import train
 
 __all__ = ["Error", "Machine", "Memory", "NothingFits", "Plan", "Record",
-           "__version__", "keywords", "load", "machines", "plan", "price",
-           "sweep", "train"]
+           "TorchModel", "__version__", "from_torch", "keywords", "load",
+           "machines", "plan", "price", "sweep", "train"]

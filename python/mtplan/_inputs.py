@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 from mtplan import _core
 from mtplan._errors import Error
 from mtplan._machine import Machine
+from mtplan._torch import TorchModel, from_torch, is_module
 
 
 @runtime_checkable
@@ -21,11 +22,29 @@ class Config(Protocol):
         ...
 
 
-Model: TypeAlias = Union[str, "os.PathLike[str]", Mapping[str, Any], Config]
+@runtime_checkable
+class Module(Protocol):
+    """Is a ``torch.nn.Module``.
+
+    >>> isinstance("config.json", Module)
+    False
+    """
+
+    def state_dict(self) -> Any:
+        """Returns the parameters and buffers.
+
+        >>> Module.state_dict.__name__
+        'state_dict'
+        """
+        ...
+
+
+Model: TypeAlias = Union[str, "os.PathLike[str]", Mapping[str, Any], Config,
+                         Module, TorchModel]
 Hardware: TypeAlias = Union[str, "os.PathLike[str]", Mapping[str, Any], Machine]
 
 ACCEPTED = ("a path of a config.json, of mtplan's own JSON or of MLIR text, "
-            "a dict, or a configuration with to_dict()")
+            "a dict, a configuration with to_dict(), or a torch.nn.Module")
 
 
 def source_of_model(model: Model) -> tuple[str, str]:
@@ -41,12 +60,10 @@ def source_of_model(model: Model) -> tuple[str, str]:
     """
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model), ""
+    if isinstance(model, TorchModel):
+        return model.name, model.text
     if isinstance(model, Mapping):
         fields = dict(model)
-    elif hasattr(model, "state_dict"):
-        raise TypeError(
-            f"a module cannot be planned, and this is a {type(model).__name__}: "
-            f"give {ACCEPTED}, such as model.config of transformers")
     elif isinstance(model, Config) and not isinstance(model, type):
         fields = model.to_dict()
     else:
@@ -91,17 +108,26 @@ def source_of_file(name: str, value: Any) -> tuple[str, str]:
 
 
 def request_of(caller: str, model: Model, space: Mapping[str, Any],
-               imported: tuple[str, str] = ("", ""),
-               output: str = "") -> _core.Request:
+               imported: tuple[str, str] = ("", ""), output: str = "",
+               example_inputs: Any = None) -> _core.Request:
     """Returns the request for a model and keyword arguments.
 
     The keys of ``space`` are those of a constraints file (docs/plan-files.md),
     one per flag; a key with the value None is left out. ``hardware`` may also be
-    a ``Machine`` or a dict, and ``software`` a dict. The core checks the rest.
+    a ``Machine`` or a dict, and ``software`` a dict. The core checks the rest. A
+    module is exported first, with ``example_inputs``.
 
     >>> request = request_of("plan", "config.json", {"gpus": 8, "tp": None})
     """
     given = {key: value for key, value in space.items() if value is not None}
+    if is_module(model):
+        model = from_torch(model, example_inputs, precision=_precision(given),
+                           seq=given.get("seq"))
+    elif example_inputs is not None:
+        raise TypeError("example_inputs is for a torch.nn.Module, but the model is "
+                        f"a {type(model).__name__}")
+    if isinstance(model, TorchModel):
+        _check_sequence(model, given)
     texts = {"hardware": "", "software": ""}
     for key in texts:
         value = given.get(key)
@@ -117,6 +143,32 @@ def request_of(caller: str, model: Model, space: Mapping[str, Any],
     return _core.Request(source_of_model(model), json_text(caller, flags),
                          caller, texts["hardware"], texts["software"],
                          imported, output)
+
+
+def _precision(given: Mapping[str, Any]) -> str:
+    """Returns the precision that is asked for, or else the machine's.
+
+    >>> _precision({}), _precision({"hardware": "cpu"}), _precision({"precision": "fp16"})
+    ('bf16', 'fp32', 'fp16')
+    """
+    if isinstance(given.get("precision"), str):
+        return str(given["precision"])
+    hardware = given.get("hardware")
+    if hardware is None:
+        return "bf16"
+    machine = (hardware if isinstance(hardware, Machine) else
+               Machine(dict(hardware) if isinstance(hardware, Mapping)
+                       else hardware))
+    return str(machine.data.get("default_precision", "bf16"))
+
+
+def _check_sequence(model: TorchModel, given: dict[str, Any]) -> None:
+    """Removes ``seq`` if it is the length of the example; else raises ``Error``."""
+    asked = given.pop("seq", None)
+    if asked is not None and model.sequence not in (None, asked):
+        raise Error(f"{model.name}: --seq: the example has {model.sequence} "
+                    f"positions, and not {asked}; a module is imported for the "
+                    "length of its example_inputs")
 
 
 def words_of(choices: Mapping[str, Any]) -> str:

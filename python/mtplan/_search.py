@@ -14,14 +14,15 @@ from mtplan._inputs import Hardware, Model, request_of, source_of_file
 from mtplan._plan import Plan, Record
 
 
-def plan(model: Model, *, gpus: int | None = None,
+def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
          hardware: Hardware | None = None, global_batch: int | None = None,
          seq: int | None = None,
          output: str | os.PathLike[str] | None = None, **space: Any) -> Plan:
     """Searches for the fastest way to train a model on a machine.
 
     ``model`` is a path of a Hugging Face config.json, of mtplan's own JSON or of
-    MLIR text, a dict of such JSON, or a configuration object of transformers.
+    MLIR text, a dict of such JSON, a configuration object of transformers, or a
+    ``torch.nn.Module`` with ``example_inputs``, the arguments of its ``forward``.
     ``gpus`` is the number of GPUs (default: one node), ``hardware`` a preset, a
     machine file or a ``Machine`` (default: "dgx-h100"), ``global_batch`` the
     samples per step (default: the model's, or 512), ``seq`` the tokens per
@@ -49,10 +50,11 @@ def plan(model: Model, *, gpus: int | None = None,
     return Plan(_core.search(request_of(
         "plan", model, dict(space, gpus=gpus, hardware=hardware,
                             global_batch=global_batch, seq=seq),
-        output="" if output is None else os.fspath(output))))
+        output="" if output is None else os.fspath(output),
+        example_inputs=example_inputs)))
 
 
-def price(model: Model, *,
+def price(model: Model, example_inputs: Any = None, *,
           megatron_flags: str | Sequence[str] | None = None,
           deepspeed: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           torchtitan: str | os.PathLike[str] | None = None,
@@ -92,11 +94,12 @@ def price(model: Model, *,
         imported = ("torchtitan", torchtitan)
     else:
         imported = source_of_file("torchtitan", torchtitan)
-    return Plan(_core.search(request_of("price", model, space, imported)))
+    return Plan(_core.search(request_of("price", model, space, imported,
+                                        example_inputs=example_inputs)))
 
 
-def sweep(model: Model, over: str | Sequence[str], **space: Any
-          ) -> list[Record]:
+def sweep(model: Model, over: str | Sequence[str], *,
+          example_inputs: Any = None, **space: Any) -> list[Record]:
     """Searches once for each combination of the values of some keywords.
 
     ``over`` names the keywords: "tp", "pp" and others that ``mtplan --sweep``
@@ -115,7 +118,8 @@ def sweep(model: Model, over: str | Sequence[str], **space: Any
     1
     """
     names = over if isinstance(over, str) else ",".join(over)
-    text = _core.sweep(request_of("sweep", model, space),
+    text = _core.sweep(request_of("sweep", model, space,
+                                  example_inputs=example_inputs),
                        names.replace("_", "-"))
     return [Record((name.replace("-", "_"), _value(name, cell))
                    for name, cell in row.items())

@@ -115,10 +115,10 @@ class Models(unittest.TestCase):
             def state_dict(self):
                 return {}
 
-        for model, words in ((3, "a dict, or a configuration"),
+        for model, words in ((3, "a dict, a configuration"),
                              (None, "but is a NoneType"),
-                             (Module(), "a module cannot be planned"),
-                             (Module, "a module cannot be planned")):
+                             (Module(), "or a torch.nn.Module, but is a Module"),
+                             (Module, "or a torch.nn.Module, but is a type")):
             with self.assertRaisesRegex(TypeError, words):
                 mtplan.plan(model)
 

@@ -1,0 +1,431 @@
+"""Imports attention: scores, masks, relative positions, and rotations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mtplan import _torch_curves as curves
+from mtplan import _torch_views as views
+from mtplan._torch_graph import Dim
+from mtplan._torch_import import Importer, operator
+from mtplan._torch_values import (Data, Refusal, Rotated, Rows, Scores,
+                                  Slice, Tensor, Turned, Weighted)
+from mtplan._torch_views import Axis
+
+# A number that is added to a score and is at most this masks the score.
+MASKED = -1e4
+# The longest distances of T5 that are tried.
+MOST_DISTANCE = 4096
+MASK_OF_DATA = ("an attention mask that follows from the data: known are no mask and "
+                "the causal mask; leave attention_mask out, samples are taken as full")
+
+
+def heads_of(given: Tensor) -> tuple[int, int, int] | None:
+    """Returns heads, features of a head and repetitions of a head.
+
+    None if a tensor is not [batch, heads, positions, features] of a value
+    [batch, positions, heads * features].
+
+    >>> from mtplan._torch_graph import Value
+    >>> x = Tensor(Value([Dim(2), Dim(5), Dim(12)]), views.whole([2, 5, 12]))
+    >>> heads_of(x) is None
+    True
+    """
+    shape = given.value.shape
+    if len(given.view) != 4 or len(shape) != 3 or not given.view[3]:
+        return None
+    samples, heads, positions, features = given.view
+    if (samples != (Axis(0, shape[0]),) or positions != (Axis(1, shape[1]),)
+            or len(features) != 1):
+        return None
+    width = features[0].size
+    if features[0] != Axis(2, width) or shape[2] % width:
+        return None
+    count, repeat = shape[2] // width, 1
+    group = list(heads)
+    if group and group[-1].dim is None:
+        repeat = group.pop().size
+    if group != ([Axis(2, count, width)] if count > 1 else []):
+        return None
+    return count, width, repeat
+
+
+def attend(importer: Importer, scores: Scores, value: Tensor) -> Tensor:
+    """Emits the attention of scores after their softmax.
+
+    >>> attend(Importer(2), Scores(None, None, ()), None)
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: ...
+    """
+    if not scores.is_softmax:
+        raise Refusal("attention scores times values without a softmax")
+    query, key = scores.query, scores.key
+    q, k, v = heads_of(query), heads_of(key), heads_of(value)
+    if q is None or k is None or v is None or q[2] != 1:
+        raise Refusal(
+            "attention whose heads are not a dimension of their own: known are "
+            "query, key and value [batch, heads, positions, features] that are "
+            "views of [batch, positions, heads * features]")
+    if k != v or k[1] != q[1] or k[0] * k[2] != q[0]:
+        raise Refusal(f"attention with {q[0]} query heads of {q[1]} features, "
+                      f"{k[0]} x {k[2]} keys of {k[1]} and {v[0]} x {v[2]} values "
+                      f"of {v[1]}: keys and values must be alike, and repeated to "
+                      "as many as queries")
+    positions, keys = query.value.shape[1], key.value.shape[1]
+    causal = is_causal(importer, scores.mask, positions, keys)
+    attributes: dict[str, Any] = {"head_dim": q[1], "causal": causal,
+                                  "scale": scores.scale, "rate": scores.rate}
+    operands = [query.value, key.value, value.value]
+    if scores.bias is not None:
+        if scores.softcap:
+            raise Refusal("attention with both a bias and a soft cap")
+        operands.append(scores.bias.table.value)
+        attributes["max_distance"] = distance_of(importer, scores.bias, causal)
+    if scores.softcap:
+        attributes["softcap"] = scores.softcap
+    dims = [*query.value.dims[:2], Dim(query.value.shape[2])]
+    result = importer.emit("attention", operands, dims, **attributes)
+    view = (query.view[0], query.view[1], query.view[2], query.view[3])
+    return Tensor(result, view)
+
+
+def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
+    """Returns whether a mask hides exactly the keys after the query.
+
+    ``mask`` holds what is added to scores, or None. Raises ``Refusal`` for a mask
+    that hides other keys.
+
+    >>> is_causal(None, None, 4, 4)
+    False
+    """
+    if mask is None:
+        return False
+    if isinstance(mask, Data):
+        raise Refusal(MASK_OF_DATA)
+    torch = importer.torch
+    hidden = mask <= MASKED
+    if not bool((hidden | (mask == 0)).all()):
+        raise Refusal("constant numbers added to attention scores: known are masks "
+                      "(0 or a large negative number), and T5's table of distances")
+    if not bool(hidden.any()):
+        return False
+    rows = hidden.expand((*hidden.shape[:-2], positions, keys)).reshape(
+        -1, positions, keys)
+    after = torch.ones(positions, keys, dtype=torch.bool).triu(1)
+    if positions == keys and all(torch.equal(one, after) for one in rows):
+        return True
+    window = ""
+    first = rows[0]
+    if positions == keys and bool((first | ~after).all()):
+        window = (f", as a sliding window of {int((~first[-1]).sum())} of the "
+                  f"{keys} keys does; a shorter sequence would not need it")
+    raise Refusal("an attention mask that hides other keys than those after the "
+                  f"query{window}: known are no mask and the causal mask")
+
+
+def additive(importer: Importer, mask: Any) -> Any:
+    """Returns a mask as numbers to add: what is False becomes -infinity.
+
+    >>> additive(None, None) is None
+    True
+    """
+    if mask is None or isinstance(mask, Data):
+        return mask
+    torch = importer.torch
+    if mask.dtype != torch.bool:
+        return mask
+    return torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
+
+
+def settled(importer: Importer, given: Any) -> Scores:
+    """Returns scores whose function is stored as scale and soft cap.
+
+    >>> settled(None, Scores(None, None, ())).scale
+    1.0
+    """
+    if isinstance(given, Scores):
+        return given
+    scores: Scores = given.base
+    if scores.is_softmax:
+        raise Refusal("a function of attention's softmax: known is dropout")
+    if given.factor is not None:
+        if scores.mask is None and scores.bias is None:
+            return scores.changed(scale=scores.scale * given.factor)
+        raise Refusal("a multiple of masked attention scores: known is to scale "
+                      "them before the mask is added")
+    cap = curves.softcap_of(given.function)
+    if cap is None or scores.mask is not None or scores.bias is not None:
+        raise Refusal("a function of attention scores that is no multiple and no "
+                      "soft cap c tanh(x / c)")
+    return scores.changed(scale=scores.scale * cap[0], softcap=cap[1])
+
+
+def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
+    """Imports a mask or a bias that is added to scores.
+
+    >>> add_to_scores(None, Scores(None, None, ()), "word")
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: something computed added to attention scores...
+    """
+    scores = settled(importer, given)
+    if scores.is_softmax:
+        raise Refusal("a sum after attention's softmax: known is dropout")
+    if isinstance(other, Rows):
+        if scores.bias is not None:
+            raise Refusal("two tables of distances for one attention")
+        mask = other.mask
+        if scores.mask is not None and mask is not None:
+            mask = mask + scores.mask
+        return scores.changed(bias=other,
+                              mask=scores.mask if mask is None else mask)
+    if isinstance(other, Data):
+        raise Refusal(MASK_OF_DATA)
+    if not hasattr(other, "numel"):
+        raise Refusal("something computed added to attention scores: known are "
+                      "constant masks, and T5's table of distances")
+    return scores.changed(mask=other if scores.mask is None
+                          else scores.mask + other)
+
+
+def distance_of(importer: Importer, bias: Rows, causal: bool) -> int:
+    """Returns T5's longest distance, from the buckets of all distances.
+
+    >>> distance_of(None, Rows(None, None, ()), True)
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: ...
+    """
+    known = ("a bias of attention that is not T5's: known is table[bucket(key - "
+             "query), head] with buckets of equal or logarithmic width")
+    if len(bias.view) != 4 or bias.ids.dim() != 2:
+        raise Refusal(known)
+    torch = importer.torch
+    count, heads = bias.table.shape
+    positions, keys = bias.ids.shape
+    if bias.view[0] not in ((), (Axis(None, importer.batch),)) or bias.view[1:] != (
+            (Axis(2, heads),), (Axis(0, positions),), (Axis(1, keys),)):
+        raise Refusal(known)
+    distances = torch.arange(keys)[None, :] - torch.arange(positions)[:, None]
+    seen = (distances <= 0) if causal else torch.ones_like(distances) > 0
+    for most in [128, *range(2, MOST_DISTANCE)]:
+        made = buckets(importer, distances, count, most, not causal)
+        if made is not None and torch.equal(made[seen], bias.ids[seen]):
+            return int(most)
+    raise Refusal(known)
+
+
+def buckets(importer: Importer, distances: Any, count: int, most: int,
+            both: bool) -> Any:
+    """Returns T5's bucket of each distance; None if ``most`` is too short.
+
+    >>> buckets(None, None, 4, 1, False) is None
+    True
+    """
+    if both:
+        count //= 2
+    exact = count // 2
+    if most <= exact:
+        return None
+    torch = importer.torch
+    first = (distances > 0).long() * count if both else 0
+    far = distances.abs() if both else (-distances).clamp(min=0)
+    large = exact + (torch.log(far.float() / exact) / math.log(most / exact)
+                     * (count - exact)).clamp(min=0, max=count).long()
+    return first + torch.where(far < exact, far, large.clamp(max=count - 1))
+
+
+@operator("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+        importer: Importer, query: Any, key: Any, value: Any,
+        attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+        scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+    """Imports PyTorch's attention.
+
+    >>> scaled_dot_product_attention(None, None, None, None, Data(None, ()))
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: an attention mask that follows from the data...
+    """
+    if isinstance(attn_mask, Data):
+        raise Refusal(MASK_OF_DATA)
+    query, key, value = (importer.tensor(one) for one in (query, key, value))
+    if isinstance(attn_mask, Rows):
+        bias, mask = attn_mask, attn_mask.mask
+    else:
+        bias, mask = None, additive(importer, attn_mask)
+        if mask is not None and not hasattr(mask, "numel"):
+            raise Refusal("an attention mask that is computed")
+    if is_causal:
+        positions, keys = query.shape[-2], key.shape[-2]
+        mask = importer.torch.full((positions, keys), -math.inf).triu(1)
+    if enable_gqa and len(query.shape) == 4 and query.shape[1] != key.shape[1]:
+        repeat = query.shape[1] // key.shape[1]
+        key, value = (Tensor(one.value, (one.view[0], (*one.view[1],
+                                                       Axis(None, repeat)),
+                                         *one.view[2:])) for one in (key, value))
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    return attend(importer, Scores(
+        query, key, (), scale=factor, mask=mask, bias=bias, is_softmax=True,
+        rate=dropout_p), value)
+
+
+def multiply_scores(importer: Importer, query: Tensor, key: Tensor) -> Scores:
+    """Returns the scores of a product of queries and transposed keys.
+
+    >>> multiply_scores(None, Slice(None, 0, 0, 1), None)
+    Traceback (most recent call last):
+    ...
+    AttributeError: ...
+    """
+    flipped = Tensor(key.value, (*key.view[:-2], key.view[-1], key.view[-2]))
+    shape = (*query.shape[:-1], key.shape[-1])
+    return Scores(query, flipped, shape)
+
+
+def masked(importer: Importer, mask: Any, given: Any, number: float
+           ) -> Scores | Rows:
+    """Imports scores, or a bias of scores, that a mask replaces by a large
+    negative number.
+
+    >>> masked(None, None, Scores(None, None, ()), 1.0)
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: ...
+    """
+    if not number <= MASKED:
+        raise Refusal(f"attention scores replaced by {number}: known are large "
+                      "negative numbers")
+    if isinstance(mask, Data):
+        raise Refusal(MASK_OF_DATA)
+    hidden = importer.torch.zeros(mask.shape).masked_fill(mask, -math.inf)
+    if isinstance(given, Rows):
+        return Rows(given.table, given.ids, given.view,
+                    hidden if given.mask is None else given.mask + hidden)
+    return add_to_scores(importer, given, hidden)
+
+
+def rotate(importer: Importer, one: Weighted, other: Weighted) -> Any:
+    """Imports x cos + rotate_half(x) sin.
+
+    >>> rotate(None, Weighted(Slice(None, 0, 0, 1), None),
+    ...        Weighted(Slice(None, 0, 0, 1), None))
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: ...
+    """
+    if isinstance(one.part, Turned):
+        one, other = other, one
+    plain, turned = one.part, other.part
+    if isinstance(plain, Turned) or not isinstance(turned, Turned) or (
+            turned.part != plain):
+        raise Refusal("a sum of two tensors times constant tables: known is the "
+                      "rotation by positions, x cos + rotate_half(x) sin")
+    theta = theta_of(importer, plain, one.table, other.table)
+    rotated = Rotated(plain, theta)
+    if plain.start == 0 and plain.stop == plain.base.shape[-1]:
+        return rope(importer, rotated)
+    return rotated
+
+
+def rope(importer: Importer, given: Rotated) -> Tensor:
+    """Emits the rotation of the first features of every head.
+
+    >>> rope(None, Rotated(Slice(None, 0, 2, 4), 1e4))
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: a rotation of other features than the first...
+    """
+    part = given.part
+    if part.start:
+        raise Refusal("a rotation of other features than the first of each head")
+    found = heads_of(part.base)
+    if found is None or found[2] != 1:
+        raise Refusal("a rotation of a tensor that is not [batch, heads, positions, "
+                      "features of a head]")
+    base = part.base
+    value = importer.emit("rope", [base.value], base.value.dims, head_dim=found[1],
+                          rotary_dim=part.stop, theta=given.theta)
+    return Tensor(value, base.view)
+
+
+def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any) -> float:
+    """Returns the base of the angles of a rotation, from its tables.
+
+    Raises ``Refusal`` if the angle of feature i at position p is not
+    p * theta^(-2i/n) of one theta.
+
+    >>> theta_of(None, Slice(None, 0, 0, 1), None, None)
+    Traceback (most recent call last):
+    ...
+    AttributeError: ...
+    """
+    torch = importer.torch
+    width, positions = part.stop - part.start, part.base.shape[-2]
+    tables = []
+    for table in (cos, sin):
+        full = table.double().expand(part.shape).reshape(-1, positions, width)
+        if not bool((full == full[:1]).all()):
+            raise Refusal("rotations that differ between samples or heads")
+        tables.append(full[0])
+    cosines, sines = tables
+    half = width // 2
+    rounding = max(float(torch.finfo(table.dtype).eps) for table in (cos, sin))
+    if positions < 2 or width % 2 or not torch.equal(
+            cosines[:, :half], cosines[:, half:]) or not torch.equal(
+            sines[:, :half], sines[:, half:]):
+        raise Refusal("a rotation whose tables differ between the halves of a head: "
+                      "known are equal halves, and at least 2 positions")
+    angles = torch.atan2(sines[1, :half], cosines[1, :half])
+    last = float(angles[-1])
+    guess = last ** (-half / (half - 1)) if last > 0.0 and half > 1 else 1e4
+    rows = torch.arange(positions, dtype=torch.float64)[:, None]
+    steps = torch.arange(half, dtype=torch.float64) * 2 / width
+    bound = 4 * rounding + 4e-7 * positions
+    for theta in _near(guess):
+        made = rows * theta ** -steps
+        if (float((made.cos() - cosines[:, :half]).abs().max()) <= bound and
+                float((made.sin() - sines[:, :half]).abs().max()) <= bound):
+            return theta
+    length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())
+    what = ("are multiplied by a number" if abs(length - 1.0) > 0.01
+            else "do not follow from one base theta, as with rope_scaling")
+    raise Refusal(f"rotations that {what}: known are angles position * "
+                  "theta^(-2i/n), rope_type \"default\"")
+
+
+def _near(theta: float) -> list[float]:
+    """Returns a number rounded to few digits, then to more.
+
+    >>> _near(9999.9993)[0]
+    10000.0
+    """
+    if not 1.0 < theta < 1e15:
+        return []
+    return [float(f"{theta:.{digits}g}") for digits in (1, 2, 3, 4, 6, 9)]
+
+
+def rejoined(importer: Importer, parts: list[Any], dim: int) -> Any:
+    """Imports the concatenation of parts of one tensor; None for others.
+
+    >>> rejoined(None, [1, 2], 0) is None
+    True
+    """
+    if len(parts) != 2:
+        return None
+    first, second = parts
+    if isinstance(first, Slice) and isinstance(second, Slice) and (
+            first.base == second.base and dim == first.dim == second.dim):
+        if (first.factor == -1.0 and second.factor == 1.0
+                and second.stop == first.start
+                and first.stop - first.start == second.stop - second.start):
+            return Turned(Slice(first.base, dim, second.start, first.stop))
+        if first.factor == second.factor == 1.0 and first.stop == second.start:
+            return Slice(first.base, dim, first.start, second.stop)
+    if isinstance(first, Rotated) and isinstance(second, Slice) and (
+            first.part.base == second.base and first.part.stop == second.start
+            and second.factor == 1.0 and second.stop == second.base.shape[dim]):
+        return rope(importer, first)
+    return None

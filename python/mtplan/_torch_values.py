@@ -1,0 +1,301 @@
+"""Defines what a tensor of the module can be while the module is imported.
+
+Most tensors are a value of mtplan's graph and a view. Others are not computed
+by themselves: constants, integers that come with the data, and parts of an
+expression, such as the square under the root of a norm, that become one operator
+once the whole of it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mtplan import _torch_views as views
+from mtplan._torch_graph import Value
+from mtplan._torch_views import View
+
+
+class Refusal(Exception):
+    """Is raised for what cannot be imported; the importer adds the place.
+
+    >>> str(Refusal("a convolution with overlapping windows"))
+    'a convolution with overlapping windows'
+    """
+
+
+class _Viewed:
+    """Has the shape of its view."""
+
+    view: View
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return views.sizes(self.view)
+
+
+class _OfBase:
+    """Has the shape of its base."""
+
+    base: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return tuple(self.base.shape)
+
+
+class _OfPart:
+    """Has the shape of its part."""
+
+    part: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return tuple(self.part.shape)
+
+
+@dataclass(frozen=True)
+class Tensor(_Viewed):
+    """Is a value of mtplan's graph, seen through a view.
+
+    >>> from mtplan._torch_graph import Dim
+    >>> Tensor(Value([Dim(2), Dim(3)]), views.whole([2, 3])).shape
+    (2, 3)
+    """
+
+    value: Value
+    view: View
+
+    @property
+    def is_parameter(self) -> bool:
+        """Returns whether it is a parameter and not computed.
+
+        >>> Tensor(Value([]), ()).is_parameter
+        False
+        """
+        return self.value.kind == "parameter"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Is a tensor of integers or booleans that follows from the data alone.
+
+    ``node`` is the one of the exported program that computes it, or the constant
+    that it is.
+
+    >>> Data("input_ids", (2, 8)).shape
+    (2, 8)
+    """
+
+    node: Any
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Curve(_OfBase):
+    """Is a function, element by element, of a tensor or of attention scores.
+
+    ``function`` computes it in double precision, and ``factor`` is set if it
+    multiplies by a constant. ``parts`` say how it was made: ("add" or "mul", one
+    curve, other curve) or ("then", curve, function, factor).
+
+    >>> Curve(None, None, 2.0).factor
+    2.0
+    """
+
+    base: Any
+    function: Any
+    factor: float | None = None
+    parts: tuple[Any, ...] = ()
+
+    def then(self, function: Callable[[Any], Any],
+             factor: float | None = None) -> Curve:
+        """Returns the curve after another function.
+
+        >>> Curve(None, lambda x: x + 1).then(lambda x: 2 * x).function(3)
+        8
+        """
+        first = self.function
+        linear = (None if factor is None or self.factor is None
+                  else factor * self.factor)
+        return Curve(self.base, lambda x: function(first(x)), linear,
+                     ("then", self, function, factor))
+
+
+@dataclass(frozen=True)
+class Stat:
+    """Is a step on the way to the reciprocal root mean square of rows.
+
+    ``step`` is "mean", "mean + epsilon", "root" or "reciprocal".
+
+    >>> Stat(None, "mean").epsilon
+    0.0
+    """
+
+    base: Any
+    step: str
+    epsilon: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees.
+
+        >>> Stat(Stat(None, "mean"), "mean").step
+        'mean'
+        """
+        return (*self.base.shape[:-1], 1)
+
+
+@dataclass(frozen=True)
+class Normed(_OfBase):
+    """Is a tensor divided by the root mean square of its rows.
+
+    >>> Normed(None, 1e-6).epsilon
+    1e-06
+    """
+
+    base: Any
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Rows(_Viewed):
+    """Is a table's rows at constant indices, such as positions or distances.
+
+    ``view`` is over the shape of ``ids`` and the table's width. ``mask`` is a
+    constant that is added, which has the shape that PyTorch sees.
+
+    >>> Rows(None, None, views.whole([4, 8])).shape
+    (4, 8)
+    """
+
+    table: Any
+    ids: Any
+    view: View
+    mask: Any = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Is a part of a tensor along one dimension, times a number.
+
+    >>> Slice(Tensor(Value([]), views.whole([2, 8])), 1, 4, 8).shape
+    (2, 4)
+    """
+
+    base: Tensor
+    dim: int
+    start: int
+    stop: int
+    factor: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees.
+
+        >>> Slice(Tensor(Value([]), views.whole([8])), 0, 4, 8).shape
+        (4,)
+        """
+        shape = list(self.base.shape)
+        shape[self.dim] = self.stop - self.start
+        return tuple(shape)
+
+
+@dataclass(frozen=True)
+class Turned(_OfPart):
+    """Is the second half of a slice, negated, followed by the first half.
+
+    >>> Turned(Slice(Tensor(Value([]), views.whole([2, 8])), 1, 0, 8)).shape
+    (2, 8)
+    """
+
+    part: Slice
+
+
+@dataclass(frozen=True)
+class Weighted(_OfPart):
+    """Is a slice or a turned slice times a constant table of cos or sin.
+
+    >>> Weighted(Slice(Tensor(Value([]), views.whole([2])), 0, 0, 2), None).shape
+    (2,)
+    """
+
+    part: Slice | Turned
+    table: Any
+
+
+@dataclass(frozen=True)
+class Rotated(_OfPart):
+    """Is a slice whose features are rotated by the position.
+
+    >>> Rotated(Slice(Tensor(Value([]), views.whole([8])), 0, 0, 8), 1e4).theta
+    10000.0
+    """
+
+    part: Slice
+    theta: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Is the product of queries and keys of attention, on the way to softmax.
+
+    ``curve`` is the function that was applied to the products, ``mask`` a
+    constant that is added to its results, ``bias`` are rows that are added, and
+    ``rate`` is the dropout after the softmax.
+
+    >>> Scores(None, None, (2, 4, 8, 8)).rate
+    0.0
+    """
+
+    query: Any
+    key: Any
+    shape: tuple[int, ...]
+    scale: float = 1.0
+    softcap: float = 0.0
+    mask: Any = None
+    bias: Rows | None = None
+    is_softmax: bool = False
+    rate: float = 0.0
+
+    def changed(self, **fields: Any) -> Scores:
+        """Returns a copy with other fields.
+
+        >>> Scores(None, None, ()).changed(rate=0.1).rate
+        0.1
+        """
+        return replace(self, **fields)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Is the cross entropy of logits, the mean over the targets.
+
+    >>> Loss(None).shape
+    ()
+    """
+
+    value: Any
+    shape: tuple[int, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Patches(_Viewed):
+    """Is a convolution of an image by windows that do not overlap.
+
+    ``rows`` and ``columns`` count the windows, and the view is over samples,
+    windows and channels.
+
+    >>> Patches(None, None, None, (), views.whole([2, 4, 8])).shape
+    (2, 4, 8)
+    """
+
+    image: Any
+    weight: Any
+    bias: Any
+    windows: tuple[int, ...]
+    view: View

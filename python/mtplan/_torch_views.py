@@ -1,0 +1,138 @@
+"""Tracks which elements of a value each dimension of a tensor runs over.
+
+PyTorch splits, merges and exchanges dimensions freely; mtplan's operators have
+fixed ones. A tensor is therefore a value of mtplan's graph and a *view*, which
+says for each dimension of the tensor along which part of which dimension of the
+value it runs. No operator is needed for ``view``, ``transpose`` or ``expand``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Runs ``size`` steps of ``stride`` along the dimension ``dim`` of a value.
+
+    ``dim`` is None where a tensor is repeated along a dimension that its value
+    does not have.
+
+    >>> Axis(2, 8, 4)
+    Axis(dim=2, size=8, stride=4)
+    """
+
+    dim: int | None
+    size: int
+    stride: int = 1
+
+
+Group = tuple[Axis, ...]
+View = tuple[Group, ...]
+
+
+def whole(shape: Sequence[int]) -> View:
+    """Returns the view of a tensor that is its value.
+
+    >>> whole([2, 1])
+    ((Axis(dim=0, size=2, stride=1),), ())
+    """
+    return tuple((Axis(dim, size),) if size != 1 else ()
+                 for dim, size in enumerate(shape))
+
+
+def sizes(view: View) -> tuple[int, ...]:
+    """Returns the shape of the tensor.
+
+    >>> sizes(whole([2, 1, 5]))
+    (2, 1, 5)
+    """
+    return tuple(math.prod(axis.size for axis in group) for group in view)
+
+
+def merged(group: Sequence[Axis]) -> Group:
+    """Joins neighbours that together run along one dimension.
+
+    >>> merged([Axis(0, 4, 8), Axis(0, 8, 1)])
+    (Axis(dim=0, size=32, stride=1),)
+    """
+    joined: list[Axis] = []
+    for axis in group:
+        if axis.size == 1:
+            continue
+        last = joined[-1] if joined else None
+        if last is not None and last.dim == axis.dim and (
+                axis.dim is None or last.stride == axis.size * axis.stride):
+            joined[-1] = Axis(axis.dim, last.size * axis.size, axis.stride)
+        else:
+            joined.append(axis)
+    return tuple(joined)
+
+
+def reshaped(view: View, shape: Sequence[int]) -> View | None:
+    """Returns the view with another shape; None if it would cut unevenly.
+
+    >>> heads = reshaped(whole([2, 5, 12]), [2, 5, 3, 4])
+    >>> heads[2:]
+    ((Axis(dim=2, size=3, stride=4),), (Axis(dim=2, size=4, stride=1),))
+    >>> reshaped(heads, [10, 12]) == reshaped(whole([2, 5, 12]), [10, 12])
+    True
+    """
+    left = [axis for group in view for axis in group]
+    left.reverse()
+    result: list[Group] = []
+    for size in shape:
+        group: list[Axis] = []
+        missing = size
+        while missing > 1:
+            if not left:
+                return None
+            axis = left.pop()
+            if axis.size > missing:
+                if axis.size % missing:
+                    return None
+                rest = axis.size // missing
+                left.append(Axis(axis.dim, rest, axis.stride))
+                axis = Axis(axis.dim, missing, axis.stride * rest)
+            elif missing % axis.size:
+                return None
+            group.append(axis)
+            missing //= axis.size
+        result.append(merged(group))
+    return None if left else tuple(result)
+
+
+def broadcast(view: View, shape: Sequence[int]) -> View | None:
+    """Returns the view repeated to a shape; None if the sizes do not match.
+
+    >>> broadcast(whole([1, 4]), [3, 1, 4])[0]
+    (Axis(dim=None, size=3, stride=1),)
+    """
+    if len(view) > len(shape):
+        return None
+    padded: View = ((),) * (len(shape) - len(view)) + view
+    result: list[Group] = []
+    for group, size in zip(padded, shape):
+        own = math.prod(axis.size for axis in group)
+        if own == size or size == -1:
+            result.append(group)
+        elif own == 1:
+            result.append((Axis(None, size),))
+        else:
+            return None
+    return tuple(result)
+
+
+def dim_of(group: Group, shape: Sequence[int]) -> int | None:
+    """Returns the dimension of the value that a group is; None for a part.
+
+    >>> dim_of((Axis(1, 5),), [2, 5]), dim_of((Axis(1, 5),), [2, 10])
+    (1, None)
+    """
+    if len(group) != 1 or group[0].dim is None:
+        return None
+    axis = group[0]
+    assert axis.dim is not None
+    return axis.dim if axis.size == shape[axis.dim] else None
