@@ -1,0 +1,356 @@
+"""Applies a plan to a module of transformers with PyTorch's own parts.
+
+Tensor parallelism is DTensor's (``_tensor_parallel``), data parallelism that of
+``fully_shard`` and ``replicate``, recomputation that of ``checkpoint_wrapper``. What
+PyTorch cannot express is reported before the module is touched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mtplan._errors import Error
+from mtplan._plan import Plan
+from mtplan._plan_names import FAMILIES, Family
+from mtplan._tensor_parallel import split_modules, torch_module
+from mtplan._tensor_split import Split, layout_over, split_of
+
+
+def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
+    """Applies a plan to a module, in place, and returns the module.
+
+    ``Plan.parallelize`` describes it.
+
+    >>> parallelize(plan, model)  # doctest: +SKIP
+    LlamaForCausalLM(...)
+    """
+    family, split = checked(plan, module)
+    mesh = _mesh(plan, device_mesh)
+    degrees = plan.parallelism
+    if degrees.tp > 1:
+        split_modules(module, mesh["tp"], split, family)
+        _tie(module)
+    # A cache of keys would grow again when a layer is recomputed.
+    module.config.use_cache = False
+    _recompute(plan, module, family)
+    if degrees.dp > 1:
+        _divide_samples(plan, module, family, mesh["dp"])
+    return module
+
+
+def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
+    """Returns the names of a module's family and the splits of a plan.
+
+    Raises ``Error`` with all that PyTorch has no words for, and, last, with the
+    keywords of the nearest plan that it has words for.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-t5.json", gpus=2, tp=2)
+    >>> checked(plan, None)
+    Traceback (most recent call last):
+    ...
+    mtplan._errors.Error: no module of transformers for t5; there are bert, ...
+    """
+    report = json.loads(plan.to_json())
+    kind = report["model"]["family"]
+    if kind not in FAMILIES:
+        raise Error(f"no module of transformers for {kind}; there are "
+                    f"{', '.join(sorted(FAMILIES))}")
+    family = FAMILIES[kind]
+    faults = _wrong_module(report["model"], kind, family, module)
+    if faults:
+        raise Error(faults)
+    found, nearest = _other_axes(plan)
+    faults += found
+    split = split_of(plan, family)
+    if plan.parallelism.tp > 1 and not faults:
+        faults += split.faults + _wrong_weights(plan, family, split, module)
+        faults += _wrong_dropout(module)
+        padding = report["model"]["padded_vocabulary"]
+        rows = report["model"]["vocabulary"]
+        if padding != rows and split.leaves[family.names["lm_head"]
+                                            ].kind == "column":
+            faults.append(
+                f"the plan splits {padding} rows of the vocabulary, and the "
+                f"module has {rows}; call module.resize_token_embeddings("
+                f"{padding}) and plan module.config")
+        if split.faults:
+            nearest["pins"] = _pins(plan, family)
+    if report["hardware"]["precision"] == "fp16":
+        faults.append("fp16: the loss scale is the training loop's, not the "
+                      "module's")
+        nearest["precision"] = "bf16"
+    if faults:
+        if nearest:
+            faults.append("nearest: mtplan.plan(..., " + ", ".join(
+                f"{key}={value!r}" for key, value in nearest.items()) + ")")
+        raise Error(faults)
+    return family, split
+
+
+def _wrong_module(model: dict[str, Any], kind: str, family: Family,
+                  module: Any) -> list[str]:
+    """Returns a sentence if the plan is not one for the module.
+
+    >>> _wrong_module({}, "llama", FAMILIES["llama"], None)
+    ['a plan for llama is applied to LlamaForCausalLM or ..., but this is a NoneType']
+    """
+    name = type(module).__name__
+    if name.removeprefix("FSDP") not in family.classes:
+        return [f"a plan for {kind} is applied to "
+                f"{' or '.join(family.classes)}, but this is a {name}"]
+    config = module.config
+    sizes = {"layers": config.num_hidden_layers,
+             "hidden": config.hidden_size,
+             "heads": config.num_attention_heads}
+    faults = [f"the plan is for {model[key]} {key}, and the module has {value}"
+              for key, value in sizes.items() if model[key] != value]
+    if config.vocab_size not in (model["vocabulary"],
+                                 model["padded_vocabulary"]):
+        faults.append(f"the plan is for a vocabulary of {model['vocabulary']},"
+                      f" and the module has {config.vocab_size}")
+    if getattr(config, "add_cross_attention", False):
+        faults.append("the plan has no cross-attention, and the module has")
+    return faults
+
+
+def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
+    """Returns sentences about what is neither dp nor tp, and keywords without.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
+    >>> _other_axes(plan)[1]
+    {'cp': 1}
+    """
+    degrees = plan.parallelism
+    faults, nearest = [], dict[str, Any]()
+    for key, plain, why in (
+            ("pp", 1, "torch.distributed.pipelining wants stages that take "
+                      "and return tensors, which models of transformers with "
+                      "a loss are not"),
+            ("cp", 1, "context_parallel of PyTorch runs ring attention with "
+                      "collectives that the plan does not count"),
+            ("ep", 1, "experts of transformers are one module"),
+            ("virtual_stages", 1, "they need pp"),
+            ("tiles", 1, "fully_shard gathers a weight as a whole"),
+            ("offload", "none", "CPUOffloadPolicy moves weights and not only "
+                                "the optimizer's state")):
+        if degrees[key] != plain:
+            faults.append(f"{key} {degrees[key]}: {why}")
+            nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
+    if degrees.zero and degrees.zero_ranks != degrees.dp:
+        faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
+                      "replicas: fully_shard would sum gradients twice, over "
+                      "shards and then over copies, in an order of its own")
+        nearest["zero_ranks"] = "all"
+    return faults, nearest
+
+
+def _wrong_weights(plan: Plan, family: Family, split: Split, module: Any
+                   ) -> list[str]:
+    """Returns sentences about weights that are stored unlike they are used."""
+    faults = []
+    for run in plan.layers:
+        for one in run.parameters:
+            label = one.label.replace("*", str(run.first), 1)
+            operator = label.rpartition(".")[0]
+            if run.segment == "head" and operator == "wte":
+                continue
+            leaf = split.leaves.get(family.module(operator))
+            stored = layout_over("tp", one.layout)
+            if leaf is None:
+                faults.append(f"{one.label}: no module of transformers")
+            elif stored != "R" and leaf.kind in ("replicated", "sequence"):
+                faults.append(f"{one.label}: is stored split over tp and used "
+                              "whole; fully_shard gathers over dp only")
+    config = module.config
+    tied = getattr(config, "tie_word_embeddings", False)
+    kinds = (split.leaves[family.names["wte"]].kind,
+             split.leaves[family.names["lm_head"]].kind)
+    if tied and kinds not in (("vocab", "column"),
+                              ("replicated", "replicated")):
+        faults.append(f"wte is split as {kinds[0]} and lm_head as {kinds[1]},"
+                      " but they are one weight; pin wte=vocab")
+    return faults
+
+
+def _wrong_dropout(module: Any) -> list[str]:
+    """Returns a sentence if ranks of a tp group would drop different values.
+
+    >>> class Module:
+    ...     class config:
+    ...         resid_pdrop = 0.1
+    >>> _wrong_dropout(Module)
+    ['resid_pdrop 0.1: ...; set it to 0']
+    """
+    return [f"{key} {getattr(module.config, key)}: a rank of PyTorch draws "
+            "its own mask, and the plan's masks do not depend on the split; "
+            "set it to 0"
+            for key in ("attn_pdrop", "embd_pdrop", "resid_pdrop",
+                        "attention_dropout", "hidden_dropout_prob",
+                        "attention_probs_dropout_prob")
+            if getattr(module.config, key, 0)]
+
+
+def _pins(plan: Plan, family: Family) -> list[str]:
+    """Returns pins under which modules of transformers can follow a plan."""
+    word = ("sequence" if plan.parallelism.sequence_parallel
+            and not family.post_norm else "replicated")
+    forward = [f"h.*.{one}={word}" for one in (
+        "ln_1", "ln_2", "attn.add", "mlp.add", "ln_1.grad", "ln_2.grad")]
+    pins = ["wte=vocab"] + forward
+    if not family.post_norm:
+        pins += [f"ln_f={word}", f"ln_f.grad={word}"]
+    if "wpe" in family.names:
+        pins += ["wpe=replicated", "embed.drop=replicated"]
+        pins += [f"h.*.{one}={word}" for one in ("attn.drop", "mlp.drop")]
+    return pins
+
+
+def _mesh(plan: Plan, given: Any) -> Any:
+    """Returns a mesh with the axes dp and tp; ``given`` is checked."""
+    torch = torch_module()
+    degrees = plan.parallelism
+    if given is None:
+        mesh_of = torch_module("distributed.device_mesh").init_device_mesh
+        kind = ("cuda" if torch.cuda.is_available() else "cpu")
+        ranks = torch.distributed.get_world_size()
+        if ranks != degrees.dp * degrees.tp:
+            raise Error(f"the plan is for dp {degrees.dp} x tp {degrees.tp}, "
+                        f"and {ranks} ranks run")
+        return mesh_of(kind, (degrees.dp, degrees.tp),
+                       mesh_dim_names=("dp", "tp"))
+    names = given.mesh_dim_names or ()
+    faults = []
+    for axis in ("dp", "tp"):
+        size = given[axis].size() if axis in names else 1
+        if size != degrees[axis]:
+            faults.append(f"the plan has {axis} {degrees[axis]}, and the mesh "
+                          f"{size}; its dimensions are named dp and tp")
+    if faults:
+        raise Error(faults)
+    return given
+
+
+def _tie(module: Any) -> None:
+    """Raises ``Error`` if a module's parameter was not split: an optimizer
+    cannot update DTensors and plain tensors together."""
+    tensor = torch_module("distributed.tensor")
+    plain = [name for name, one in module.named_parameters()
+             if not isinstance(one, tensor.DTensor)]
+    if plain:
+        raise Error([f"{name}: the plan has no such parameter"
+                     for name in plain])
+
+
+def _recompute(plan: Plan, module: Any, family: Family) -> None:
+    """Wraps the layers that are recomputed, or attention in all of them."""
+    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
+    if saved["recompute"] == "full":
+        wrap = torch_module(
+            "distributed.algorithms._checkpoint.checkpoint_wrapper"
+        ).checkpoint_wrapper
+        layers = module.get_submodule(family.layers)
+        count = saved["recompute_layers"]
+        for number in range(len(layers) if count < 0 else count):
+            layers[number] = wrap(layers[number])
+    elif saved["recompute"] == "selective":
+        _recompute_attention(module)
+
+
+def _recompute_attention(module: Any) -> None:
+    """Lets attention keep only q, k and v for backward."""
+    import importlib
+    interface = importlib.import_module(
+        "transformers.modeling_utils").ALL_ATTENTION_FUNCTIONS
+    masks = importlib.import_module(
+        "transformers.masking_utils").ALL_MASK_ATTENTION_FUNCTIONS
+    name = module.config._attn_implementation
+    if name == "eager":
+        raise Error("recompute selective: eager attention of transformers is "
+                    "not registered; load the module with "
+                    "attn_implementation=\"sdpa\"")
+    inner = interface[name]
+    checkpoint = torch_module("utils.checkpoint").checkpoint
+
+    def attention(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(inner, *args, use_reentrant=False, **kwargs)
+
+    interface.register("mtplan_recomputed", attention)
+    masks.register("mtplan_recomputed", masks[name])
+    module.config._attn_implementation = "mtplan_recomputed"
+
+
+def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
+    """Returns the modules whose parameters travel together over dp.
+
+    Those are the embedding, every layer, and the head; if the embedding is
+    tied to the head, whatever is in no layer travels together.
+
+    >>> list(groups_of(model, FAMILIES["llama"]))  # doctest: +SKIP
+    """
+    embedding = module.get_submodule(family.names["wte"])
+    head = module.get_submodule(family.names["lm_head"])
+    tied = embedding.weight is head.weight
+    if not tied:
+        yield [embedding]
+    yield from ([layer] for layer in module.get_submodule(family.layers))
+    if not tied and "ln_f" in family.names:
+        yield [module.get_submodule(family.names["ln_f"]), head]
+
+
+def _divide_samples(plan: Plan, module: Any, family: Family, mesh: Any
+                    ) -> None:
+    """Shards or replicates parameters over dp, as the ZeRO stage says."""
+    degrees = plan.parallelism
+    fsdp = torch_module("distributed.fsdp")
+    torch = torch_module()
+    half = json.loads(plan.to_json())["hardware"]["precision"] == "bf16"
+    policy = (fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16,
+                                        reduce_dtype=torch.bfloat16)
+              if half else fsdp.MixedPrecisionPolicy())
+    keywords: dict[str, Any] = {"mesh": mesh, "mp_policy": policy}
+    if degrees.zero:
+        apply = fsdp.fully_shard
+        keywords["reshard_after_forward"] = degrees.zero == 3
+    else:
+        apply = torch_module(
+            "distributed._composable.replicate_with_fsdp").replicate
+    for group in list(groups_of(module, family)):
+        for part in [group] if degrees.zero else group:
+            apply(part, **keywords)
+    apply(module, **keywords)
+
+
+def backward(plan: Plan, module: Any, batch: dict[str, Any],
+             entered: Any = None) -> float:
+    """Computes the gradients of one step, and returns the loss of a replica.
+
+    ``Plan.backward`` describes it. ``entered`` is called with "forward" or
+    "backward" before that half runs.
+
+    >>> backward(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
+    6.2
+    """
+    degrees = plan.parallelism
+    count = degrees.micro_batches
+    samples = len(next(iter(batch.values())))
+    if samples != degrees.micro_batch * count:
+        raise Error(f"a replica has {degrees.micro_batch * count} samples per "
+                    f"step, but the batch has {samples}")
+    loss = 0.0
+    entered = entered or (lambda _: None)
+    for number in range(count):
+        part = {key: value[number * degrees.micro_batch:
+                           (number + 1) * degrees.micro_batch]
+                for key, value in batch.items()}
+        if degrees.dp > 1 and degrees.zero < 2:
+            module.set_requires_gradient_sync(number == count - 1)
+        entered("forward")
+        one = module(**part).loss / count
+        entered("backward")
+        one.backward()
+        loss += float(one.detach())
+    return loss
