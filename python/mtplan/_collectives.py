@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mtplan._parallelize import backward, groups_of
+from mtplan._parallelize import backward, groups_of, widths
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
 from mtplan._tensor_parallel import torch_module
@@ -163,7 +164,9 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
         mode.phase = phase
 
     sizes = _sizes(plan, module)
-    with mode:
+    with warnings.catch_warnings(), mode:
+        # The mode's hooks warn about the outputs of transformers.
+        warnings.simplefilter("ignore")
         backward(plan, module, batch, entered)
     module.zero_grad(set_to_none=True)
     return _compared(plan.collectives, reasons_of(plan, sizes, kind),
@@ -291,20 +294,21 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
         return
     lines = [line for line in plan.collectives
              if line.axis == "dp" and line.cause != "loss"]
-    width = 2 if json.loads(plan.to_json())["hardware"]["precision"] == "bf16" else 4
+    weight, gradient = widths(plan)
     issued: Calls = Counter()
     steps = degrees.micro_batches
     for group in groups:
-        whole = group.padded * width
         if degrees.zero == 0:
-            issued["backward", "all_reduce", "dp", group.elements * width] += 1
+            issued["backward", "all_reduce", "dp",
+                   group.elements * gradient] += 1
             continue
-        shard = whole // degrees.dp
+        shard = group.padded * weight // degrees.dp
         issued["forward", "all_gather", "dp", shard] += (
             steps if degrees.zero >= 2 else 1)
         if degrees.zero == 3:
             issued["backward", "all_gather", "dp", shard] += steps
-        issued["backward", "reduce_scatter", "dp", whole] += (
+        issued["backward", "reduce_scatter", "dp",
+               group.padded * gradient] += (
             steps if degrees.zero >= 2 else 1)
     words = {
         0: "replicate: sums the gradients of a layer in one call, within "

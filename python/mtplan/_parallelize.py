@@ -182,8 +182,8 @@ def _wrong_dropout(module: Any) -> list[str]:
     >>> class Module:
     ...     class config:
     ...         resid_pdrop = 0.1
-    >>> _wrong_dropout(Module)
-    ['resid_pdrop 0.1: ...; set it to 0']
+    >>> print(*_wrong_dropout(Module))
+    resid_pdrop 0.1: ...; set it to 0
     """
     return [f"{key} {getattr(module.config, key)}: a rank of PyTorch draws "
             "its own mask, and the plan's masks do not depend on the split; "
@@ -307,11 +307,11 @@ def _divide_samples(plan: Plan, module: Any, family: Family, mesh: Any
     degrees = plan.parallelism
     fsdp = torch_module("distributed.fsdp")
     torch = torch_module()
-    half = json.loads(plan.to_json())["hardware"]["precision"] == "bf16"
-    policy = (fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16,
-                                        reduce_dtype=torch.bfloat16)
-              if half else fsdp.MixedPrecisionPolicy())
-    keywords: dict[str, Any] = {"mesh": mesh, "mp_policy": policy}
+    weights, gradients = ({2: torch.bfloat16, 4: torch.float32}[width]
+                          for width in widths(plan))
+    keywords: dict[str, Any] = {
+        "mesh": mesh, "mp_policy": fsdp.MixedPrecisionPolicy(
+            param_dtype=weights, reduce_dtype=gradients)}
     if degrees.zero:
         apply = fsdp.fully_shard
         keywords["reshard_after_forward"] = degrees.zero == 3
@@ -322,6 +322,26 @@ def _divide_samples(plan: Plan, module: Any, family: Family, mesh: Any
         for part in [group] if degrees.zero else group:
             apply(part, **keywords)
     apply(module, **keywords)
+
+
+def widths(plan: Plan) -> tuple[int, int]:
+    """Returns the bytes of a weight and of its gradient between replicas.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, dp=2,
+    ...                    precision="fp32")
+    >>> widths(plan)
+    (4, 4)
+    """
+    report = json.loads(plan.to_json())
+    norm = next(one for run in plan.layers for one in run.parameters
+                if ".ln_1" in one.label or "embed.norm" in one.label)
+    weight = norm.bytes / norm.local_shape[0]
+    sums = [line.bytes / report["model"]["hidden"]
+            for line in plan.collectives
+            if line.axis == "dp" and line.kind != "all_gather"
+            and line.cause.startswith(norm.label.rpartition(".")[0])]
+    return round(weight), round(max(sums, default=weight))
 
 
 def backward(plan: Plan, module: Any, batch: dict[str, Any],

@@ -283,8 +283,7 @@ def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
     for name, entry in split.entries.items():
         _divide_input(modules[name], modules[entry.norm_module], mesh,
                       entry.norm, entry.residual)
-    head = split.leaves[family.names["lm_head"]]
-    if head.kind == "column":
+    if split.parallel_loss:
         _parallel_loss(model, modules[family.names["lm_head"]], mesh)
 
 

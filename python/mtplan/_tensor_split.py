@@ -83,6 +83,7 @@ class Split:
     after: dict[str, Change] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    parallel_loss: bool = False  #: whether logits stay split in the loss
 
 
 def layout_over(axis: str, text: str) -> str:
@@ -208,8 +209,13 @@ class _Reader:
         name = self._family.module(label)
         self.split.leaves[name] = Leaf(kind, source, target, qkv)
 
-    @staticmethod
-    def _change(place: dict[str, Change], name: str, change: Change) -> None:
+    def _change(self, place: dict[str, Change], name: str, change: Change
+                ) -> None:
+        if (_whole(change.source), _whole(change.target)) != (
+                _whole(change.gradient_target),
+                _whole(change.gradient_source)):
+            self._fault(name, "values and their gradients are divided "
+                              "differently; in PyTorch both have one shape")
         if change.needed:
             place[name] = change
 
@@ -299,13 +305,23 @@ class _Reader:
             self._same(layer + label, added, "attn.add of its layer is")
         inner, outer = (self._stream(layer + "ln_2.sum"),
                         self._stream(layer + "ln_1.sum"))
-        name = family.module(layer + "ln_1")
-        split.entries[family.in_layer(number, "")[:-1]] = Entry(
+        if added != inner:
+            self._fault(layer + "attn.add",
+                        f"is {_WORDS[added]} and its gradient {_WORDS[inner]}:"
+                        " in PyTorch both have one shape")
+        name, module = family.module(layer + "ln_1"), f"{family.layers}.{number}"
+        # The gradient leaves in the layout that the maker of the input needs.
+        if _whole(outer) == _whole(stream):
+            split.before[module] = Change(stream, stream, outer, gradient)
+        else:
+            if outer != "R":
+                self._fault(layer + "ln_1.sum",
+                            f"is {_WORDS[outer]}, but the layer's input is "
+                            f"{_WORDS[stream]}: in PyTorch both have one shape")
+            outer = gradient
+        split.entries[module] = Entry(
             name, Change(stream, norms[0], norms[0], outer),
             Change(stream, added, inner, outer))
-        # The gradient leaves in the layout that the maker of the input needs.
-        split.before[family.in_layer(number, "")[:-1]] = Change(
-            stream, stream, outer, gradient)
         self._change(split.before, family.in_layer(number, family.attention),
                      Change(norms[0], attention[0], attention[2], norms[0]))
         self._change(split.after, family.module(layer + "attn.proj"),
@@ -347,9 +363,14 @@ class _Reader:
             self._fault("lm_head", "must be split by the vocabulary or "
                                    "replicated: modules of transformers "
                                    "compute the loss of whole sequences")
+        split.parallel_loss = (head[1] == "S2"
+                               and self._at("loss.pick") == "P")
+        if head[1] == "S2" and not split.parallel_loss:
+            split.after[family.module("lm_head")] = Change("S2", "R", "R",
+                                                           "S2")
         for label in ("loss.max", "loss.sum_exp", "loss.pick"):
-            self._same(label, "P" if head[1] == "S2" else "R",
-                       "the logits are split so that it is")
+            self._same(label, "P" if split.parallel_loss else "R",
+                       "the whole loss of PyTorch is")
         if self._has("ln_f"):
             norm = self._norm("ln_f")
             name = family.module("ln_f")
@@ -370,6 +391,11 @@ class _Reader:
                                                    first[3]))
             self._change(split.after, family.module("cls.norm"),
                          Change(norm, head[0], head[2], norm))
+
+
+def _whole(layout: str) -> bool:
+    """Returns whether the local part has the shape of the whole value."""
+    return layout in ("R", "P")
 
 
 _WORDS = {"R": "replicated", "P": "partial", "S0": "split by samples",
