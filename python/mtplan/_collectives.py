@@ -110,7 +110,7 @@ def _mode() -> Any:
     """Returns CommDebugMode with a list of calls: ``mode.calls``."""
     base = torch_module("distributed.tensor.debug").CommDebugMode
 
-    def init(self: Any, axes: dict[str, str]) -> None:
+    def init(self: Any, axes: dict[tuple[int, ...], str]) -> None:
         base.__init__(self)
         self.axes, self.calls, self.phase = axes, Counter(), "forward"
 
@@ -121,7 +121,7 @@ def _mode() -> Any:
             name = str(getattr(function, "_overloadpacket", function))
             kind, place = OPERATORS.get(name, ("", 0))
             if kind:
-                axis = self.axes.get(_group_name(args[place]), "other")
+                axis = self.axes.get(_ranks_of(args[place]), "other")
                 self.calls[self.phase, kind, axis, _bytes_of(args, name)] += 1
         return result
 
@@ -129,12 +129,15 @@ def _mode() -> Any:
         "__init__": init, "__torch_dispatch__": dispatch})
 
 
-def _group_name(group: Any) -> str:
+def _ranks_of(group: Any) -> tuple[int, ...]:
+    """Returns the ranks of a group, which may have several names."""
+    distributed = torch_module("distributed")
     if isinstance(group, str):
-        return group
-    unbox = torch_module("_C._distributed_c10d").ProcessGroup.unbox
-    return str((group if hasattr(group, "group_name") else unbox(group)
-                ).group_name)
+        group = torch_module("distributed.distributed_c10d"
+                             )._resolve_process_group(group)
+    elif not isinstance(group, distributed.ProcessGroup):
+        group = distributed.ProcessGroup.unbox(group)
+    return tuple(distributed.get_process_group_ranks(group))
 
 
 def _bytes_of(args: Any, name: str) -> int:
@@ -152,12 +155,12 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
     >>> compare(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
     """
     tensor = torch_module("distributed.tensor")
-    axes, kind = dict[str, str](), "cpu"
+    axes, kind = dict[tuple[int, ...], str](), "cpu"
     for one in module.parameters():
         if isinstance(one, tensor.DTensor):
             mesh, kind = one.device_mesh, one.device_mesh.device_type
             for number, name in enumerate(mesh.mesh_dim_names or ()):
-                axes[mesh.get_group(number).group_name] = name
+                axes[_ranks_of(mesh.get_group(number))] = name
     mode = _mode()(axes)
 
     def entered(phase: str) -> None:
@@ -304,7 +307,7 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
             continue
         shard = group.padded * weight // degrees.dp
         issued["forward", "all_gather", "dp", shard] += (
-            steps if degrees.zero >= 2 else 1)
+            steps if degrees.zero == 3 else 1)
         if degrees.zero == 3:
             issued["backward", "all_gather", "dp", shard] += steps
         issued["backward", "reduce_scatter", "dp",
@@ -328,7 +331,7 @@ def _add_tensor_parallel(plan: Plan, add: Any, device: str) -> None:
     lines = [line for line in plan.collectives if line.axis == "tp"]
     add("biases of columns: PyTorch stores them split over tp",
         [line for line in lines if line.kind == "all_gather"
-         and line.cause.endswith(".db")], Counter())
+         and line.cause.endswith((".db", ".bias"))], Counter())
     if degrees.zero and degrees.dp > 1:
         sums = [line for line in lines if line.kind == "all_reduce"
                 and line.phase == "backward" and (

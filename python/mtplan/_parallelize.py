@@ -14,7 +14,8 @@ from typing import Any
 from mtplan._errors import Error
 from mtplan._plan import Plan
 from mtplan._plan_names import FAMILIES, Family
-from mtplan._tensor_parallel import split_modules, torch_module
+from mtplan._tensor_parallel import (change_entrance, split_modules,
+                                     torch_module)
 from mtplan._tensor_split import Split, layout_over, split_of
 
 
@@ -35,6 +36,9 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     # A cache of keys would grow again when a layer is recomputed.
     module.config.use_cache = False
     _recompute(plan, module, family)
+    if degrees.tp > 1 and split.entrance is not None:
+        change_entrance(module.get_submodule(family.layers)[0], mesh["tp"],
+                        split.entrance)
     if degrees.dp > 1:
         _divide_samples(plan, module, family, mesh["dp"])
     return module
@@ -195,18 +199,24 @@ def _wrong_dropout(module: Any) -> list[str]:
 
 
 def _pins(plan: Plan, family: Family) -> list[str]:
-    """Returns pins under which modules of transformers can follow a plan."""
+    """Returns pins under which modules of transformers can follow a plan.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2,
+    ...                    sequence_parallel=True)
+    >>> _pins(plan, FAMILIES["llama"])[:2]
+    ['wte=vocab', 'h.*.ln_1=sequence']
+    """
     word = ("sequence" if plan.parallelism.sequence_parallel
             and not family.post_norm else "replicated")
-    forward = [f"h.*.{one}={word}" for one in (
-        "ln_1", "ln_2", "attn.add", "mlp.add", "ln_1.grad", "ln_2.grad")]
-    pins = ["wte=vocab"] + forward
-    if not family.post_norm:
-        pins += [f"ln_f={word}", f"ln_f.grad={word}"]
-    if "wpe" in family.names:
-        pins += ["wpe=replicated", "embed.drop=replicated"]
-        pins += [f"h.*.{one}={word}" for one in ("attn.drop", "mlp.drop")]
-    return pins
+    whole = ("wpe", "wtt", "embed.add", "embed.norm", "embed.drop")
+    labels = {op.label for run in plan.layers for op in run.ops}
+    streams = ("ln_1", "ln_2", "attn.add", "mlp.add", "attn.drop", "mlp.drop",
+               "ln_1.grad", "ln_2.grad", "ln_1.sum", "ln_2.sum")
+    pins = {"wte": "vocab", **{label: "replicated" for label in whole},
+            **{f"h.*.{label}": word for label in streams},
+            "ln_f": word, "ln_f.grad": word}
+    return [f"{label}={pin}" for label, pin in pins.items() if label in labels]
 
 
 def _mesh(plan: Plan, given: Any) -> Any:
@@ -366,8 +376,11 @@ def backward(plan: Plan, module: Any, batch: dict[str, Any],
         part = {key: value[number * degrees.micro_batch:
                            (number + 1) * degrees.micro_batch]
                 for key, value in batch.items()}
+        last = number == count - 1
         if degrees.dp > 1 and degrees.zero < 2:
-            module.set_requires_gradient_sync(number == count - 1)
+            module.set_requires_gradient_sync(last)
+        if degrees.dp > 1 and degrees.zero in (1, 2):
+            module.set_reshard_after_backward(last)  # weights stay whole
         entered("forward")
         one = module(**part).loss / count
         entered("backward")

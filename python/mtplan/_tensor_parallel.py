@@ -224,6 +224,18 @@ def _looked_up(module: Any, original: Callable[..., Any], mesh: Any, ids: Any
     return found.masked_fill(outside.unsqueeze(-1), 0)
 
 
+def change_entrance(layer: Any, mesh: Any, change: Change) -> None:
+    """Changes the layout of the embedding's result before a layer, and before
+    the wrapper that recomputes it.
+
+    >>> change_entrance(layers[0], device_mesh["tp"], change)  # doctest: +SKIP
+    """
+    layer.register_forward_pre_hook(
+        _with_first_tensor(_INPUTS, functools.partial(
+            changed, mesh=mesh, change=change)),
+        with_kwargs=True, prepend=True)
+
+
 @functools.cache
 def _fused_columns() -> Any:
     """Returns the class that computes q, k and v of GPT-2 one by one."""

@@ -83,6 +83,7 @@ class Split:
     after: dict[str, Change] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    entrance: Change | None = None  #: from the embedding to the first layer
     parallel_loss: bool = False  #: whether logits stay split in the loss
 
 
@@ -310,15 +311,19 @@ class _Reader:
                         f"is {_WORDS[added]} and its gradient {_WORDS[inner]}:"
                         " in PyTorch both have one shape")
         name, module = family.module(layer + "ln_1"), f"{family.layers}.{number}"
-        # The gradient leaves in the layout that the maker of the input needs.
-        if _whole(outer) == _whole(stream):
-            split.before[module] = Change(stream, stream, outer, gradient)
-        else:
-            if outer != "R":
+        if number == 0:
+            # The embedding's result changes before the layer, which would
+            # otherwise communicate again when it is recomputed.
+            target = "S1" if norms[0] == added == "S1" else "R"
+            split.entrance = Change(stream, target, outer, gradient)
+            if _whole(outer) != _whole(target):
                 self._fault(layer + "ln_1.sum",
                             f"is {_WORDS[outer]}, but the layer's input is "
-                            f"{_WORDS[stream]}: in PyTorch both have one shape")
-            outer = gradient
+                            f"{_WORDS[target]}: in PyTorch both have one shape")
+            stream = target
+        else:
+            self._change(split.before, module,
+                         Change(stream, stream, outer, gradient))
         split.entries[module] = Entry(
             name, Change(stream, norms[0], norms[0], outer),
             Change(stream, added, inner, outer))
