@@ -32,7 +32,6 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     degrees = plan.parallelism
     if degrees.tp > 1:
         split_modules(module, mesh["tp"], split, family)
-        _tie(module)
     # A cache of keys would grow again when a layer is recomputed.
     module.config.use_cache = False
     _recompute(plan, module, family)
@@ -72,6 +71,12 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
     if plan.parallelism.tp > 1 and not faults:
         faults += split.faults + _wrong_weights(plan, family, split, module)
         faults += _wrong_dropout(module)
+        # An optimizer cannot update DTensors and plain tensors together.
+        faults += [f"{name}: the plan has no such parameter" for name, owner in (
+            (name, name.rpartition(".")[0])
+            for name, _ in module.named_parameters())
+            if owner not in split.leaves and owner not in family.extra
+            and owner + ".q" not in split.leaves]
         padding = report["model"]["padded_vocabulary"]
         rows = report["model"]["vocabulary"]
         if padding != rows and split.leaves[family.names["lm_head"]
@@ -82,6 +87,17 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
                 f"{padding}) and plan module.config")
         if split.faults:
             nearest["pins"] = _pins(plan, family)
+    if (plan.parallelism.recompute == "selective"
+            and module.config._attn_implementation == "eager"):
+        faults.append("recompute selective: eager attention of transformers "
+                      "is not registered; load the module with "
+                      "attn_implementation=\"sdpa\"")
+    size = next(module.parameters()).element_size()
+    if plan.parallelism.dp == 1 and size != widths(plan)[0]:
+        faults.append(
+            f"dp 1: MixedPrecisionPolicy belongs to fully_shard, so that the "
+            f"module's own weights have {size} bytes where the plan's have "
+            f"{widths(plan)[0]}; convert the module, or plan its precision")
     if report["hardware"]["precision"] == "fp16":
         faults.append("fp16: the loss scale is the training loop's, not the "
                       "module's")
@@ -244,17 +260,6 @@ def _mesh(plan: Plan, given: Any) -> Any:
     return given
 
 
-def _tie(module: Any) -> None:
-    """Raises ``Error`` if a module's parameter was not split: an optimizer
-    cannot update DTensors and plain tensors together."""
-    tensor = torch_module("distributed.tensor")
-    plain = [name for name, one in module.named_parameters()
-             if not isinstance(one, tensor.DTensor)]
-    if plain:
-        raise Error([f"{name}: the plan has no such parameter"
-                     for name in plain])
-
-
 def _recompute(plan: Plan, module: Any, family: Family) -> None:
     """Wraps the layers that are recomputed, or attention in all of them."""
     saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
@@ -278,10 +283,6 @@ def _recompute_attention(module: Any) -> None:
     masks = importlib.import_module(
         "transformers.masking_utils").ALL_MASK_ATTENTION_FUNCTIONS
     name = module.config._attn_implementation
-    if name == "eager":
-        raise Error("recompute selective: eager attention of transformers is "
-                    "not registered; load the module with "
-                    "attn_implementation=\"sdpa\"")
     inner = interface[name]
     checkpoint = torch_module("utils.checkpoint").checkpoint
 

@@ -85,7 +85,8 @@ class Modules(unittest.TestCase):
     def test_positions_along_the_sequence(self):
         from parallelize_ranks import new_model, plan_of
         module = new_model("gpt2")
-        errors = self.refused("gpt2", tp=4, sequence_parallel=True)
+        errors = self.refused("gpt2", tp=4, sequence_parallel=True,
+                              pins=["wpe=sequence"])
         self.assertRegex("\n".join(errors), "wpe: is split along the sequence")
         # The plan that the message names can be applied.
         pins = errors[-1].partition("pins=")[2].removesuffix(")")
@@ -96,10 +97,18 @@ class Modules(unittest.TestCase):
     def test_other_modules(self):
         from parallelize_ranks import new_model, plan_of
         plan = plan_of(new_model("llama"), {"tp": 4})
-        with self.assertRaisesRegex(mtplan.Error, "but this is a Qwen2Mo"):
+        with self.assertRaisesRegex(mtplan.Error, "this is a Qwen2Model"):
             plan.parallelize(new_model("qwen2").model)
         with self.assertRaisesRegex(mtplan.Error, "a GPT2LMHeadModel"):
             plan.parallelize(new_model("gpt2"))
+
+    def test_another_precision_without_replicas(self):
+        from parallelize_ranks import new_model
+        module = new_model("llama")
+        plan = mtplan.plan(module.config, gpus=4, dp=1, tp=4, pp=1, cp=1,
+                           precision="bf16", sequence_parallel=False)
+        with self.assertRaisesRegex(mtplan.Error, "have 4 bytes where .* 2"):
+            plan.parallelize(module)
 
     def test_dropout_with_tp(self):
         from parallelize_ranks import new_model, plan_of
