@@ -14,9 +14,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mtplan._parallelize import backward, groups_of, widths
+from mtplan._parallelize import groups_of
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
+from mtplan._step import backward, widths
 from mtplan._tensor_parallel import torch_module
 
 #: Counts calls by phase, kind, axis and bytes that a rank passes in.
@@ -39,6 +40,11 @@ OPERATORS = {
     "c10d.alltoall_base_": ("all_to_all", 2),
     "c10d.broadcast_": ("broadcast", 1),
 }
+
+#: Where the dispatcher keeps collectives.
+_NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
+#: What of these communicates nothing.
+_LOCAL = ("wait_tensor", "_wrap_tensor_autograd")
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,9 @@ def _mode() -> Any:
             if kind:
                 axis = self.axes.get(_ranks_of(args[place]), "other")
                 self.calls[self.phase, kind, axis, _bytes_of(args, name)] += 1
+            elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
+                # A collective without an entry is listed, never overlooked.
+                self.calls[self.phase, name, "other", 0] += 1
         return result
 
     return type("RecordCollectives", (base,), {
@@ -343,6 +352,7 @@ def _add_tensor_parallel(plan: Plan, add: Any, device: str) -> None:
                 line.count_per_step)
         add("fully_shard: sums gradients of norms over tp before it scatters "
             "them over dp", sums, whole)
+    _add_sequence_parallel(degrees, lines, add)
     if device == "cpu":
         exchanged = [line for line in lines if line.kind == "all_to_all"]
         gathered: Calls = Counter()
@@ -351,3 +361,32 @@ def _add_tensor_parallel(plan: Plan, add: Any, device: str) -> None:
             gathered[phase, "all_gather", axis, size] += int(
                 line.count_per_step)
         add("shard_dim_alltoall: gloo gathers and slices", exchanged, gathered)
+
+
+def _add_sequence_parallel(degrees: Record, lines: list[Record], add: Any
+                           ) -> None:
+    scattered = any(line.kind == "reduce_scatter"
+                    and line.cause.startswith("loss.") for line in lines)
+    if scattered:
+        values = [line for line in lines if line.cause.startswith("loss")]
+        summed: Calls = Counter()
+        for line in values:
+            if line.kind == "reduce_scatter":
+                phase, _, axis, size = key_of(line)
+                summed[phase, "all_reduce", axis, size] += int(
+                    line.count_per_step)
+        add("loss_parallel: computes the loss of all tokens on every rank, and "
+            "not that of a part of the sequence", values, summed)
+    once = [line for line in lines if line.phase == "update"
+            and line.kind == "all_reduce" and line.cause != "loss"]
+    # fully_shard keeps partial sums, if it communicates once per step.
+    times = (1 if degrees.dp > 1 and degrees.zero < 2
+             else degrees.micro_batches)
+    shards = degrees.dp if degrees.zero else 1
+    early: Calls = Counter()
+    for line in once:
+        _, kind, axis, size = key_of(line)
+        early["backward", kind, axis, size * shards] += times * int(
+            line.count_per_step)
+    add("micro-batches: gradients of norms are summed over tp in backward, and "
+        "not in the update", once, early)

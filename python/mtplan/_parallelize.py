@@ -7,6 +7,7 @@ PyTorch cannot express is reported before the module is touched.
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from mtplan._errors import Error
 from mtplan._plan import Plan
 from mtplan._plan_names import FAMILIES, Family
+from mtplan._step import widths, wrong_dropout, wrong_types
 from mtplan._tensor_parallel import (change_entrance, split_modules,
                                      torch_module)
 from mtplan._tensor_split import Split, layout_over, split_of
@@ -28,8 +30,10 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     LlamaForCausalLM(...)
     """
     family, split = checked(plan, module)
-    mesh = _mesh(plan, device_mesh)
+    mesh = _mesh(plan, module, device_mesh)
     degrees = plan.parallelism
+    _compare_weights(module, mesh)
+    module.mtplan_plan = plan.saved_text()
     if degrees.tp > 1:
         split_modules(module, mesh["tp"], split, family)
     # A cache of keys would grow again when a layer is recomputed.
@@ -70,7 +74,7 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
     split = split_of(plan, family)
     if plan.parallelism.tp > 1 and not faults:
         faults += split.faults + _wrong_weights(plan, family, split, module)
-        faults += _wrong_dropout(module)
+        faults += wrong_dropout(module)
         # An optimizer cannot update DTensors and plain tensors together.
         faults += [f"{name}: the plan has no such parameter" for name, owner in (
             (name, name.rpartition(".")[0])
@@ -79,28 +83,19 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
             and owner + ".q" not in split.leaves]
         padding = report["model"]["padded_vocabulary"]
         rows = report["model"]["vocabulary"]
-        if padding != rows and split.leaves[family.names["lm_head"]
-                                            ].kind == "column":
+        kinds = [split.leaves[family.names[label]].kind
+                 for label in ("wte", "lm_head")]
+        if padding != rows and ("vocab" in kinds or "column" in kinds):
             faults.append(
                 f"the plan splits {padding} rows of the vocabulary, and the "
                 f"module has {rows}; call module.resize_token_embeddings("
                 f"{padding}) and plan module.config")
         if split.faults:
             nearest["pins"] = _pins(plan, family)
-    if (plan.parallelism.recompute == "selective"
-            and module.config._attn_implementation == "eager"):
-        faults.append("recompute selective: eager attention of transformers "
-                      "is not registered; load the module with "
-                      "attn_implementation=\"sdpa\"")
-    size = next(module.parameters()).element_size()
-    if plan.parallelism.dp == 1 and size != widths(plan)[0]:
-        faults.append(
-            f"dp 1: MixedPrecisionPolicy belongs to fully_shard, so that the "
-            f"module's own weights have {size} bytes where the plan's have "
-            f"{widths(plan)[0]}; convert the module, or plan its precision")
-    if report["hardware"]["precision"] == "fp16":
-        faults.append("fp16: the loss scale is the training loop's, not the "
-                      "module's")
+    if plan.parallelism.recompute == "selective":
+        faults += _unknown_attention(module)
+    faults += wrong_types(plan, report["hardware"]["precision"], module)
+    if report["hardware"]["precision"] in ("fp8", "fp16"):
         nearest["precision"] = "bf16"
     if faults:
         if nearest:
@@ -118,7 +113,9 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
     ['a plan for llama is applied to LlamaForCausalLM or ..., but this is a NoneType']
     """
     name = type(module).__name__
-    if name.removeprefix("FSDP") not in family.classes:
+    if hasattr(module, "mtplan_plan"):
+        return ["a plan has been applied to this module; build a new one"]
+    if name not in family.classes:
         return [f"a plan for {kind} is applied to "
                 f"{' or '.join(family.classes)}, but this is a {name}"]
     config = module.config
@@ -133,6 +130,16 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
                       f" and the module has {config.vocab_size}")
     if getattr(config, "add_cross_attention", False):
         faults.append("the plan has no cross-attention, and the module has")
+    count = sum(one.numel() for one in module.parameters())
+    added = model["padding_parameters"]
+    if not faults and count not in (model["parameters"],
+                                    model["parameters"] - added):
+        faults.append(f"the plan is for {model['parameters']} parameters, and "
+                      f"the module has {count}; plan module.config")
+    if any(hasattr(one, "placements") for one in module.parameters()):
+        faults.append("the module's weights are DTensors already")
+    if any(one.is_meta for one in module.parameters()):
+        faults.append("the module's weights are on the meta device; load them")
     return faults
 
 
@@ -196,24 +203,6 @@ def _wrong_weights(plan: Plan, family: Family, split: Split, module: Any
     return faults
 
 
-def _wrong_dropout(module: Any) -> list[str]:
-    """Returns a sentence if ranks of a tp group would drop different values.
-
-    >>> class Module:
-    ...     class config:
-    ...         resid_pdrop = 0.1
-    >>> print(*_wrong_dropout(Module))
-    resid_pdrop 0.1: ...; set it to 0
-    """
-    return [f"{key} {getattr(module.config, key)}: a rank of PyTorch draws "
-            "its own mask, and the plan's masks do not depend on the split; "
-            "set it to 0"
-            for key in ("attn_pdrop", "embd_pdrop", "resid_pdrop",
-                        "attention_dropout", "hidden_dropout_prob",
-                        "attention_probs_dropout_prob")
-            if getattr(module.config, key, 0)]
-
-
 def _pins(plan: Plan, family: Family) -> list[str]:
     """Returns pins under which modules of transformers can follow a plan.
 
@@ -231,23 +220,28 @@ def _pins(plan: Plan, family: Family) -> list[str]:
                "ln_1.grad", "ln_2.grad", "ln_1.sum", "ln_2.sum")
     pins = {"wte": "vocab", **{label: "replicated" for label in whole},
             **{f"h.*.{label}": word for label in streams},
-            "ln_f": word, "ln_f.grad": word}
+            "h.*.mlp.fc1.sum": word, "ln_f": word, "ln_f.grad": word,
+            **{f"cls.transform{part}": "replicated"
+               for part in ("", ".dx", ".dw")},
+            **{label: "vocab" for label in ("lm_head", "loss.max",
+                                            "loss.sum_exp", "loss.pick")}}
     return [f"{label}={pin}" for label, pin in pins.items() if label in labels]
 
 
-def _mesh(plan: Plan, given: Any) -> Any:
+def _mesh(plan: Plan, module: Any, given: Any) -> Any:
     """Returns a mesh with the axes dp and tp; ``given`` is checked."""
-    torch = torch_module()
+    distributed = torch_module("distributed")
     degrees = plan.parallelism
+    if not distributed.is_initialized():
+        raise Error("no ranks: call torch.distributed.init_process_group")
     if given is None:
         mesh_of = torch_module("distributed.device_mesh").init_device_mesh
-        kind = ("cuda" if torch.cuda.is_available() else "cpu")
-        ranks = torch.distributed.get_world_size()
+        ranks = distributed.get_world_size()
         if ranks != degrees.dp * degrees.tp:
             raise Error(f"the plan is for dp {degrees.dp} x tp {degrees.tp}, "
                         f"and {ranks} ranks run")
-        return mesh_of(kind, (degrees.dp, degrees.tp),
-                       mesh_dim_names=("dp", "tp"))
+        return mesh_of(next(module.parameters()).device.type,
+                       (degrees.dp, degrees.tp), mesh_dim_names=("dp", "tp"))
     names = given.mesh_dim_names or ()
     faults = []
     for axis in ("dp", "tp"):
@@ -255,9 +249,31 @@ def _mesh(plan: Plan, given: Any) -> Any:
         if size != degrees[axis]:
             faults.append(f"the plan has {axis} {degrees[axis]}, and the mesh "
                           f"{size}; its dimensions are named dp and tp")
+    if not faults and given.size() != degrees.dp * degrees.tp:
+        faults.append(f"the mesh has {given.size()} ranks, and the plan "
+                      f"{degrees.dp * degrees.tp}; pass mesh[\"dp\", \"tp\"]")
     if faults:
         raise Error(faults)
     return given
+
+
+def _compare_weights(module: Any, mesh: Any) -> None:
+    """Raises ``Error`` on every rank if ranks hold different weights."""
+    torch = torch_module()
+    distributed = torch_module("distributed")
+    names, weights = zip(*module.named_parameters())
+    lowest = torch.stack([one.detach().double().abs().sum()
+                          for one in weights])
+    highest = lowest.clone()
+    for number in range(mesh.ndim):
+        for sums, kind in ((lowest, "MIN"), (highest, "MAX")):
+            distributed.all_reduce(sums, getattr(distributed.ReduceOp, kind),
+                                   group=mesh.get_group(number))
+    # Processors add in different orders.
+    differs = (highest - lowest > 1e-9 * highest).tolist()
+    if any(differs):
+        raise Error(f"{names[differs.index(True)]}: its values differ between "
+                    "ranks; load or seed the same weights on all of them")
 
 
 def _recompute(plan: Plan, module: Any, family: Family) -> None:
@@ -275,13 +291,29 @@ def _recompute(plan: Plan, module: Any, family: Family) -> None:
         _recompute_attention(module)
 
 
+def _attention_functions() -> tuple[Any, Any]:
+    """Returns the registers of transformers: of attention, and of masks."""
+    return (importlib.import_module("transformers.modeling_utils"
+                                    ).ALL_ATTENTION_FUNCTIONS,
+            importlib.import_module("transformers.masking_utils"
+                                    ).ALL_MASK_ATTENTION_FUNCTIONS)
+
+
+def _unknown_attention(module: Any) -> list[str]:
+    """Returns a sentence if attention of a module cannot be recomputed."""
+    name = module.config._attn_implementation
+    if all(name in one for one in _attention_functions()):
+        return []
+    return [f"recompute selective: {name} attention of transformers is not "
+            "registered; load the module with attn_implementation=\"sdpa\""]
+
+
 def _recompute_attention(module: Any) -> None:
-    """Lets attention keep only q, k and v for backward."""
-    import importlib
-    interface = importlib.import_module(
-        "transformers.modeling_utils").ALL_ATTENTION_FUNCTIONS
-    masks = importlib.import_module(
-        "transformers.masking_utils").ALL_MASK_ATTENTION_FUNCTIONS
+    """Lets attention keep only q, k and v for backward.
+
+    transformers finds attention by a name that is known to the process.
+    """
+    interface, masks = _attention_functions()
     name = module.config._attn_implementation
     inner = interface[name]
     checkpoint = torch_module("utils.checkpoint").checkpoint
@@ -289,9 +321,10 @@ def _recompute_attention(module: Any) -> None:
     def attention(*args: Any, **kwargs: Any) -> Any:
         return checkpoint(inner, *args, use_reentrant=False, **kwargs)
 
-    interface.register("mtplan_recomputed", attention)
-    masks.register("mtplan_recomputed", masks[name])
-    module.config._attn_implementation = "mtplan_recomputed"
+    recomputed = f"mtplan_recomputed_{name}"
+    interface.register(recomputed, attention)
+    masks.register(recomputed, masks[name])
+    module.config._attn_implementation = recomputed
 
 
 def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
@@ -333,58 +366,3 @@ def _divide_samples(plan: Plan, module: Any, family: Family, mesh: Any
         for part in [group] if degrees.zero else group:
             apply(part, **keywords)
     apply(module, **keywords)
-
-
-def widths(plan: Plan) -> tuple[int, int]:
-    """Returns the bytes of a weight and of its gradient between replicas.
-
-    >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, dp=2,
-    ...                    precision="fp32")
-    >>> widths(plan)
-    (4, 4)
-    """
-    report = json.loads(plan.to_json())
-    norm = next(one for run in plan.layers for one in run.parameters
-                if ".ln_1" in one.label or "embed.norm" in one.label)
-    weight = norm.bytes / norm.local_shape[0]
-    sums = [line.bytes / report["model"]["hidden"]
-            for line in plan.collectives
-            if line.axis == "dp" and line.kind != "all_gather"
-            and line.cause.startswith(norm.label.rpartition(".")[0])]
-    return round(weight), round(max(sums, default=weight))
-
-
-def backward(plan: Plan, module: Any, batch: dict[str, Any],
-             entered: Any = None) -> float:
-    """Computes the gradients of one step, and returns the loss of a replica.
-
-    ``Plan.backward`` describes it. ``entered`` is called with "forward" or
-    "backward" before that half runs.
-
-    >>> backward(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
-    6.2
-    """
-    degrees = plan.parallelism
-    count = degrees.micro_batches
-    samples = len(next(iter(batch.values())))
-    if samples != degrees.micro_batch * count:
-        raise Error(f"a replica has {degrees.micro_batch * count} samples per "
-                    f"step, but the batch has {samples}")
-    loss = 0.0
-    entered = entered or (lambda _: None)
-    for number in range(count):
-        part = {key: value[number * degrees.micro_batch:
-                           (number + 1) * degrees.micro_batch]
-                for key, value in batch.items()}
-        last = number == count - 1
-        if degrees.dp > 1 and degrees.zero < 2:
-            module.set_requires_gradient_sync(last)
-        if degrees.dp > 1 and degrees.zero in (1, 2):
-            module.set_reshard_after_backward(last)  # weights stay whole
-        entered("forward")
-        one = module(**part).loss / count
-        entered("backward")
-        one.backward()
-        loss += float(one.detach())
-    return loss

@@ -323,9 +323,15 @@ class Plan:
 
         ``module`` is a LlamaForCausalLM, Qwen2ForCausalLM, GPT2LMHeadModel or
         BertForMaskedLM, and the plan one for its configuration. Every rank
-        calls this with the same weights, after
+        calls this with the same weights, which are compared, after
         ``torch.distributed.init_process_group``. ``device_mesh`` has the
-        dimensions dp and tp (default: all ranks, tp innermost).
+        dimensions dp and tp (default: all ranks, tp innermost, on the
+        module's device).
+
+        ``module.config`` is changed (``use_cache``, and with selective
+        recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
+        in the process if logits are split. If PyTorch itself fails on the
+        way, the module cannot be used again.
 
         Returns the module, whose parameters are DTensors now: build the
         optimizer afterwards. Raises ``Error``, before anything is changed,
@@ -348,13 +354,16 @@ class Plan:
 
         ``batch`` holds the tensors that the module takes, with the samples of
         this replica; they are divided into micro-batches, and gradients are
-        summed over replicas when the plan's ZeRO stage says. Returns the mean
-        loss of the replica. Raises ``Error`` for another number of samples.
+        averaged over replicas when the plan's ZeRO stage says. Micro-batches
+        and replicas weigh the same, however many labels are ignored (-100).
+        Returns the mean loss of the replica. Raises ``Error`` for another
+        number of samples, and unless ``parallelize`` of this plan returned the
+        module.
 
         >>> plan.backward(model, input_ids=ids, labels=ids)  # doctest: +SKIP
         6.2
         """
-        from mtplan._parallelize import backward
+        from mtplan._step import backward
         return backward(self, module, batch)
 
     def check(self, module: Any, **batch: Any) -> Comparison:

@@ -306,6 +306,7 @@ def _divide_input(layer: Any, norm: Any, mesh: Any, to_norm: Change,
     branch: list[Any] = []
 
     def on_layer(value: Any) -> Any:
+        branch.clear()  # a value remains if a forward failed
         if to_norm == to_residual:
             value = changed(value, mesh, to_norm)
             branch.append(value)
@@ -339,7 +340,6 @@ def _parallel_loss(model: Any, head: Any, mesh: Any) -> None:
     ``loss_parallel`` reads, and the loss remains a plain tensor.
     """
     tensor = torch_module("distributed.tensor")
-    parallel = torch_module("distributed.tensor.parallel")
 
     def on_head(_: Any, __: Any, logits: Any) -> Any:
         return tensor.DTensor.from_local(logits, mesh, [tensor.Shard(-1)],
@@ -353,5 +353,16 @@ def _parallel_loss(model: Any, head: Any, mesh: Any) -> None:
 
     head.register_forward_hook(on_head)
     model.register_forward_hook(on_model)
-    # Backward runs outside of every function of ours, so the loss stays on.
-    parallel.loss_parallel().__enter__()
+    _keep_loss_parallel()
+
+
+@functools.cache
+def _keep_loss_parallel() -> Any:
+    """Enters ``loss_parallel`` for the whole process, once.
+
+    Callers may run backward themselves, outside of every function of ours. The
+    cache keeps the context, which would leave when it is collected.
+    """
+    context = torch_module("distributed.tensor.parallel").loss_parallel()
+    context.__enter__()
+    return context
