@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from mtplan._errors import Error
 from mtplan._plan_names import Family
 from mtplan._tensor_split import Change, Leaf, Split
 
@@ -51,6 +52,11 @@ def moved(value: Any, mesh: Any, source: str, target: str) -> Any:
     """
     if source == target:
         return value
+    if source in ("R", "P") and target not in ("R", "P"):
+        size = value.shape[int(target[1:])]
+        if size % mesh.size():  # from_local knows equal parts only
+            raise Error(f"tp {mesh.size()} does not divide dimension "
+                        f"{target[1:]} of size {size}")
     tensor = torch_module("distributed.tensor")
     return tensor.DTensor.from_local(
         value, mesh, [placement(source)], run_check=False).redistribute(
