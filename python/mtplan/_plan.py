@@ -6,10 +6,13 @@ import html
 import json
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtplan import _core
 from mtplan._inputs import words_of
+
+if TYPE_CHECKING:
+    from mtplan._collectives import Comparison
 
 
 class Record(dict[str, Any]):
@@ -294,7 +297,7 @@ class Plan:
         ...     mtplan.load(path).step_time == plan.step_time
         True
         """
-        _write(path, self._found.saved())
+        _write(path, self.saved_text())
 
     def compile(self, folder: str | os.PathLike[str], cuda: bool = False
                 ) -> None:
@@ -314,6 +317,78 @@ class Plan:
         ['plan.json', 'predicted.json']
         """
         self._found.compile(os.fspath(folder), cuda)
+
+    def parallelize(self, module: Any, device_mesh: Any = None) -> Any:
+        """Applies the plan to a module of transformers, in place.
+
+        ``module`` is a LlamaForCausalLM, Qwen2ForCausalLM, GPT2LMHeadModel or
+        BertForMaskedLM, and the plan one for its configuration. Every rank
+        calls this with the same weights, which are compared, after
+        ``torch.distributed.init_process_group``. ``device_mesh`` has the
+        dimensions dp and tp (default: all ranks, tp innermost, on the
+        module's device).
+
+        ``module.config`` is changed (``use_cache``, and with selective
+        recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
+        in the process if logits are split. If PyTorch itself fails on the
+        way, the module cannot be used again.
+
+        Returns the module, whose parameters are DTensors now: build the
+        optimizer afterwards. Raises ``Error``, before anything is changed,
+        with every choice of the plan that PyTorch has no words for, and with
+        the keywords of the nearest plan that it has words for.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2)
+        >>> plan.parallelize(model)  # doctest: +SKIP
+        Traceback (most recent call last):
+        ...
+        mtplan._errors.Error: pp 2: ...
+        nearest: mtplan.plan(..., pp=1)
+        """
+        from mtplan._parallelize import parallelize
+        return parallelize(self, module, device_mesh)
+
+    def backward(self, module: Any, **batch: Any) -> float:
+        """Computes the gradients of one step of a parallelized module.
+
+        ``batch`` holds the tensors that the module takes, with the samples of
+        this replica; they are divided into micro-batches, and gradients are
+        averaged over replicas when the plan's ZeRO stage says. Micro-batches
+        and replicas weigh the same, however many labels are ignored (-100).
+        Returns the mean loss of the replica. Raises ``Error`` for another
+        number of samples, and unless ``parallelize`` of this plan returned the
+        module.
+
+        >>> plan.backward(model, input_ids=ids, labels=ids)  # doctest: +SKIP
+        6.2
+        """
+        from mtplan._step import backward
+        return backward(self, module, batch)
+
+    def check(self, module: Any, **batch: Any) -> Comparison:
+        """Runs one step of a parallelized module, and compares the collectives
+        that it issues with those of the plan.
+
+        The arguments are those of ``backward``. Gradients are set to None
+        afterwards. Returns the comparison of this rank: ``print`` it for a
+        table; ``holds`` says whether all differences are explained.
+
+        >>> plan.check(model, input_ids=ids, labels=ids).holds  # doctest: +SKIP
+        True
+        """
+        from mtplan._collectives import compare
+        return compare(self, module, batch)
+
+    def saved_text(self) -> str:
+        """Returns the text of the file that ``save`` writes.
+
+        >>> import json, mtplan
+        >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2)
+        >>> json.loads(plan.saved_text())["mtplan_plan"]
+        1
+        """
+        return self._found.saved()
 
     def __str__(self) -> str:
         """Returns the report that the command prints."""

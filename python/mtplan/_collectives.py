@@ -1,0 +1,392 @@
+"""Compares the collectives that a step issues with those of a plan.
+
+A step runs under PyTorch's ``CommDebugMode``, whose dispatches also say over
+which axis and how many bytes. Where PyTorch differs from the plan for a known
+reason, the reason predicts exactly what PyTorch issues instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mtplan._parallelize import groups_of
+from mtplan._plan import Plan, Record
+from mtplan._plan_names import FAMILIES, Family
+from mtplan._step import backward, widths
+from mtplan._tensor_parallel import torch_module
+
+#: Counts calls by phase, kind, axis and bytes that a rank passes in.
+Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"
+
+#: Collectives of the dispatcher: the kind, and where its group stands.
+OPERATORS = {
+    "_c10d_functional.all_reduce": ("all_reduce", 2),
+    "_c10d_functional.all_reduce_": ("all_reduce", 2),
+    "_c10d_functional.all_gather_into_tensor": ("all_gather", 2),
+    "_c10d_functional.reduce_scatter_tensor": ("reduce_scatter", 3),
+    "_c10d_functional.all_to_all_single": ("all_to_all", 3),
+    "_c10d_functional.broadcast": ("broadcast", 2),
+    "_dtensor.shard_dim_alltoall": ("all_to_all", 3),
+    "c10d.allreduce_": ("all_reduce", 1),
+    "c10d._allgather_base_": ("all_gather", 2),
+    "c10d.allgather_into_tensor_coalesced_": ("all_gather", 2),
+    "c10d._reduce_scatter_base_": ("reduce_scatter", 2),
+    "c10d.reduce_scatter_tensor_coalesced_": ("reduce_scatter", 2),
+    "c10d.alltoall_base_": ("all_to_all", 2),
+    "c10d.broadcast_": ("broadcast", 1),
+}
+
+#: Where the dispatcher keeps collectives.
+_NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
+#: What of these communicates nothing.
+_LOCAL = ("wait_tensor", "_wrap_tensor_autograd")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Holds a named behaviour of PyTorch: what it issues, and instead of what.
+
+    >>> Reason("x", Counter(), Counter()).words
+    'x'
+    """
+
+    words: str
+    planned: Calls  #: lines of the plan that PyTorch does not issue
+    issued: Calls  #: what it issues instead
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Holds the collectives of a step: as planned, as issued, and why.
+
+    ``rows`` has a record per phase, kind, axis and number of bytes, with the
+    counts ``planned`` and ``issued``, the operators that ``cause`` it, and the
+    ``reasons`` for differences. ``unexplained`` are the rows whose count no
+    reason predicts.
+
+    >>> Comparison([]).holds
+    True
+    """
+
+    rows: list[Record]
+
+    @property
+    def unexplained(self) -> list[Record]:
+        """Returns the rows whose difference has no reason.
+
+        >>> Comparison([Record(expected=1, issued=2)]).unexplained
+        [{'expected': 1, 'issued': 2}]
+        """
+        return [row for row in self.rows if row.expected != row.issued]
+
+    @property
+    def holds(self) -> bool:
+        """Returns whether every difference is explained.
+
+        >>> Comparison([Record(expected=1, issued=1)]).holds
+        True
+        """
+        return not self.unexplained
+
+    def __str__(self) -> str:
+        """Returns a table, with the reasons below it."""
+        words = list(dict.fromkeys(reason for row in self.rows
+                                   for reason in row.reasons))
+        lines = [f"{'phase':9}{'kind':15}{'axis':5}{'bytes':>12}"
+                 f"{'planned':>9}{'issued':>8}  cause"]
+        for row in self.rows:
+            marks = "".join(f" ({words.index(one) + 1})"
+                            for one in row.reasons)
+            odd = "" if row.expected == row.issued else (
+                f"  !! {row.expected} expected")
+            lines.append(f"{row.phase:9}{row.kind:15}{row.axis:5}"
+                         f"{row.bytes:12}{row.planned:9}{row.issued:8}  "
+                         f"{', '.join(row.causes)}{marks}{odd}")
+        return "\n".join(lines + [f"({number}) {one}"
+                                  for number, one in enumerate(words, 1)])
+
+
+@functools.cache
+def _mode() -> Any:
+    """Returns CommDebugMode with a list of calls: ``mode.calls``."""
+    base = torch_module("distributed.tensor.debug").CommDebugMode
+
+    def init(self: Any, axes: dict[tuple[int, ...], str]) -> None:
+        base.__init__(self)
+        self.axes, self.calls, self.phase = axes, Counter(), "forward"
+
+    def dispatch(self: Any, function: Any, types: Any, args: Any = (),
+                 kwargs: Any = None) -> Any:
+        result = base.__torch_dispatch__(self, function, types, args, kwargs)
+        if result is not NotImplemented:
+            name = str(getattr(function, "_overloadpacket", function))
+            kind, place = OPERATORS.get(name, ("", 0))
+            if kind:
+                axis = self.axes.get(_ranks_of(args[place]), "other")
+                self.calls[self.phase, kind, axis, _bytes_of(args, name)] += 1
+            elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
+                # A collective without an entry is listed, never overlooked.
+                self.calls[self.phase, name, "other", 0] += 1
+        return result
+
+    return type("RecordCollectives", (base,), {
+        "__init__": init, "__torch_dispatch__": dispatch})
+
+
+def _ranks_of(group: Any) -> tuple[int, ...]:
+    """Returns the ranks of a group, which may have several names."""
+    distributed = torch_module("distributed")
+    if isinstance(group, str):
+        group = torch_module("distributed.distributed_c10d"
+                             )._resolve_process_group(group)
+    elif not isinstance(group, distributed.ProcessGroup):
+        group = distributed.ProcessGroup.unbox(group)
+    return tuple(distributed.get_process_group_ranks(group))
+
+
+def _bytes_of(args: Any, name: str) -> int:
+    """Returns the bytes that a rank passes in."""
+    given = args[1] if "_base_" in name or "_coalesced_" in name else args[0]
+    tensors = given if isinstance(given, (list, tuple)) else [given]
+    return sum(one.numel() * one.element_size() for one in tensors)
+
+
+def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
+    """Runs a step, and compares its collectives with the plan's.
+
+    ``Plan.check`` describes it.
+
+    >>> compare(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
+    """
+    tensor = torch_module("distributed.tensor")
+    axes, kind = dict[tuple[int, ...], str](), "cpu"
+    for one in module.parameters():
+        if isinstance(one, tensor.DTensor):
+            mesh, kind = one.device_mesh, one.device_mesh.device_type
+            for number, name in enumerate(mesh.mesh_dim_names or ()):
+                axes[_ranks_of(mesh.get_group(number))] = name
+    mode = _mode()(axes)
+
+    def entered(phase: str) -> None:
+        mode.phase = phase
+
+    sizes = _sizes(plan, module)
+    with warnings.catch_warnings(), mode:
+        # The mode's hooks warn about the outputs of transformers.
+        warnings.simplefilter("ignore")
+        backward(plan, module, batch, entered)
+    module.zero_grad(set_to_none=True)
+    return _compared(plan.collectives, reasons_of(plan, sizes, kind),
+                     mode.calls)
+
+
+def _compared(ledger: list[Record], reasons: list[Reason], issued: Calls
+              ) -> Comparison:
+    """Returns the rows of a comparison.
+
+    >>> line = Record(phase="forward", kind="all_reduce", axis="tp",
+    ...               bytes=8.0, count_per_step=2, cause="wte")
+    >>> print(_compared([line], [], Counter({("forward", "all_reduce", "tp",
+    ...                                       8): 2})))
+    phase    kind           axis        bytes  planned  issued  cause
+    forward  all_reduce     tp              8        2       2  wte
+    """
+    planned: Calls = Counter()
+    causes: dict[tuple[str, str, str, int], list[str]] = {}
+    for line in ledger:
+        key = key_of(line)
+        planned[key] += int(line.count_per_step)
+        causes.setdefault(key, []).append(line.cause)
+    expected = Counter(planned)
+    for reason in reasons:
+        expected.subtract(reason.planned)
+        expected.update(reason.issued)
+    rows = []
+    for key in [*planned, *(key for key in sorted({*expected, *issued})
+                            if key not in planned)]:
+        if not (planned[key] or expected[key] or issued[key]):
+            continue
+        phase, kind, axis, size = key
+        rows.append(Record(
+            phase=phase, kind=kind, axis=axis, bytes=size,
+            planned=planned[key], expected=expected[key], issued=issued[key],
+            causes=causes.get(key, []),
+            reasons=[one.words for one in reasons
+                     if one.planned[key] or one.issued[key]]))
+    return Comparison(rows)
+
+
+def key_of(line: Record) -> tuple[str, str, str, int]:
+    """Returns phase, kind, axis and bytes of a line of the ledger.
+
+    >>> key_of(Record(phase="update", kind="all_gather", axis="all",
+    ...               bytes=24.0))
+    ('update', 'all_gather', 'all', 24)
+    """
+    return line.phase, line.kind, line.axis, int(line.bytes)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Holds the sizes of parameters that travel together, on one tp rank."""
+
+    elements: int
+    padded: int  #: with the padding of fully_shard
+    names: tuple[str, ...]
+
+
+def _sizes(plan: Plan, module: Any) -> list[_Group]:
+    """Returns the groups of ``fully_shard`` or ``replicate``."""
+    tensor = torch_module("distributed.tensor")
+    family: Family = FAMILIES[json.loads(plan.to_json())["model"]["family"]]
+    degrees, seen = plan.parallelism, set[int]()
+    groups = []
+    parts = list(groups_of(module, family))
+    if not degrees.zero:
+        parts = [[one] for group in parts for one in group]
+    for group in [*parts, [module]]:
+        elements, padded, names = 0, 0, []
+        for one in (one for part in group for one in part.parameters()):
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            shape = list(one.shape)
+            if isinstance(one, tensor.DTensor):
+                for number, name in enumerate(
+                        one.device_mesh.mesh_dim_names or ()):
+                    place = one.placements[number]
+                    if name == "tp" and place.is_shard():
+                        shape[place.dim] //= degrees.tp
+            size = functools.reduce(lambda a, b: a * b, shape, 1)
+            rows = -(-shape[0] // degrees.dp) * degrees.dp
+            elements += size
+            padded += size // shape[0] * rows
+            names.append(str(shape))
+        if names:
+            groups.append(_Group(elements, padded, tuple(names)))
+    return groups
+
+
+def reasons_of(plan: Plan, groups: list[_Group], device: str) -> list[Reason]:
+    """Returns the named behaviours of PyTorch that change a plan's lines.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2)
+    >>> [one.words.split(":")[0] for one in reasons_of(plan, [], "cuda")]
+    ['clip_grad_norm_']
+    """
+    reasons = []
+
+    def add(words: str, lines: list[Record], issued: Calls) -> None:
+        planned: Calls = Counter()
+        for line in lines:
+            planned[key_of(line)] += int(line.count_per_step)
+        if planned or issued:
+            reasons.append(Reason(words, planned, issued))
+
+    ledger = plan.collectives
+    add("clip_grad_norm_: the gradient norm is the training loop's",
+        [line for line in ledger if line.axis == "all"], Counter())
+    add("loss: each replica of PyTorch keeps its own",
+        [line for line in ledger if line.axis == "dp" and line.cause == "loss"],
+        Counter())
+    _add_data_parallel(plan, groups, add)
+    _add_tensor_parallel(plan, add, device)
+    return reasons
+
+
+def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
+    degrees = plan.parallelism
+    if degrees.dp == 1:
+        return
+    lines = [line for line in plan.collectives
+             if line.axis == "dp" and line.cause != "loss"]
+    weight, gradient = widths(plan)
+    issued: Calls = Counter()
+    steps = degrees.micro_batches
+    for group in groups:
+        if degrees.zero == 0:
+            issued["backward", "all_reduce", "dp",
+                   group.elements * gradient] += 1
+            continue
+        shard = group.padded * weight // degrees.dp
+        issued["forward", "all_gather", "dp", shard] += (
+            steps if degrees.zero == 3 else 1)
+        if degrees.zero == 3:
+            issued["backward", "all_gather", "dp", shard] += steps
+        issued["backward", "reduce_scatter", "dp",
+               group.padded * gradient] += (
+            steps if degrees.zero >= 2 else 1)
+    words = {
+        0: "replicate: sums the gradients of a layer in one call, within "
+           "backward",
+        3: "fully_shard: gathers and scatters the parameters of a layer in "
+           "one call, and gathers all of them again in backward"}
+    add(words.get(degrees.zero,
+                  f"fully_shard(reshard_after_forward=False) for ZeRO "
+                  f"{degrees.zero}: gathers in the next forward and not after "
+                  "the update, a layer in one call"), lines, issued)
+
+
+def _add_tensor_parallel(plan: Plan, add: Any, device: str) -> None:
+    degrees = plan.parallelism
+    if degrees.tp == 1:
+        return
+    lines = [line for line in plan.collectives if line.axis == "tp"]
+    add("biases of columns: PyTorch stores them split over tp",
+        [line for line in lines if line.kind == "all_gather"
+         and line.cause.endswith((".db", ".bias"))], Counter())
+    if degrees.zero and degrees.dp > 1:
+        sums = [line for line in lines if line.kind == "all_reduce"
+                and line.phase == "backward" and (
+                    ".grad#" in line.cause or line.cause.endswith(".db"))]
+        whole: Calls = Counter()
+        for line in sums:
+            phase, kind, axis, size = key_of(line)
+            whole[phase, kind, axis, size * degrees.dp] += int(
+                line.count_per_step)
+        add("fully_shard: sums gradients of norms over tp before it scatters "
+            "them over dp", sums, whole)
+    _add_sequence_parallel(degrees, lines, add)
+    if device == "cpu":
+        exchanged = [line for line in lines if line.kind == "all_to_all"]
+        gathered: Calls = Counter()
+        for line in exchanged:
+            phase, _, axis, size = key_of(line)
+            gathered[phase, "all_gather", axis, size] += int(
+                line.count_per_step)
+        add("shard_dim_alltoall: gloo gathers and slices", exchanged, gathered)
+
+
+def _add_sequence_parallel(degrees: Record, lines: list[Record], add: Any
+                           ) -> None:
+    scattered = any(line.kind == "reduce_scatter"
+                    and line.cause.startswith("loss.") for line in lines)
+    if scattered:
+        values = [line for line in lines if line.cause.startswith("loss")]
+        summed: Calls = Counter()
+        for line in values:
+            if line.kind == "reduce_scatter":
+                phase, _, axis, size = key_of(line)
+                summed[phase, "all_reduce", axis, size] += int(
+                    line.count_per_step)
+        add("loss_parallel: computes the loss of all tokens on every rank, and "
+            "not that of a part of the sequence", values, summed)
+    once = [line for line in lines if line.phase == "update"
+            and line.kind == "all_reduce" and line.cause != "loss"]
+    # fully_shard keeps partial sums, if it communicates once per step.
+    times = (1 if degrees.dp > 1 and degrees.zero < 2
+             else degrees.micro_batches)
+    shards = degrees.dp if degrees.zero else 1
+    early: Calls = Counter()
+    for line in once:
+        _, kind, axis, size = key_of(line)
+        early["backward", kind, axis, size * shards] += times * int(
+            line.count_per_step)
+    add("micro-batches: gradients of norms are summed over tp in backward, and "
+        "not in the update", once, early)

@@ -1,0 +1,243 @@
+"""Runs plans on four gloo ranks, and compares them with one process.
+
+    python3 parallelize_ranks.py RESULT.json [CASE ...]
+
+writes, for each case, the largest difference of the losses of five steps and of
+any gradient, and the table of collectives.
+"""
+
+import copy
+import json
+import math
+import sys
+import tempfile
+import traceback
+import warnings
+
+import mtplan
+
+RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
+
+#: With transformers' 0.02, all attention is uniform to 1e-4, and gradients of q
+#: and k are too small to be compared.
+SPREAD = {"initializer_range": 0.1}
+SIZES = {**SPREAD, "hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 2,
+         "intermediate_size": 192, "vocab_size": 512,
+         "max_position_embeddings": LENGTH}
+CONFIGS = {
+    "llama": ("LlamaConfig", "LlamaForCausalLM",
+              dict(SIZES, num_key_value_heads=4)),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM",
+              dict(SIZES, num_key_value_heads=8)),
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel",
+             {**SPREAD, "n_embd": 64, "n_head": 8, "n_layer": 2, "vocab_size": 512,
+              "n_positions": LENGTH, "attn_pdrop": 0.0, "embd_pdrop": 0.0,
+              "resid_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0}),
+    "bert": ("BertConfig", "BertForMaskedLM",
+             dict(SIZES, hidden_dropout_prob=0.0,
+                  attention_probs_dropout_prob=0.0)),
+}
+
+SEQUENCE = {"sequence_parallel": True, "pins": [
+    "wte=vocab", "h.*.ln_1=sequence", "h.*.ln_2=sequence", "ln_f=sequence",
+    "h.*.attn.add=sequence", "h.*.mlp.add=sequence"]}
+POSITIONS = {"sequence_parallel": True, "pins": [
+    *SEQUENCE["pins"], "wpe=replicated"]}
+LOSS = {"sequence_parallel": True, "pins": [
+    *SEQUENCE["pins"], "lm_head=vocab", "loss.max=vocab",
+    "loss.sum_exp=vocab", "loss.pick=vocab"]}
+PLAIN = {"sequence_parallel": False}
+
+
+def cases():
+    """Returns the model and the keywords of the plan of every case."""
+    found = {}
+    for model in CONFIGS:
+        for zero in (0, 2, 3):
+            found[f"{model} dp4 zero{zero}"] = model, {
+                "dp": 4, "zero": zero, "micro_batch": 2}
+        found[f"{model} tp4"] = model, {"tp": 4, **PLAIN}
+        found[f"{model} tp2 dp2 zero3"] = model, {
+            "tp": 2, "dp": 2, "zero": 3, "micro_batch": 4, **PLAIN,
+            **({"pins": ["wtt=replicated", "embed.add=replicated"]}
+               if model == "bert" else {})}
+        found[f"{model} tp4 recompute"] = model, {
+            "tp": 4, "recompute": "full", **PLAIN}
+    for model in ("llama", "qwen2", "gpt2"):
+        pins = POSITIONS if model == "gpt2" else SEQUENCE
+        found[f"{model} tp4 sequence"] = model, {"tp": 4, **pins}
+        for zero in (0, 3):
+            found[f"{model} tp2 dp2 sequence zero{zero}"] = model, {
+                "tp": 2, "dp": 2, "zero": zero, "micro_batch": 4, **pins}
+    for zero in range(4):
+        found[f"llama tp2 dp2 sequence zero{zero} micro-batches"] = "llama", {
+            "tp": 2, "dp": 2, "zero": zero, "micro_batch": 2, **LOSS}
+    found["llama tp4 sequence micro-batches"] = "llama", {
+        "tp": 4, "micro_batch": 4, **LOSS}
+    found["llama dp4 zero3 recompute"] = "llama", {
+        "dp": 4, "zero": 3, "micro_batch": 2, "recompute": "full"}
+    found["llama tp4 selective"] = "llama", {
+        "tp": 4, "recompute": "selective", **PLAIN}
+    return found
+
+
+def new_model(name):
+    """Returns a model with random weights, the same on every rank."""
+    import torch
+    import transformers
+    config, model, sizes = CONFIGS[name]
+    torch.manual_seed(1)
+    made = getattr(transformers, model)(getattr(transformers, config)(**sizes))
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.dim() == 1:  # no bias is 0, no gain 1
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    return made.train()
+
+
+def plan_of(model, keywords):
+    """Returns the plan of a module's configuration."""
+    return mtplan.plan(model.config, gpus=RANKS, global_batch=SAMPLES,
+                       seq=LENGTH,
+                       **{"hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
+                          "tp": 1, "micro_batch": SAMPLES,
+                          "offload": "none", "zero": 0, **keywords})
+
+
+def whole(gradient):
+    """Returns a gradient on every rank."""
+    return gradient.full_tensor() if hasattr(gradient, "full_tensor") \
+        else gradient
+
+
+def without_gradient(name):
+    """Returns whether the true gradient of a parameter is 0.
+
+    A bias of k adds the same number to all scores of a query, which softmax
+    ignores. Rotary embeddings, as in Qwen2, come between.
+    """
+    return name.endswith(("c_attn.k.bias", "attention.self.key.bias"))
+
+
+def compared_gradients(parallel, reference):
+    """Returns the largest difference of gradients, relative to the largest
+    entry of each, and the parameter that has it; infinity for NaN."""
+    mine = {name.replace("_checkpoint_wrapped_module.", ""):
+            whole(one.grad) for name, one in parallel.named_parameters()}
+    worst = (0.0, "")
+    largest = max(float(one.grad.abs().max())
+                  for one in reference.parameters())
+    for name, one in reference.named_parameters():
+        theirs, width = one.grad, one.shape[-1] // 3
+        pairs = {name: theirs}
+        if name not in mine:  # q, k and v of GPT-2
+            owner, _, last = name.rpartition(".")
+            pairs = {f"{owner}.{part}.{last}":
+                     theirs[..., number * width:(number + 1) * width]
+                     for number, part in enumerate("qkv")}
+        for label, right in pairs.items():
+            scale = largest if without_gradient(label) \
+                else float(right.abs().max())
+            error = float((mine.pop(label) - right).abs().max()) / scale
+            worst = max(worst, (math.inf if math.isnan(error) else error,
+                                label))
+    assert not mine, mine.keys()
+    return worst
+
+
+def run_case(name, keywords, rank):
+    """Returns the differences of one case."""
+    import torch
+    from torch import distributed
+    model = new_model(name)
+    plan = plan_of(model, keywords)
+    reference = copy.deepcopy(model)
+    model = plan.parallelize(model)
+    update = [torch.optim.SGD(one.parameters(), lr=0.5, momentum=0.9)
+              for one in (reference, model)]
+    degrees = plan.parallelism
+    replica = rank // degrees.tp
+    size = SAMPLES // degrees.dp
+    generator = torch.Generator().manual_seed(2)
+    loss_error, gradient_error, losses = 0.0, (0.0, ""), []
+    for step in range(STEPS):
+        ids = torch.randint(0, 512, (SAMPLES, LENGTH), generator=generator)
+        labels = ids if step % 2 else ids.roll(1)
+        mine = slice(replica * size, (replica + 1) * size)
+        if step == 0:
+            table = plan.check(model, input_ids=ids[mine], labels=labels[mine])
+        loss = reference(input_ids=ids, labels=labels).loss
+        loss.backward()
+        ours = torch.tensor(plan.backward(model, input_ids=ids[mine],
+                                          labels=labels[mine]))
+        distributed.all_reduce(ours)
+        losses.append(loss.item())
+        assert math.isfinite(losses[-1]) and math.isfinite(float(ours))
+        loss_error = max(loss_error, abs(float(ours) / RANKS - losses[-1]))
+        error, parameter = compared_gradients(model, reference)
+        largest = torch.tensor(error)
+        distributed.all_reduce(largest, distributed.ReduceOp.MAX)
+        gradient_error = max(gradient_error, (float(largest), parameter))
+        for one in update:
+            one.step()
+            one.zero_grad()
+    return {"loss": loss_error, "gradient": gradient_error[0],
+            "parameter": gradient_error[1], "losses": losses,
+            "holds": table.holds, "table": str(table),
+            "exact": sum(row.planned == row.issued for row in table.rows),
+            "rows": len(table.rows)}
+
+
+def check_that_weights_are_compared(rank):
+    """Raises an AssertionError unless every rank refuses other weights."""
+    import torch
+    model = new_model("llama")
+    with torch.no_grad():
+        model.lm_head.weight[0, 0] += rank
+    try:
+        plan_of(model, {"tp": 2, "dp": 2, "micro_batch": 4,
+                        **PLAIN}).parallelize(model)
+    except mtplan.Error as refused:
+        assert "lm_head.weight: its values differ" in str(refused), refused
+    else:
+        raise AssertionError("different weights were taken")
+
+
+def run_rank(rank, store, chosen, result):
+    """Runs all cases on one rank, and writes what rank 0 found."""
+    import torch
+    from torch import distributed
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    distributed.init_process_group("gloo", init_method="file://" + store,
+                                   rank=rank, world_size=RANKS)
+    check_that_weights_are_compared(rank)
+    found = {}
+    for name in chosen:
+        model, keywords = cases()[name]
+        try:
+            found[name] = run_case(model, keywords, rank)
+        except mtplan.Error as refused:
+            found[name] = {"refused": refused.errors}
+        except Exception:  # the other ranks fail alike, or time out
+            found[name] = {"failed": traceback.format_exc()}
+        if rank == 0:
+            with open(result, "w", encoding="utf-8") as file:
+                json.dump(found, file, indent=1)
+        if "failed" in found[name]:
+            break
+    distributed.destroy_process_group()
+
+
+def main():
+    """Starts the ranks."""
+    import torch.multiprocessing
+    result, *chosen = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(
+            run_rank, (folder + "/store", chosen or list(cases()), result),
+            nprocs=RANKS)
+
+
+if __name__ == "__main__":
+    main()
