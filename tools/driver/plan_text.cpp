@@ -201,8 +201,6 @@ std::optional<Layout> readLayout(const std::string &text,
                     "\" is no axis of the mesh, or one that is there already");
       layout.dims.back().push_back(axis);
     } while (cursor.take("+"));
-    if (!std::ranges::is_sorted(layout.dims.back()))
-      return fail("where axes of one dimension are not in the mesh's order");
   }
   if (cursor.take(" partial={"))
     do {

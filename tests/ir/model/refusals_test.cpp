@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "gelu_knew",
                 {"m.json: /activation_function: unknown activation "
                  "\"gelu_knew\"; nearest first, known are gelu_new, gelu_fast, "
-                 "gelu, relu, silu, tanh, swish and gelu_pytorch_tanh"}},
+                 "gelu, relu, silu, tanh, swish, sigmoid and "
+                 "gelu_pytorch_tanh"}},
         Refusal{"MoreExpertsThanThereAre",
                 "tiny-mixtral",
                 "\"num_experts_per_tok\": 2",
