@@ -115,16 +115,17 @@ private:
         std::holds_alternative<Collective>(instruction.what);
     const ProductBatch *batch = batchOf(i);
     const bool isFirst = batch && i == indexed(batch->instructions.front());
+    const bool isWritten = isFirst || !batch;
     // The call of a batch has run all its products; the waits of the later ones
     // are for the instructions after them.
     if (!isInGroup)
-      order.before(i, isFirst || !batch);
+      order.before(i, isWritten);
     Text call = text.nested();
     if (isFirst)
       writeBatchedProduct(program, *batch, names, call, needs);
     else if (!batch && !isCollective)
       writeCall(instruction, order.runOf(i), call);
-    if (isFirst || !batch)
+    if (isWritten)
       writeTitle(i, call, collectives);
     if (const auto *input = std::get_if<Input>(&instruction.what);
         input && input->label == "count" && program.name.ends_with(".forward"))

@@ -15,7 +15,7 @@ from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal,
 from mtplan._torch_views import Axis
 
 Handler = Callable[..., Any]
-# What a function of PyTorch becomes, by its name in ATen.
+# Maps the ATen name of a function of PyTorch to the handler that imports it.
 HANDLERS: dict[str, Handler] = {}
 PARTIAL = (Curve, Normed, Patches, Rotated, Rows, Scores, Slice, Stat, Turned,
            Weighted, Loss)
@@ -51,9 +51,9 @@ class Importer:
         self.graph = Graph()
         self.batch = batch
         self.origin = Origin()
-        # What an operator became, and where that was.
+        # Maps the id of a value to the value and where it was made.
         self.made: dict[int, tuple[Any, Origin]] = {}
-        # The tensor that an expression was computed as.
+        # Maps the id of an expression to itself and its tensor.
         self.computed: dict[int, tuple[Any, Tensor]] = {}
         self.notes: list[str] = []
         self.image: Value | None = None
