@@ -95,13 +95,15 @@ def typed_flags(draw, gpus):
     degrees = [2**i for i in range(gpus.bit_length())]
     tp = draw.choice([d for d in degrees if d <= 8])
     pp = draw.choice([d for d in degrees if d <= gpus // tp and d <= 16])
-    return ["--tp", str(tp), "--pp", str(pp),
-            "--zero", draw.choice("0123"),
-            "--micro-batch", draw.choice(["1", "2", "4", "8"]),
-            "--recompute", draw.choice(["none", "selective", "full"]),
-            "--schedule",
-            draw.choice(["1f1b", "interleaved", "zero-bubble", "gpipe"]),
-            "--sequence-parallel", draw.choice(["on", "off"])]
+    flags = ["--tp", str(tp), "--pp", str(pp),
+             "--zero", draw.choice("0123"),
+             "--micro-batch", draw.choice(["1", "2", "4", "8"]),
+             "--recompute", draw.choice(["none", "selective", "full"])]
+    schedule = draw.choice(["1f1b", "interleaved", "zero-bubble", "gpipe"])
+    sequence_parallel = draw.choice(["on", "off"])
+    if tp > 1:
+        flags += ["--sequence-parallel", sequence_parallel]
+    return flags + (["--schedule", schedule] if pp > 1 else [])
 
 
 def check_typed(binary, draw, count, folder):

@@ -151,15 +151,24 @@ Layout resultLayout(const Op &op, const Strategy &strategy, int index) {
 }
 
 std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh) {
-  std::string text;
+  std::vector<std::string> words, ofTensorAxes;
   for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
-    int choice = strategy.axes[axis];
-    if (mesh.axes[axis].size == 1 || choice == kReplicated)
+    const int choice = strategy.axes[axis];
+    const bool isTensor = roleOf(mesh.axes[axis]) == AxisRole::tensor;
+    if (mesh.axes[axis].size == 1 || (choice == kReplicated && !isTensor))
       continue;
-    if (!text.empty())
-      text += " + ";
-    text += choice <= kLinear ? "partial" : nameOf(factorOf(op, choice).split);
+    (isTensor ? ofTensorAxes : words)
+        .emplace_back(choice == kReplicated ? "replicated"
+                      : choice <= kLinear   ? "partial"
+                                          : nameOf(factorOf(op, choice).split));
   }
+  const auto repeated = std::ranges::unique(ofTensorAxes);
+  ofTensorAxes.erase(repeated.begin(), repeated.end());
+  if (ofTensorAxes != std::vector<std::string>{"replicated"})
+    words.insert(words.end(), ofTensorAxes.begin(), ofTensorAxes.end());
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : " + ") + word;
   return text.empty() ? "replicated" : text;
 }
 

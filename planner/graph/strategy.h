@@ -44,7 +44,8 @@ Layout operandLayout(const Op &op, const Strategy &strategy, int index);
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
 /// Returns the strategy as text: "column", "row", "batch + column",
-/// "replicated", "partial", ...
+/// "replicated", "partial", ... Tensor axes with equal splits are one word;
+/// others are told apart as "column + replicated".
 std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh);
 
 } // namespace mtplan::planner

@@ -82,8 +82,7 @@ struct Repeat {
 class Plans {
 public:
   Plans(const ModelGraph &g, const SearchOptions &options,
-        const Machine &machine, const Parallelism &config,
-        std::optional<int> boundary)
+        const Machine &machine, const Parallelism &config, Boundary boundary)
       : graph(g), setting(settingOf(options, machine, config)) {
     setting.boundary = boundary;
     const std::vector<PipelinePart> parts = pipelineParts(graph, config.layers);
@@ -195,7 +194,7 @@ fastestOfAll(const ModelGraph &model, const SearchOptions &options,
                        static_cast<double>(config.layers.size());
   double left = std::min(kMostPlans, kMostTasks / tasks);
   std::vector<Plans> each;
-  for (std::optional<int> boundary : boundariesOf(graph, config)) {
+  for (const Boundary &boundary : boundariesOf(graph, config)) {
     each.emplace_back(graph, options, machine, config, boundary);
     left -= each.back().count(left);
     if (left < 0.0)

@@ -42,9 +42,13 @@ public:
 Setting withBoundary(const Setting &setting, const PlannedParts &parts,
                      const Parallelism &config) {
   Setting here = setting;
-  if (config.pp > 1 && !parts[0].empty() && !parts[0].back().carriedOut.empty())
-    here.boundary = placementOf(parts[0].back().carriedOut.front(),
-                                tensorAxisOf(setting.mesh));
+  if (config.pp > 1 && !parts[0].empty() &&
+      !parts[0].back().carriedOut.empty()) {
+    here.boundary.emplace();
+    for (int axis : tensorAxesOf(setting.mesh))
+      here.boundary->push_back(
+          placementOf(parts[0].back().carriedOut.front(), axis));
+  }
   return here;
 }
 

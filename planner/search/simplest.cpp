@@ -31,12 +31,10 @@ std::vector<const SegmentPlan *> kindsOf(const ModelGraph &graph,
   return kinds;
 }
 
-// Returns whether Megatron-LM cannot split the operator over tp like this.
-bool isUnusual(const SegmentGraph &segment, const Op &op,
-               const Strategy &strategy, int tensorAxis) {
-  const int factor = strategy.axes[at(tensorAxis)];
-  const bool isSplit = factor >= 0;
-  const Split split = isSplit ? op.factors[at(factor)].split : Split::feature;
+// Returns whether Megatron-LM cannot split the operator over an axis like this.
+bool isUnusual(const SegmentGraph &segment, const Op &op, int choice) {
+  const bool isSplit = choice >= 0;
+  const Split split = isSplit ? op.factors[at(choice)].split : Split::feature;
   if (isSplit && split == Split::batch)
     return true;
   const bool hasWeight =
@@ -48,22 +46,23 @@ bool isUnusual(const SegmentGraph &segment, const Op &op,
 }
 
 int unusualIn(const SegmentGraph &segment, const SegmentPlan &run,
-              int tensorAxis) {
+              const std::vector<int> &tensorAxes) {
   int count = 0;
-  for (std::size_t o = 0; o < segment.ops.size(); ++o)
-    count += static_cast<int>(
-        isUnusual(segment, segment.ops[o], run.strategies[o], tensorAxis));
+  for (int axis : tensorAxes)
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      count += static_cast<int>(
+          isUnusual(segment, segment.ops[o], run.strategies[o].axes[at(axis)]));
   for (const PlannedConversion &change : run.conversions)
     for (const ReshardStep &step : reshardSteps(change.from, change.to))
       count += static_cast<int>(step.kind == StepKind::allToAll &&
-                                step.axis == tensorAxis);
+                                contains(tensorAxes, step.axis));
   return count;
 }
 
 int techniquesOf(const Parallelism &config) {
   int count = 0;
-  for (int degree : {config.dp, config.tp, config.pp, config.cp, config.ep,
-                     config.virtualStages, config.tiles})
+  for (int degree : {config.dp, config.tp, config.tp2, config.pp, config.cp,
+                     config.ep, config.virtualStages, config.tiles})
     count += static_cast<int>(degree > 1);
   return count +
          static_cast<int>(config.pp > 1 &&
@@ -159,10 +158,10 @@ Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan) {
     for (const SegmentPlan &run : part)
       if (!isLayer(graph.segments[at(run.segment)]))
         runs.push_back(&run);
-  const int tensorAxis = tensorAxisOf(meshOf(plan.config));
+  const std::vector<int> tensorAxes = tensorAxesOf(meshOf(plan.config));
   for (const SegmentPlan *run : runs)
     result.unusual +=
-        unusualIn(graph.segments[at(run->segment)], *run, tensorAxis);
+        unusualIn(graph.segments[at(run->segment)], *run, tensorAxes);
   return result;
 }
 

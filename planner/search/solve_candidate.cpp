@@ -16,7 +16,8 @@ namespace {
 
 /// Holds the solution for one boundary layout and one shared state.
 struct Attempt {
-  std::optional<int> boundary, shared;
+  Boundary boundary;
+  std::optional<int> shared;
   double weight = 1.0; ///< Setting::overlapWeight
   std::vector<const StageSolution *> stages;
   bool fits = true, optimal = true;
@@ -128,8 +129,8 @@ private:
   // Weight 0 (free) comes first and gives the bound. Weight 1 comes next,
   // because one of the two is usually best. A weight between them follows if
   // the exposed time, which limits the gain, is large.
-  Seconds attemptAll(std::optional<int> boundary, Seconds least,
-                     SolveLimits limits, Rejection &rejection) {
+  Seconds attemptAll(Boundary boundary, Seconds least, SolveLimits limits,
+                     Rejection &rejection) {
     Attempt one;
     one.boundary = boundary;
     if (adds)
@@ -385,7 +386,7 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &config,
                SolveLimits limits, StageCache &cache, Rejection &rejection) {
   CandidateBounds bounds;
-  for (std::optional<int> boundary : boundariesOf(graph, config))
+  for (const Boundary &boundary : boundariesOf(graph, config))
     bounds.boundaries.push_back({boundary, {}, {}, {}});
   return solveCandidate(graph, options, machine, config, bounds, limits, cache,
                         rejection);

@@ -136,12 +136,17 @@ void note(Labels &labels, const std::string &label,
     entry->second[copy] = value;
 }
 
-// Returns "[tp,-]", with an entry per dimension of the stored parameter.
-std::string entriesOf(const planner::ParameterState &state, int axis) {
+// Returns "[tp,-]", with an entry per dimension of the stored parameter, or
+// "[tp+tp2,-]" with two tensor axes.
+std::string entriesOf(const planner::ParameterState &state,
+                      const planner::Mesh &mesh) {
   std::string entries;
   for (const std::vector<int> &dim : state.stored.dims) {
-    bool split = std::ranges::find(dim, axis) != dim.end();
-    entries += (entries.empty() ? "[" : ",") + std::string(split ? "tp" : "-");
+    std::string names;
+    for (int axis : planner::tensorAxesOf(mesh))
+      if (planner::contains(dim, axis))
+        names += (names.empty() ? "" : "+") + mesh.axes[planner::at(axis)].name;
+    entries += (entries.empty() ? "[" : ",") + (names.empty() ? "-" : names);
   }
   return entries.empty() ? "[]" : entries + ']';
 }
@@ -178,19 +183,20 @@ void writePins(const std::string &label, const Values &values,
 }
 
 std::vector<std::string> pinsOf(const planner::ModelGraph &model,
-                                const planner::PlannedCandidate &plan,
-                                int axis) {
+                                const planner::PlannedCandidate &plan) {
   using planner::at;
+  const planner::Mesh mesh = planner::meshOf(plan.config);
   Labels operators, parameters;
   for (const planner::SegmentPlan &run : plan.plans()) {
     const auto &ops = model.segments[at(run.segment)].ops;
     for (std::size_t o = 0; o < ops.size(); ++o)
       note(operators, ops[o].name, run,
-           planner::wordOf(ops[o], run.strategies[o], axis));
+           planner::wordOf(ops[o], run.strategies[o],
+                           planner::tensorAxisOf(mesh)));
     for (std::size_t p = 0; p < run.parameters.size(); ++p)
       if (run.parameters[p])
         note(parameters, model.parameters[p].name, run,
-             entriesOf(*run.parameters[p], axis));
+             entriesOf(*run.parameters[p], mesh));
   }
   std::vector<std::string> pins;
   for (const Labels *labels : {&operators, &parameters})
@@ -249,6 +255,13 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   file.update(constraintsOf(request, problem));
   file["micro_batch"] = config.microBatch;
   file["tp"] = config.tp;
+  file["tp_axes"] = 1;
+  if (config.tp2 > 1) {
+    file["tp_axes"] = {config.tp / config.tp2, config.tp2};
+    file["splits"] = json::array();
+    for (planner::Split split : problem.options.splitsOfTwoAxes)
+      file["splits"].push_back(nameOf(split));
+  }
   file["dp"] = config.dp;
   file["pp"] = config.pp;
   file["cp"] = config.cp;
@@ -273,8 +286,7 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   for (const char *listing : {"top", "objective", "budget_seconds"})
     file.erase(listing);
   if (config.tp > 1)
-    file["pins"] = pinsOf(problem.graph, plan,
-                          planner::tensorAxisOf(planner::meshOf(config)));
+    file["pins"] = pinsOf(problem.graph, plan);
   return file.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          '\n';
 }

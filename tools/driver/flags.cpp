@@ -97,6 +97,28 @@ void readStageLayers(const std::string &text, PlanRequest &request,
     request.stageLayers = countsOf(text, ir::kMaxLayers, faults);
 }
 
+void readTensorAxes(const std::string &text, PlanRequest &request,
+                    Faults &faults) {
+  const std::size_t before = faults.size();
+  std::vector<int> axes = countsOf(text, kMostGpus, faults);
+  if (faults.size() > before)
+    return;
+  const bool isNumber = axes.size() == 1 && axes[0] <= 2;
+  const bool areSizes = axes.size() == 2 && axes[0] > 1 && axes[1] > 1;
+  if (isNumber || areSizes)
+    request.tensorAxes = std::move(axes);
+  else
+    faults.push_back("must be 1, 2, or two sizes above 1 such as 4,2, but is "
+                     "\"" +
+                     text + '"');
+}
+
+Json tensorAxesJson(const PlanRequest &request, const SearchOptions &) {
+  if (request.tensorAxes.size() == 1)
+    return request.tensorAxes[0];
+  return request.tensorAxes;
+}
+
 void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
   if (text == "all") {
     request.splits = allSplits();
@@ -244,6 +266,14 @@ std::vector<FlagRow> rowsOfParallelism() {
        chosen<&SearchOptions::microBatch>},
       {kParallelism, "--tp", "N", "tensor-parallel ranks",
        count(&PlanRequest::tp, kMostGpus), kBoth, chosen<&SearchOptions::tp>},
+      {kParallelism,
+       "--tp-axes",
+       "1|2|LIST",
+       "axes of tensor ranks: with 2, or with two sizes such as 4,2, each "
+       "operator splits over each axis (default: 1)",
+       {FlagKind::counts, readTensorAxes},
+       kConstraint,
+       tensorAxesJson},
       {kParallelism, "--dp", "N", "data-parallel replicas",
        count(&PlanRequest::dp, kMostGpus), kBoth, chosen<&SearchOptions::dp>},
       {kParallelism, "--pp", "N|LIST|any", "pipeline stages (default: any)",

@@ -94,7 +94,8 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
 
 void checkDivisors(const SearchOptions &options,
                    std::vector<std::string> &errors) {
-  if (!options.tp)
+  // One of two tensor axes may leave a dimension whole.
+  if (!options.tp || options.tp2.only != std::vector{1})
     return;
   for (const planner::Divisor &divisor : options.divisors)
     if (divisor.size % *options.tp != 0 &&

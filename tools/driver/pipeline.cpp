@@ -197,6 +197,23 @@ private:
     return true;
   }
 
+  // Sets tp2 and, if the sizes of two tensor axes are given, tp.
+  void openTensorAxes() {
+    planner::SearchOptions &options = problem->options;
+    const std::vector<int> &axes = request.tensorAxes;
+    if (axes == std::vector{2})
+      options.tp2.only.clear();
+    if (axes.size() < 2)
+      return;
+    options.tp2.only = {axes[1]};
+    const std::int64_t product = std::int64_t{axes[0]} * axes[1];
+    if (request.tp && *request.tp != product)
+      errors.push_back(
+          fmt::format("--tp-axes {},{}: {} tensor ranks, but --tp is {}",
+                      axes[0], axes[1], product, *request.tp));
+    options.tp = static_cast<int>(std::min(product, kMostSamples));
+  }
+
   void setOptions() {
     planner::SearchOptions &options = problem->options;
     auto narrow = [](std::optional<std::int64_t> value) {
@@ -206,6 +223,7 @@ private:
     options.devices =
         narrow(request.gpus).value_or(problem->machine.devicesPerNode);
     options.tp = narrow(request.tp);
+    openTensorAxes();
     options.dp = narrow(request.dp);
     options.pp = request.pp;
     options.cp = request.cp;
@@ -247,7 +265,9 @@ private:
                        std::to_string(kMostProved) +
                        " can be proved: prove the same --tp on fewer replicas");
     options.precision = precision;
-    options.tensorSplits = request.splits;
+    options.tensorSplits = options.splitsOfTwoAxes = request.splits;
+    if (!request.asksForSplits)
+      std::erase(options.splitsOfTwoAxes, planner::Split::sequence);
     options.collectives = request.collectives;
     options.top = static_cast<int>(request.top);
     options.tolerance = request.tolerance;
@@ -321,9 +341,13 @@ private:
     if (!checkRanks())
       return false;
     std::size_t before = errors.size();
-    problem->pins =
-        planner::resolvePins(problem->graph, request.pins,
-                             {request.splits, problem->options.tp}, errors);
+    // One of two tensor axes may leave a dimension whole.
+    const bool isOneAxis = problem->options.tp2.only == std::vector{1};
+    problem->pins = planner::resolvePins(
+        problem->graph, request.pins,
+        {request.splits, isOneAxis ? problem->options.tp : std::nullopt,
+         !isOneAxis},
+        errors);
     return errors.size() == before;
   }
 

@@ -77,6 +77,8 @@ std::string meshText(const Parallelism &config) {
   if (config.ep > 1)
     text += fmt::format(" (ep {})", config.ep);
   add("tp", config.tp);
+  if (config.tp2 > 1)
+    text += fmt::format(" ({} x {})", config.tp / config.tp2, config.tp2);
   add("pp", config.pp);
   add("cp", config.cp);
   return text.empty() ? "one GPU" : text;

@@ -335,6 +335,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.tolerance = 0.01;
   request.keptFree = 0.04;
   request.splits = defaultSplits();
+  request.asksForSplits = flags.find("--splits") != nullptr;
   applyOpen(flags, request, errors);
   readRows(flags, request, errors);
   request.offloadsIfNeeded &= !flags.find("--offload");

@@ -91,7 +91,7 @@ private:
 
   // Also collects the factor sizes of repeated products in `sizes`.
   Work workOfPlan() {
-    const int axis = planner::tensorAxisOf(planner::meshOf(plan.config));
+    const int tensorAxis = planner::tensorAxisOf(planner::meshOf(plan.config));
     Work work;
     for (const planner::SegmentPlan &run : plan.plans()) {
       const auto &ops = problem.graph.segments[at(run.segment)].ops;
@@ -100,7 +100,10 @@ private:
           continue;
         const double flops = ops[o].flops.value * run.count;
         work.all += flops;
-        if (run.strategies[o].axes[at(axis)] != planner::kReplicated)
+        const std::vector<int> &choices = run.strategies[o].axes;
+        if (std::any_of(
+                choices.begin() + tensorAxis, choices.end(),
+                [](int choice) { return choice != planner::kReplicated; }))
           continue;
         work.repeated += flops;
         for (const planner::Factor &factor : ops[o].factors)

@@ -81,6 +81,8 @@ inline constexpr std::int64_t kFewGpus = 8;
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
+  /// Holds the number of tensor axes, 1 or 2, or the sizes of two axes.
+  std::vector<int> tensorAxes{1};
   std::optional<std::int64_t> sequence, layers;
   /// The search chooses each degree from these values.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
@@ -112,6 +114,9 @@ struct PlanRequest {
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
+  /// Says whether `splits` also holds for two tensor axes. Otherwise these do
+  /// not split the sequence.
+  bool asksForSplits = false;
   /// Limits the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;
   std::vector<planner::PinText> pins;

@@ -70,21 +70,36 @@ std::vector<bool> keptFor(const SegmentGraph &segment) {
 }
 
 json configJson(const Parallelism &config) {
-  return {{"dp", config.dp},
-          {"tp", config.tp},
-          {"pp", config.pp},
-          {"cp", config.cp},
-          {"ep", config.ep},
-          {"schedule", nameOf(config.schedule)},
-          {"virtual_stages", config.virtualStages},
-          {"stage_layers", config.layers},
-          {"micro_batch", config.microBatch},
-          {"zero", config.zeroStage},
-          {"zero_ranks", config.zeroRanks},
-          {"recompute", nameOf(config.recompute)},
-          {"recompute_layers", config.recomputeLayers},
-          {"offload", nameOf(config.offload)},
-          {"tiles", config.tiles}};
+  json value = {{"dp", config.dp},
+                {"tp", config.tp},
+                {"pp", config.pp},
+                {"cp", config.cp},
+                {"ep", config.ep},
+                {"schedule", nameOf(config.schedule)},
+                {"virtual_stages", config.virtualStages},
+                {"stage_layers", config.layers},
+                {"micro_batch", config.microBatch},
+                {"zero", config.zeroStage},
+                {"zero_ranks", config.zeroRanks},
+                {"recompute", nameOf(config.recompute)},
+                {"recompute_layers", config.recomputeLayers},
+                {"offload", nameOf(config.offload)},
+                {"tiles", config.tiles}};
+  if (config.tp2 > 1)
+    value["tp2"] = config.tp2;
+  return value;
+}
+
+// Writes the state's reducedOncePerStep: true for the only tensor axis, names
+// if there are two.
+json reducedOncePerStepJson(const planner::ParameterState &state,
+                            const planner::Mesh &mesh) {
+  if (planner::tensorAxesOf(mesh).size() == 1)
+    return true;
+  json names = json::array();
+  for (int axis : state.reducedOncePerStep)
+    names.push_back(mesh.axes[at(axis)].name);
+  return names;
 }
 
 // Leaves out the first layer and the number of layers.
@@ -107,8 +122,8 @@ json runJson(const planner::ModelGraph &graph, const SegmentPlan &run,
     const planner::ParameterState &state = *run.parameters[p];
     json &entry = parameters[graph.parameters[p].name];
     entry["stored"] = text(state.stored);
-    if (state.reduceOncePerStep)
-      entry["reduce_once_per_step"] = true;
+    if (!state.reducedOncePerStep.empty())
+      entry["reduce_once_per_step"] = reducedOncePerStepJson(state, mesh);
     if (!state.optimizer.dims.empty())
       entry["optimizer"] = text(state.optimizer);
     if (state.gradientIsSplit)
@@ -225,6 +240,22 @@ private:
     }
   }
 
+  std::vector<int> reducedOncePerStep(JsonFields &parameter) {
+    constexpr const char *kKey = "reduce_once_per_step";
+    std::vector<int> axes = planner::tensorAxesOf(setting.mesh);
+    if (axes.size() == 1)
+      return parameter.boolean(kKey, false) ? axes : std::vector<int>{};
+    std::vector<json> names;
+    for (const auto &[name, where] : parameter.elements(kKey, false))
+      names.push_back(*name);
+    std::erase_if(axes, [&](int axis) {
+      return !planner::contains(names, json(setting.mesh.axes[at(axis)].name));
+    });
+    if (axes.size() != names.size())
+      parameter.fail(kKey, "must name tensor axes of the plan, each once");
+    return axes;
+  }
+
   void readParameters(JsonFields &all) {
     for (const planner::Tensor &tensor : segment->tensors) {
       if (tensor.kind != planner::TensorKind::parameter)
@@ -238,7 +269,7 @@ private:
       planner::ParameterState state;
       state.stored =
           layoutAt(one, "stored", parameter.shape).value_or(Layout{});
-      state.reduceOncePerStep = one.boolean("reduce_once_per_step", false);
+      state.reducedOncePerStep = reducedOncePerStep(one);
       if (one.find("optimizer"))
         state.optimizer =
             layoutAt(one, "optimizer", parameter.shape).value_or(Layout{});
@@ -387,6 +418,8 @@ std::optional<Parallelism> readConfig(JsonFields &plan,
   Parallelism config;
   config.dp = savedCount(fields, "dp");
   config.tp = savedCount(fields, "tp");
+  if (fields.find("tp2"))
+    config.tp2 = savedCount(fields, "tp2");
   config.pp = savedCount(fields, "pp");
   config.cp = savedCount(fields, "cp");
   config.ep = savedCount(fields, "ep");

@@ -49,7 +49,7 @@ RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
            parameter.shape,
            {planner::localBytes(parameter.shape, state.stored,
                                 parameter.elementBytes, mesh)},
-           state.reduceOncePerStep});
+           !state.reducedOncePerStep.empty()});
     }
   run.collectives = planner::ledgerOf(facts.graph, {plan}, facts.setting);
   return run;
@@ -62,9 +62,9 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       if (segment.ops[o].opClass == planner::OpClass::memory &&
           segment.ops[o].phase == planner::Phase::forward &&
-          std::string_view("sequence") ==
-              planner::wordOf(segment.ops[o], run.strategies[o],
-                              planner::tensorAxisOf(facts.setting.mesh)))
+          planner::wordOf(segment.ops[o], run.strategies[o],
+                          planner::tensorAxisOf(facts.setting.mesh)) ==
+              "sequence")
         return true;
   }
   return false;

@@ -67,7 +67,7 @@ struct ParameterFact {
   planner::Bytes bytes; ///< of the shard on one GPU
   /// If set, the tensor axis reduces the gradient once per step instead of in
   /// each micro-batch.
-  bool reduceOncePerStep = false;
+  bool isReducedOncePerStep = false; ///< over some tensor axis
   bool operator==(const ParameterFact &) const = default;
 };
 

@@ -79,21 +79,24 @@ Json breakdownJson(const planner::StepTime &time) {
 }
 
 Json configurationJson(const planner::Parallelism &config) {
-  return {{"dp", config.dp},
-          {"tp", config.tp},
-          {"pp", config.pp},
-          {"cp", config.cp},
-          {"ep", config.ep},
-          {"virtual_stages", config.virtualStages},
-          {"schedule", nameOf(config.schedule)},
-          {"layers", config.layers},
-          {"zero", config.zeroStage},
-          {"zero_ranks", config.zeroRanks},
-          {"recompute", nameOf(config.recompute)},
-          {"offload", nameOf(config.offload)},
-          {"tiles", config.tiles},
-          {"micro_batch", config.microBatch},
-          {"micro_batches", config.microBatches()}};
+  Json value = {{"dp", config.dp},
+                {"tp", config.tp},
+                {"pp", config.pp},
+                {"cp", config.cp},
+                {"ep", config.ep},
+                {"virtual_stages", config.virtualStages},
+                {"schedule", nameOf(config.schedule)},
+                {"layers", config.layers},
+                {"zero", config.zeroStage},
+                {"zero_ranks", config.zeroRanks},
+                {"recompute", nameOf(config.recompute)},
+                {"offload", nameOf(config.offload)},
+                {"tiles", config.tiles},
+                {"micro_batch", config.microBatch},
+                {"micro_batches", config.microBatches()}};
+  if (config.tp2 > 1)
+    value["tp2"] = config.tp2;
+  return value;
 }
 
 Json planJson(const Problem &problem, const PlannedCandidate &plan,
@@ -122,7 +125,7 @@ Json planJson(const Problem &problem, const PlannedCandidate &plan,
            {"local_shape", parameter.shape},
            {"bytes", parameter.bytes.value},
            {"layout", parameter.layout},
-           {"reduce_once_per_step", parameter.reduceOncePerStep}});
+           {"reduce_once_per_step", parameter.isReducedOncePerStep}});
   }
   Json json = configurationJson(plan.config);
   json["global_batch"] = problem.options.globalBatch;

@@ -37,24 +37,38 @@ const std::vector<std::string> &allWords() {
 
 bool parseEntries(const std::string &inner, PinText &pin,
                   std::vector<std::string> &errors) {
+  static const std::vector<std::string> axes = {"tp", "tp2"};
   std::size_t start = 0;
+  std::vector<std::string> used;
   while (start <= inner.size()) {
     std::size_t end = std::min(inner.find(',', start), inner.size());
     std::string entry = trimmed(inner.substr(start, end - start));
-    if (entry != "tp" && entry != "-") {
-      errors.push_back(quoted(pin) + ": entry " +
-                       std::to_string(pin.entries.size() + 1) + " is \"" +
-                       entry + "\"; each is \"tp\" or \"-\"");
-      return false;
+    if (entry == "-")
+      entry.clear();
+    for (const std::string &axis : entry.empty()
+                                       ? std::vector<std::string>{}
+                                       : planner::partsOfValue(entry)) {
+      if (std::ranges::find(axes, axis) == axes.end()) {
+        errors.push_back(quoted(pin) + ": entry " +
+                         std::to_string(pin.entries.size() + 1) + " is \"" +
+                         entry +
+                         "\"; each is \"tp\" or \"-\" or, with two tensor "
+                         "axes, \"tp2\" or \"tp+tp2\"");
+        return false;
+      }
+      used.push_back(axis);
     }
-    pin.entries.push_back(entry == "tp" ? entry : std::string());
+    pin.entries.push_back(entry);
     start = end + 1;
   }
-  const auto split = std::ranges::count(pin.entries, "tp");
-  if (split > 1)
-    errors.push_back(quoted(pin) + ": tp can split one dimension, not " +
-                     std::to_string(split));
-  return split <= 1;
+  for (const std::string &axis : axes)
+    if (const auto split = std::ranges::count(used, axis); split > 1) {
+      errors.push_back(quoted(pin) + ": " + axis +
+                       " can split one dimension, not " +
+                       std::to_string(split));
+      return false;
+    }
+  return true;
 }
 
 std::optional<PinText> parsePin(const std::string &text,
@@ -82,15 +96,21 @@ std::optional<PinText> parsePin(const std::string &text,
       return std::nullopt;
     return pin;
   }
-  if (std::ranges::find(allWords(), value) == allWords().end()) {
-    errors.push_back(quoted(pin) + ": unknown value \"" + value +
+  const std::vector<std::string> words = planner::partsOfValue(value);
+  const auto unknown = std::ranges::find_if(words, [](const std::string &word) {
+    return std::ranges::find(allWords(), word) == allWords().end();
+  });
+  if (words.size() > 2 || unknown != words.end()) {
+    const std::string &word = words.size() > 2 ? value : *unknown;
+    errors.push_back(quoted(pin) + ": unknown value \"" + word +
                      "\"; did you mean \"" +
-                     std::string(base::nearestTo(value, allWords())) +
+                     std::string(base::nearestTo(word, allWords())) +
                      "\"? known: " + base::listed(allWords(), " and ") +
                      ", or a layout such as [tp,-]");
     return std::nullopt;
   }
-  pin.word = value;
+  // Two equal words mean the same as one.
+  pin.word = words.front() == words.back() ? words.front() : value;
   return pin;
 }
 

@@ -27,7 +27,8 @@ struct PlanComparison {
   bool found = false;
   std::string configuration;
   double planned = 0.0; ///< seconds
-  bool optimal = false;
+  /// The optimum is faster by at most this share of it; 0: the plan is proved.
+  double gap = 0.0;
   double searchSeconds = 0.0;
 
   enum class Verdict {

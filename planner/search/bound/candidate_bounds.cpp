@@ -10,18 +10,25 @@ namespace mtplan::planner {
 
 // Split layouts come first, because they are usually better and let the search
 // prune the others early.
-std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
-                                             const Parallelism &config) {
+std::vector<Boundary> boundariesOf(const ModelGraph &graph,
+                                   const Parallelism &config) {
   if (config.pp == 1)
     return {std::nullopt};
-  std::vector<std::optional<int>> all;
   std::size_t dims = 0;
   for (const SegmentGraph &segment : graph.segments)
     for (int tensor : segment.carriedIn)
       dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
+  std::vector<int> placements;
   for (std::size_t d = 0; config.tp > 1 && d < dims; ++d)
-    all.emplace_back(static_cast<int>(d));
-  all.emplace_back(kReplicated);
+    placements.push_back(static_cast<int>(d));
+  placements.push_back(kReplicated);
+  std::vector<Boundary> all;
+  for (int placement : placements)
+    if (config.tp2 == 1)
+      all.push_back({{placement}});
+    else
+      for (int second : placements)
+        all.push_back({{placement, second}});
   return all;
 }
 
@@ -29,7 +36,7 @@ CandidateBounds candidateBounds(const ModelGraph &model,
                                 const Parallelism &config, Seconds lowerBound,
                                 Bounds &bounds, Relaxation &relaxation) {
   CandidateBounds all{{}, bounds.memory(config)};
-  for (std::optional<int> layout : boundariesOf(model, config)) {
+  for (const Boundary &layout : boundariesOf(model, config)) {
     BoundaryBound &bound = all.boundaries.emplace_back();
     bound.boundary = layout;
     bound.step = relaxation.microBatchOf(config, layout);

@@ -14,7 +14,7 @@ namespace mtplan::planner {
 /// Holds a layout of all values between segments (Setting::boundary), and lower
 /// bounds of every plan with this layout.
 struct BoundaryBound {
-  std::optional<int> boundary;
+  Boundary boundary;
   /// Holds a bound of the step without simulation; +infinity: none is legal.
   Seconds step;
   std::vector<StageBound> stages; ///< by stage; empty: no bounds
@@ -28,8 +28,8 @@ struct CandidateBounds {
 
 /// Returns the layouts to try for the values between segments; without a
 /// pipeline, only nullopt, which leaves the layout of each value free.
-std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
-                                             const Parallelism &config);
+std::vector<Boundary> boundariesOf(const ModelGraph &graph,
+                                   const Parallelism &config);
 
 /// Returns the bounds of a configuration that the relaxation has prepared with
 /// each layout between stages.

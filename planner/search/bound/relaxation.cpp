@@ -33,7 +33,7 @@ bool Relaxation::mayDivide() const {
 }
 
 MicroBatchBound Relaxation::solve(const Parallelism &config,
-                                  Recompute recompute, Boundary boundary,
+                                  Recompute recompute, const Boundary &boundary,
                                   SolverCache &solvers) const {
   // Within a micro-batch only replicas that share a set of experts communicate.
   Parallelism alone = config;
@@ -105,7 +105,7 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates,
   };
   std::vector<Missing> missing;
   for (const Parallelism &config : candidates)
-    for (Boundary boundary : boundaries)
+    for (const Boundary &boundary : boundaries)
       for (Recompute kind : kindsOf(config))
         if (auto [entry, isNew] =
                 microBatches.try_emplace(keyOf(config, kind, boundary));
@@ -137,9 +137,13 @@ void Relaxation::prepare(const std::vector<Parallelism> &candidates,
 Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
                                const SegmentGraph &segment,
                                const Parallelism &config,
-                               Boundary boundary) const {
-  const double ranks = static_cast<double>(config.cp) *
-                       (boundary == kReplicated ? 1 : config.tp);
+                               const Boundary &boundary) const {
+  double ranks = config.cp;
+  const std::array<int, 2> sizes{config.tp / config.tp2, config.tp2};
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    if (!boundary ||
+        (axis < boundary->size() && (*boundary)[axis] != kReplicated))
+      ranks *= sizes[axis];
   double bytes = 0.0;
   for (int t : tensors) {
     const Tensor &tensor = segment.tensors[at(t)];
@@ -182,7 +186,7 @@ Bytes Relaxation::tied(const Setting &setting,
 }
 
 MicroBatchBound Relaxation::boundOf(const Parallelism &config, double share,
-                                    Boundary boundary) const {
+                                    const Boundary &boundary) const {
   std::vector<Recompute> kinds = kindsOf(config);
   MicroBatchBound bound =
       microBatches.at(keyOf(config, kinds.front(), boundary));
@@ -208,7 +212,7 @@ MicroBatchBound Relaxation::boundOf(const Parallelism &config, double share,
 }
 
 Seconds Relaxation::microBatchOf(const Parallelism &config,
-                                 Boundary boundary) const {
+                                 const Boundary &boundary) const {
   MicroBatchBound bound =
       boundOf(config, leastRecomputeShareOf(config), boundary);
   return bound.isLegal ? bound.all : Seconds{kInfinity};
@@ -237,7 +241,7 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
 // Returns the step of the least times, with backward as a whole or, if
 // `isDivided`, as the sum of its two parts.
 StepProblem Relaxation::relaxedStep(const Parallelism &config,
-                                    Boundary boundary, bool isDivided) {
+                                    const Boundary &boundary, bool isDivided) {
   Setting setting = settingOf(options, machine, config);
   setting.boundary = boundary;
   const ReplicaBounds::Times &replica = replicas.of(config, setting);
@@ -287,7 +291,7 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config,
 }
 
 void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
-                            Boundary boundary) {
+                            const Boundary &boundary) {
   const std::vector<PhaseTimes> &replica =
       replicas.of(config, settingOf(options, machine, config)).together;
   const bool isDivided = least.problem.shape.kind == ScheduleKind::zeroBubble &&
@@ -314,7 +318,7 @@ void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
 }
 
 Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
-                                         Boundary boundary) {
+                                         const Boundary &boundary) {
   StepProblem problem = relaxedStep(config, boundary, false);
   StepBound bound;
   bound.stages = stageBounds(problem);

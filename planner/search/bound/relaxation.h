@@ -46,8 +46,6 @@ public:
   Relaxation(const ModelGraph &theModel, const Machine &theMachine,
              const SearchOptions &theOptions);
 
-  using Boundary = std::optional<int>; ///< see Setting::boundary
-
   /// Solves the micro-batches of these configurations on two threads, with each
   /// of these layouts between segments. The bounds of a micro-batch that is too
   /// large to be solved, or that is not solved because SearchOptions::stop
@@ -59,7 +57,7 @@ public:
   /// backward; +infinity if no plan is legal. The configuration must be
   /// prepared.
   Seconds microBatchOf(const Parallelism &config,
-                       Boundary boundary = std::nullopt) const;
+                       const Boundary &boundary = std::nullopt) const;
 
   struct StepBound {
     Seconds quick;                  ///< a lower bound without simulation
@@ -67,7 +65,8 @@ public:
     std::vector<StageBound> stages; ///< by stage
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
-  StepBound stepOf(const Parallelism &config, Boundary boundary = std::nullopt);
+  StepBound stepOf(const Parallelism &config,
+                   const Boundary &boundary = std::nullopt);
 
   /// Returns the bounds by layer. The configuration must be prepared and have a
   /// legal plan; recomputation counts only if all layers recompute.
@@ -75,13 +74,17 @@ public:
 
 private:
   using MicroBatchKey =
-      std::tuple<int, int, int, std::int64_t, Recompute, Boundary>;
+      std::tuple<int, int, int, int, std::int64_t, Recompute, Boundary>;
   static MicroBatchKey keyOf(const Parallelism &config, Recompute recompute,
-                             Boundary boundary) {
+                             const Boundary &boundary) {
     // If tp is 1, `boundary` has no effect.
-    return {config.tp, config.cp,
-            config.ep, config.microBatch,
-            recompute, config.tp > 1 ? boundary : std::nullopt};
+    return {config.tp,
+            config.tp2,
+            config.cp,
+            config.ep,
+            config.microBatch,
+            recompute,
+            config.tp > 1 ? boundary : std::nullopt};
   }
   static std::vector<Recompute> kindsOf(const Parallelism &config);
   bool mayDivide() const; ///< whether a schedule may divide backward
@@ -89,16 +92,16 @@ private:
   /// the share of recomputed layers. The mean is a lower bound, because the
   /// minimum of a sum is at least the sum of the minima.
   MicroBatchBound boundOf(const Parallelism &config, double share,
-                          Boundary boundary) const;
+                          const Boundary &boundary) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
-                        Boundary boundary, SolverCache &solvers) const;
-  StepProblem relaxedStep(const Parallelism &config, Boundary boundary,
+                        const Boundary &boundary, SolverCache &solvers) const;
+  StepProblem relaxedStep(const Parallelism &config, const Boundary &boundary,
                           bool isDivided);
   void setCompute(LeastStep &least, const Parallelism &config,
-                  Boundary boundary);
+                  const Boundary &boundary);
   Bytes carriedBytes(const std::vector<int> &tensors,
                      const SegmentGraph &segment, const Parallelism &config,
-                     Boundary boundary) const;
+                     const Boundary &boundary) const;
   /// Returns a lower bound of the bytes of all tied gradients.
   Bytes tied(const Setting &setting, const std::vector<PipelinePart> &parts,
              int stages) const;

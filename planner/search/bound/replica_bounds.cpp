@@ -91,6 +91,7 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
   times.reduceStep = reportedTime(segment, setting);
   StateBytes perElement = stateBytesOf(setting);
   const Mesh &mesh = setting.mesh;
+  const std::vector<int> tensorAxes = tensorAxesOf(mesh);
   std::vector<bool> seen(model.parameters.size(), false);
   for (const Tensor &tensor : segment.tensors) {
     if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
@@ -104,13 +105,15 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
          parameterStates(model, tensor.parameter, setting)) {
       Layout accumulator = accumulatorLayout(state, mesh);
       Layout gatheredLayout = gathered(state.stored, mesh);
-      splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
+      splitsOverTensor |= std::ranges::all_of(tensorAxes, [&](int axis) {
+        return placementOf(gatheredLayout, axis) >= 0;
+      });
       Layout made = gatheredLayout; // layout of each micro-batch's gradient
       for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
         if (mesh.axes[at(axis)].size > 1)
           made = withPlacement(made, axis, kPartial);
-      if (state.reduceOncePerStep)
-        made = withPlacement(made, tensorAxisOf(mesh), kPartial);
+      for (int axis : state.reducedOncePerStep)
+        made = withPlacement(made, axis, kPartial);
       auto between = [&](const Layout &from, const Layout &to, double bytes,
                          double ofSegment = 1.0) {
         return stateReshardTime(from, to, parameter.shape, bytes, setting,
@@ -131,10 +134,10 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
                        static_cast<double>(setting.microBatches));
     }
     // A reader may use the weight split over positions, or slice it over the
-    // tensor axis first. So only the share that every plan moves counts.
+    // tensor axes first. So only the share that every plan moves counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
-                                             : 1.0 / mesh.axes.back().size;
+                                             : 1.0 / tensorRanksOf(mesh);
     if (isRead(segment, tensor, Phase::forward))
       times.gatherForward += moved * gather.orZero();
     if (isRead(segment, tensor, Phase::backward))
@@ -162,7 +165,7 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
 const ReplicaBounds::Times &ReplicaBounds::of(const Parallelism &config,
                                               const Setting &setting) {
   auto [entry, isNew] = known.try_emplace(
-      {config.tp, config.cp, config.ep, config.dp, config.zeroStage,
+      {config.tp, config.tp2, config.cp, config.ep, config.dp, config.zeroStage,
        config.zeroRanks, config.microBatches(),
        static_cast<std::int64_t>(config.offload)});
   if (isNew) {

@@ -38,7 +38,7 @@ private:
                      std::vector<bool> &paid) const;
 
   const ModelGraph &model;
-  std::map<std::array<std::int64_t, 8>, Times> known;
+  std::map<std::array<std::int64_t, 9>, Times> known;
   /// Lists, by segment, the earlier segments that share a parameter with it.
   std::vector<std::vector<std::size_t>> sharing;
 };

@@ -121,13 +121,13 @@ public:
     const Software &software = *setting.software;
     Seconds time;
     if (software.scattersSends && config.tp > 1 &&
-        setting.boundary == kReplicated) {
+        isReplicated(setting.boundary)) {
       bytes = bytes / config.tp;
-      int axis = tensorAxisOf(setting.mesh);
-      time = collectiveTime(
-          StepKind::allGather, bytes,
-          {config.tp, setting.mesh.stride(axis), setting.mesh.ranks()},
-          *setting.machine);
+      const int between =
+          setting.mesh.stride(tensorAxesOf(setting.mesh).back());
+      time = collectiveTime(StepKind::allGather, bytes,
+                            {config.tp, between, setting.mesh.ranks()},
+                            *setting.machine);
     }
     // The receiver has the sender's index in the next stage. The simulator has
     // two sends per micro-batch, one forward and one backward.

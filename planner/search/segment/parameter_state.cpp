@@ -6,12 +6,13 @@
 
 #include "planner/integers.h"
 #include "planner/search/segment/reshard_prices.h"
+#include "planner/search/space/pins.h"
 
 namespace mtplan::planner {
 
 namespace {
 
-// Returns the axes over which ZeRO shards state: all but the tensor axis and,
+// Returns the axes over which ZeRO shards state: all but the tensor axes and,
 // in hybrid sharding, "dp".
 std::vector<int> zeroAxes(const Mesh &mesh) {
   std::vector<int> axes;
@@ -25,7 +26,7 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
 }
 
 // Returns `stored` split further over ZeRO's axes: along the longest unsplit
-// dimension that divides by them, else along a dimension that the tensor axis
+// dimension that divides by them, else along a dimension that a tensor axis
 // splits. They are the minor axes of that dimension, so that one reduce-scatter
 // or all-gather for each of them changes one layout into the other. If no
 // dimension divides by all of these axes, fewer axes are used. With padding, a
@@ -68,27 +69,46 @@ Layout splitFurther(const Layout &stored, const Parameter &parameter,
 std::vector<Layout> storedLayouts(const Parameter &parameter,
                                   const std::vector<std::string> *pin,
                                   const Setting &setting) {
-  std::size_t rank = parameter.shape.size();
-  Layout replicated = Layout::replicated(rank);
-  int tensorAxis = tensorAxisOf(setting.mesh);
-  int size = setting.mesh.axes.back().size;
-  std::vector<Layout> layouts;
-  auto wanted = [&](int split) {
-    for (std::size_t d = 0; pin && d < rank; ++d)
-      if (((*pin)[d] == "tp") != (static_cast<int>(d) == split))
-        return false;
-    return true;
-  };
-  // With one rank along the axis every pin is satisfied.
-  if (size == 1 || wanted(-1))
-    layouts.push_back(replicated);
-  for (std::size_t d = 0; d < rank && size > 1; ++d)
-    if (parameter.divisible && parameter.shape[d] % size == 0 &&
-        (pin || setting.rules.back().has(parameter.splits[d])) &&
-        wanted(static_cast<int>(d)))
-      layouts.push_back(
-          withPlacement(replicated, tensorAxis, static_cast<int>(d)));
+  const std::size_t rank = parameter.shape.size();
+  std::vector<Layout> layouts{Layout::replicated(rank)};
+  for (int axis : tensorAxesOf(setting.mesh)) {
+    const auto &[name, size] = setting.mesh.axes[at(axis)];
+    if (size == 1)
+      continue; // every pin is satisfied
+    auto isWanted = [&](int split) {
+      for (std::size_t d = 0; pin && d < rank; ++d)
+        if (contains(partsOfValue((*pin)[d]), name) !=
+            (static_cast<int>(d) == split))
+          return false;
+      return true;
+    };
+    std::vector<Layout> more;
+    for (const Layout &layout : layouts) {
+      if (isWanted(kReplicated))
+        more.push_back(layout);
+      for (std::size_t d = 0; d < rank; ++d) {
+        Layout split = withPlacement(layout, axis, static_cast<int>(d));
+        if (parameter.divisible && isWanted(static_cast<int>(d)) &&
+            (pin || setting.rules[at(axis)].has(parameter.splits[d])) &&
+            divides(parameter.shape, split, setting.mesh))
+          more.push_back(std::move(split));
+      }
+    }
+    layouts = std::move(more);
+  }
   return layouts;
+}
+
+// Returns the subsets of the tensor axes with several ranks, each ascending.
+std::vector<std::vector<int>> subsetsOfTensorAxes(const Mesh &mesh) {
+  std::vector<std::vector<int>> subsets{{}};
+  for (int axis : tensorAxesOf(mesh))
+    if (mesh.axes[at(axis)].size > 1)
+      for (std::size_t i = 0, known = subsets.size(); i < known; ++i) {
+        subsets.push_back(subsets[i]);
+        subsets.back().push_back(axis);
+      }
+  return subsets;
 }
 
 // Counts the bytes per element of gradient accumulators in mtplan's runtime,
@@ -113,13 +133,12 @@ Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
 
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
   Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
-  int last = tensorAxisOf(mesh);
-  for (int axis = 0; axis < last; ++axis)
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
     if (mesh.axes[at(axis)].size > 1 &&
         placementOf(layout, axis) == kReplicated)
       layout = withPlacement(layout, axis, kPartial);
-  if (state.reduceOncePerStep)
-    layout = withPlacement(layout, last, kPartial);
+  for (int axis : state.reducedOncePerStep)
+    layout = withPlacement(layout, axis, kPartial);
   return layout;
 }
 
@@ -139,9 +158,7 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
     pin = &*setting.pins->parameters[at(parameter)];
   std::vector<ParameterState> states;
   for (const Layout &layout : storedLayouts(what, pin, setting))
-    for (bool late : {false, true}) {
-      if (late && setting.mesh.axes.back().size == 1)
-        continue;
+    for (const std::vector<int> &late : subsetsOfTensorAxes(setting.mesh)) {
       ParameterState state{layout, late, {}, false};
       if (setting.zeroStage > 0 && what.divisible)
         state.optimizer =

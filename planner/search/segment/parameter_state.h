@@ -14,9 +14,9 @@ namespace mtplan::planner {
 /// choice problem.
 struct ParameterState {
   Layout stored; ///< the weight's layout between uses
-  /// Says whether the gradient stays partial over the tensor axis until the
-  /// step's end.
-  bool reduceOncePerStep = false;
+  /// Lists the tensor axes over which the gradient stays partial until the
+  /// step's end, ascending.
+  std::vector<int> reducedOncePerStep;
   /// Holds the layout of the optimizer's state; if `optimizer.dims` is empty,
   /// the state has the layout `stored`.
   Layout optimizer;
@@ -40,10 +40,10 @@ inline constexpr double kReportedBytes = 8;
 
 /// Returns the layout of the gradient accumulator: the stored or the
 /// optimizer's layout, partial over every other axis whose ranks have different
-/// samples or positions, and partial over the tensor axis if reduceOncePerStep.
+/// samples or positions, and partial over the axes in reducedOncePerStep.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
-/// Returns the layout after all-gathers over every axis but the tensor axis.
+/// Returns the layout after all-gathers over every axis but the tensor axes.
 Layout gathered(Layout layout, const Mesh &mesh);
 
 /// Returns the states that a parameter may have, replicated ones first.

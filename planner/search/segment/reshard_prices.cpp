@@ -303,19 +303,27 @@ std::vector<Layout> boundaryLayouts(const Tensor &tensor,
         break;
       }
     }
-  auto wanted = [&](int placement) {
-    return !setting.boundary || *setting.boundary == placement;
-  };
-  std::vector<Layout> layouts;
-  if (setting.mesh.axes[at(tensorAxis)].size == 1 || wanted(kReplicated))
-    layouts.push_back(base);
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    Layout layout = withPlacement(base, tensorAxis, static_cast<int>(d));
-    if (setting.mesh.axes[at(tensorAxis)].size > 1 &&
-        wanted(static_cast<int>(d)) &&
-        setting.rules[at(tensorAxis)].has(splitOf(d)) &&
-        divides(tensor.shape, layout, setting.mesh))
-      layouts.push_back(layout);
+  std::vector<Layout> layouts{base};
+  for (int axis : tensorAxesOf(setting.mesh)) {
+    if (setting.mesh.axes[at(axis)].size == 1)
+      continue;
+    auto isWanted = [&](int placement) {
+      return !setting.boundary ||
+             (*setting.boundary)[at(axis - tensorAxis)] == placement;
+    };
+    std::vector<Layout> more;
+    for (const Layout &layout : layouts) {
+      if (isWanted(kReplicated))
+        more.push_back(layout);
+      for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+        Layout split = withPlacement(layout, axis, static_cast<int>(d));
+        if (isWanted(static_cast<int>(d)) &&
+            setting.rules[at(axis)].has(splitOf(d)) &&
+            divides(tensor.shape, split, setting.mesh))
+          more.push_back(std::move(split));
+      }
+    }
+    layouts = std::move(more);
   }
   return layouts;
 }

@@ -3,6 +3,7 @@
 #include "planner/search/segment/segment_problem.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "planner/cost/compute_cost.h"
 #include "planner/integers.h"
@@ -135,18 +136,21 @@ private:
     result.scales.push_back(scale);
   }
 
-  // Products and attention that the tensor axis can split must be split, unless
-  // they are pinned, or no split is legal together with the splits of other
-  // axes.
+  // Products and attention that some tensor axis can split must be split by
+  // one, unless they are pinned, or no split is legal together with the splits
+  // of other axes.
   std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
-    std::vector<AxisRule> rules = setting.rules;
-    if (op.opClass != OpClass::memory && !pinned)
-      rules[at(tensorAxis)].allowReplicated = false;
-    std::vector<Strategy> strategies = strategiesOf(op, setting.mesh, rules);
-    if (strategies.empty()) {
-      rules[at(tensorAxis)].allowReplicated = true;
-      strategies = strategiesOf(op, setting.mesh, rules);
-    }
+    std::vector<Strategy> strategies =
+        strategiesOf(op, setting.mesh, setting.rules);
+    if (op.opClass == OpClass::memory || pinned)
+      return strategies;
+    auto isSplit = [&](const Strategy &strategy) {
+      return std::any_of(strategy.axes.begin() + tensorAxis,
+                         strategy.axes.end(),
+                         [](int choice) { return choice >= 0; });
+    };
+    if (std::ranges::any_of(strategies, isSplit))
+      std::erase_if(strategies, std::not_fn(isSplit));
     return strategies;
   }
 
@@ -158,7 +162,7 @@ private:
   // layouts of the removed strategies.
   void keepPinned(const Op &op, std::size_t o,
                   std::vector<Strategy> &strategies) {
-    if (!isPinned(o) || setting.mesh.axes[at(tensorAxis)].size == 1)
+    if (!isPinned(o) || tensorRanksOf(setting.mesh) == 1)
       return;
     for (const Strategy &strategy : legalStrategies(op, false)) {
       for (std::size_t i = 0; i < op.operands.size(); ++i)
@@ -286,11 +290,12 @@ private:
       readers.push_back(std::move(reader));
   }
 
-  // Adds the layouts that are replicated over the tensor axis, through which a
+  // Adds the layouts that are replicated over a tensor axis, through which a
   // value can change its split without all_to_all.
   void addReplicated(LayoutDomain &domain) const {
-    for (int l = 0, known = domain.size(); l < known; ++l)
-      domain.add(withPlacement(domain.layouts[at(l)], tensorAxis, kReplicated));
+    for (int axis : tensorAxesOf(setting.mesh))
+      for (int l = 0, known = domain.size(); l < known; ++l)
+        domain.add(withPlacement(domain.layouts[at(l)], axis, kReplicated));
   }
 
   void addTensor(int t) {
@@ -353,7 +358,8 @@ private:
     domain.price(tensor.shape, tensor.elementBytes, passed, setting,
                  tiles[at(t)]);
     if (!passed && !parametersMove())
-      domain.keepInPlace(tensorAxis);
+      for (int axis : tensorAxesOf(setting.mesh))
+        domain.keepInPlace(axis);
   }
 
   // A carried value is saved once for all repeats of a virtual stage if its
@@ -373,10 +379,10 @@ private:
     addSaved(std::move(apart), recomputed);
   }
 
-  // Returns whether the layout of parameters over the tensor axis may change
+  // Returns whether the layout of parameters over the tensor axes may change
   // between storage and use. Otherwise parameters are used, and gradients
-  // produced, in the stored layout, because all ranks of the axis have the same
-  // samples and positions.
+  // produced, in the stored layout, because all ranks of these axes have the
+  // same samples and positions.
   bool parametersMove() const {
     const AxisRule &rule = setting.rules[at(tensorAxis)];
     return rule.has(Split::batch) || rule.has(Split::sequence);

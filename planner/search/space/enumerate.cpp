@@ -33,8 +33,12 @@ public:
           config.dp = static_cast<int>(options.devices / tp / pp / cp);
           config.microBatch = 0;
           config.globalBatch = options.globalBatch;
-          if (isAskedFor(config) && isLegal(config) && replicasMayShare(config))
-            addExperts(config);
+          for (int tp2 : secondTensorRanks(config.tp)) {
+            config.tp2 = tp2;
+            if (isAskedFor(config) && isLegal(config) &&
+                replicasMayShare(config))
+              addExperts(config);
+          }
         }
     return std::move(found);
   }
@@ -47,6 +51,16 @@ private:
     return nearestOf({std::max(below, dp), below + dp}, {options.globalBatch});
   }
 
+  // Returns the legal values of Parallelism::tp2. Each of two tensor axes has
+  // several ranks.
+  std::vector<int> secondTensorRanks(int tp) const {
+    std::vector<int> ranks;
+    for (std::int64_t tp2 : divisorsOf(tp))
+      if ((tp2 == 1 || tp2 < tp) && options.tp2.allows(static_cast<int>(tp2)))
+        ranks.push_back(static_cast<int>(tp2));
+    return ranks;
+  }
+
   bool isAskedFor(const Parallelism &config) const {
     return (!options.tp || *options.tp == config.tp) &&
            (!options.dp || *options.dp == config.dp) &&
@@ -54,7 +68,7 @@ private:
   }
 
   bool isLegal(const Parallelism &config) {
-    std::string violated = violatedDivisor(config.tp);
+    std::string violated = violatedDivisor(config);
     if (!violated.empty())
       return refuse(config, violated + " do not divide by tp " +
                                 std::to_string(config.tp));
@@ -89,13 +103,14 @@ private:
     return false;
   }
 
-  // Returns a dimension that `tp` must divide but does not, as text. Only a
-  // requested tp is checked; an open tp may still be useful for other splits.
-  std::string violatedDivisor(int tp) const {
-    if (!options.tp)
+  // Returns a dimension that tp must divide but does not, as text. Only a
+  // requested tp is checked; an open tp may still be useful for other splits,
+  // and one of two tensor axes may leave the dimension whole.
+  std::string violatedDivisor(const Parallelism &config) const {
+    if (!options.tp || config.tp2 > 1)
       return {};
     for (const Divisor &divisor : options.divisors)
-      if (divisor.size % tp != 0 &&
+      if (divisor.size % config.tp != 0 &&
           contains(options.tensorSplits, divisor.split))
         return std::to_string(divisor.size) + " " + divisor.name;
     return {};
@@ -110,7 +125,9 @@ private:
         if (!word.empty() && word != "replicated")
           return true;
     return std::ranges::any_of(options.pins->parameters, [](const auto &pin) {
-      return pin && contains(*pin, "tp");
+      return pin && std::ranges::any_of(*pin, [](const std::string &entry) {
+               return !entry.empty();
+             });
     });
   }
 

@@ -84,8 +84,22 @@ Mesh meshOf(const Parallelism &config) {
   add("zero", inner);
   add("ep", config.ep);
   add("cp", config.cp);
-  mesh.axes.push_back({"tp", config.tp});
+  mesh.axes.push_back({"tp", config.tp / config.tp2});
+  add("tp2", config.tp2);
   return mesh;
+}
+
+std::vector<int> tensorAxesOf(const Mesh &mesh) {
+  std::vector<int> axes(mesh.axes.size() - at(tensorAxisOf(mesh)));
+  std::iota(axes.begin(), axes.end(), tensorAxisOf(mesh));
+  return axes;
+}
+
+int tensorRanksOf(const Mesh &mesh) {
+  int ranks = 1;
+  for (int axis : tensorAxesOf(mesh))
+    ranks *= mesh.axes[at(axis)].size;
+  return ranks;
 }
 
 ScheduleShape shapeOf(const Parallelism &config) {

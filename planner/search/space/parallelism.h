@@ -39,9 +39,13 @@ const char *nameOf(Offload offload);
 struct Parallelism {
   int dp = 1; ///< data-parallel replicas; ep of them share a set of experts
   int tp = 1; ///< tensor ranks
-  int pp = 1; ///< pipeline stages
-  int cp = 1; ///< context ranks: they split the sequence
-  int ep = 1; ///< expert ranks; divides dp
+  /// Counts the ranks of the second tensor axis, "tp2"; divides tp. If 1, the
+  /// tensor ranks form one axis. Otherwise an operator chooses a split for each
+  /// of the axes "tp", which has tp / tp2 ranks, and "tp2".
+  int tp2 = 1;
+  int pp = 1;            ///< pipeline stages
+  int cp = 1;            ///< context ranks: they split the sequence
+  int ep = 1;            ///< expert ranks; divides dp
   int virtualStages = 1; ///< chunks per stage, v
   ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
   std::int64_t microBatch = 1;  ///< samples per replica and micro-batch
@@ -79,10 +83,10 @@ Mesh meshOf(int dp, int tp);
 inline constexpr int kDataAxis = 0;
 inline constexpr int kTensorAxis = 1;
 
-/// Returns the mesh of one pipeline stage: "dp" first, "tp" last, and between
-/// them "zero" (in hybrid sharding, the replicas that share one copy of the
-/// state), "ep" and "cp". The axes in between are left out if they have one
-/// rank.
+/// Returns the mesh of one pipeline stage: "dp" first, the tensor axes "tp" and
+/// "tp2" last, and between them "zero" (in hybrid sharding, the replicas that
+/// share one copy of the state), "ep" and "cp". All but "dp" and "tp" are left
+/// out if they have one rank.
 Mesh meshOf(const Parallelism &config);
 
 ScheduleShape shapeOf(const Parallelism &config);
@@ -98,9 +102,18 @@ double recomputeShareOf(const Parallelism &config, int stage);
 /// so only this share of the total time is certainly recomputed.
 double leastRecomputeShareOf(const Parallelism &config);
 
+/// Returns the index of the first tensor axis. All axes from it on are tensor
+/// axes.
 inline int tensorAxisOf(const Mesh &mesh) {
-  return static_cast<int>(mesh.axes.size()) - 1;
+  const int last = static_cast<int>(mesh.axes.size()) - 1;
+  return mesh.axes.back().name == "tp2" ? last - 1 : last;
 }
+
+/// Returns the indices of the tensor axes, one or two.
+std::vector<int> tensorAxesOf(const Mesh &mesh);
+
+/// Returns the number of tensor ranks, Parallelism::tp.
+int tensorRanksOf(const Mesh &mesh);
 
 /// Lists the values that may be chosen; an empty list allows every value.
 template <typename T> struct Choices {

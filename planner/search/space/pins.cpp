@@ -157,7 +157,14 @@ private:
     }
   }
 
-  bool isUnderstood(const std::string &word, const Op &op) const {
+  // Returns whether the operator has the splits of a pin's value.
+  bool isUnderstood(const std::string &value, const Op &op) const {
+    return std::ranges::all_of(
+        partsOfValue(value),
+        [&](const std::string &word) { return hasSplit(word, op); });
+  }
+
+  bool hasSplit(const std::string &word, const Op &op) const {
     return word == "replicated" ||
            std::ranges::any_of(op.factors, [&](const Factor &factor) {
              return word == nameOf(factor.split) && mayBeUsed(factor) &&
@@ -178,18 +185,33 @@ private:
   }
 
   bool isLegal(const PinText &pin, const Op &op) {
-    if (pin.word == "replicated" ||
-        (pin.word == "partial" && !op.linearGroups.empty()))
+    return hasAxes(pin, pin.word) &&
+           std::ranges::all_of(
+               partsOfValue(pin.word),
+               [&](const std::string &word) { return isLegal(pin, word, op); });
+  }
+
+  // Returns whether a value that tells tensor axes apart may do so.
+  bool hasAxes(const PinText &pin, const std::string &value) {
+    if (limits.hasTwoAxes || (value.find('+') == value.npos && value != "tp2"))
+      return true;
+    error(quoted(pin) + ": \"" + value +
+          "\" needs two tensor axes; open them with --tp-axes 2");
+    return false;
+  }
+
+  bool isLegal(const PinText &pin, const std::string &word, const Op &op) {
+    if (word == "replicated" || (word == "partial" && !op.linearGroups.empty()))
       return true;
     std::vector<std::string> legal;
-    auto add = [&](const char *word) {
-      if (!contains(legal, word))
-        legal.emplace_back(word);
+    auto add = [&](const char *allowed) {
+      if (!contains(legal, allowed))
+        legal.emplace_back(allowed);
     };
     const Factor *indivisible = nullptr;
     bool excluded = false;
     for (const Factor &factor : op.factors) {
-      bool named = pin.word == nameOf(factor.split);
+      bool named = word == nameOf(factor.split);
       if (!mayBeUsed(factor)) {
         excluded = excluded || (named && factor.divisible);
         continue;
@@ -204,14 +226,14 @@ private:
       indivisible = &factor;
     }
     if (indivisible) {
-      notDivided(pin, "the " + pin.word + " dimension of " + op.name,
+      notDivided(pin, "the " + word + " dimension of " + op.name,
                  indivisible->size);
       return false;
     }
     add("replicated");
     if (!op.linearGroups.empty())
       add("partial");
-    error(quoted(pin) + ": " + op.name + " cannot be " + pin.word +
+    error(quoted(pin) + ": " + op.name + " cannot be " + word +
           (excluded ? ", which is not among the splits that are allowed" : "") +
           "; it may be " + base::listed(legal, " or "));
     return false;
@@ -255,7 +277,11 @@ private:
             (parameter.shape.size() == 1 ? " dimension" : " dimensions"));
       return false;
     }
-    auto split = std::ranges::find(pin.entries, "tp");
+    for (const std::string &entry : pin.entries)
+      if (!hasAxes(pin, entry))
+        return false;
+    auto split = std::ranges::find_if(
+        pin.entries, [](const std::string &entry) { return !entry.empty(); });
     if (split == pin.entries.end())
       return true;
     if (!parameter.divisible) {
@@ -321,6 +347,16 @@ private:
 };
 
 } // namespace
+
+std::vector<std::string> partsOfValue(const std::string &value) {
+  std::vector<std::string> parts{""};
+  for (char c : value)
+    if (c == '+')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
 
 bool matchesPattern(const std::string &pattern, const std::string &name) {
   // On a mismatch the last star matches one more character. Earlier stars never

@@ -4,11 +4,12 @@
 // PATTERN=VALUE. The pattern is matched against the name of every repeat of
 // every operator ("h.3.mlp.fc1") or parameter; `*` matches any run of
 // characters, so "h.*.mlp.fc1" matches all repeats, and "h.4..7.mlp.fc1"
-// matches repeats 4 to 7. The value says how the tensor axis is used:
+// matches repeats 4 to 7. The value says how the tensor axes are used:
 //
 //   h.*.mlp.fc1=column    an operator: a nameOf(Split), replicated or partial
+//   h.*.mlp.fc1=column+row  with two tensor axes: column over tp, row over tp2
 //   wte.weight=[tp,-]     a parameter: the axes over which its dimensions are
-//                         stored split
+//                         stored split: tp, tp2 or tp+tp2
 //
 // A pin on an operator also applies to the operators of its gradient
 // ("h.*.mlp.fc1.dx"), unless they have their own pin. Every plan honours all
@@ -32,14 +33,19 @@ struct PinText {
   std::string text; ///< as written, for messages
   std::string pattern;
   std::string word; ///< the value for an operator; empty for a parameter
-  /// Holds the value for a parameter: "tp" or "" per dimension.
+  /// Holds the value for a parameter per dimension, as in Pins::parameters.
   std::vector<std::string> entries;
 };
 
 struct PinSpace {
-  std::vector<Split> splits; ///< the splits that the tensor axis may use
+  std::vector<Split> splits; ///< the splits that the tensor axes may use
   std::optional<int> tp;     ///< if set, sizes must divide by it
+  bool hasTwoAxes = false;   ///< whether there may be two tensor axes
 };
+
+/// Returns the parts of a pin's value, by tensor axis or axis name: "column"
+/// and "row" for "column+row".
+std::vector<std::string> partsOfValue(const std::string &value);
 
 /// Returns whether `pattern` matches all of `name`, in O(|pattern| |name|).
 bool matchesPattern(const std::string &pattern, const std::string &name);

@@ -6,13 +6,18 @@
 
 namespace mtplan::planner {
 
-const char *wordOf(const Op &op, const Strategy &strategy, int axis) {
-  int choice = strategy.axes[at(axis)];
-  if (choice == kReplicated)
-    return "replicated";
-  if (choice <= kLinear)
-    return "partial";
-  return nameOf(op.factors[at(choice)].split);
+std::string wordOf(const Op &op, const Strategy &strategy, int tensorAxis) {
+  auto wordOn = [&](int choice) {
+    return choice == kReplicated ? "replicated"
+           : choice <= kLinear   ? "partial"
+                                 : nameOf(op.factors[at(choice)].split);
+  };
+  std::string first = wordOn(strategy.axes[at(tensorAxis)]);
+  for (std::size_t axis = at(tensorAxis) + 1; axis < strategy.axes.size();
+       ++axis)
+    if (std::string other = wordOn(strategy.axes[axis]); other != first)
+      return first + '+' + other;
+  return first;
 }
 
 StateBytes stateBytesOf(Precision precision) {
@@ -63,7 +68,9 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       setting.rules.push_back({{Split::sequence}, false});
       break;
     case AxisRole::tensor:
-      setting.rules.push_back({options.tensorSplits, true});
+      setting.rules.push_back({config.tp2 > 1 ? options.splitsOfTwoAxes
+                                              : options.tensorSplits,
+                               true});
       // Feature splits follow from other splits, so they are always allowed.
       setting.rules.back().splits.push_back(Split::feature);
       break;

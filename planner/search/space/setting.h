@@ -3,6 +3,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -19,12 +20,24 @@ namespace mtplan::planner {
 
 /// Holds pins by the indices of the graph for which they are resolved.
 struct Pins {
-  /// Says, by [segment][op], how the tensor axis is used: a nameOf(Split),
-  /// "replicated" or "partial"; empty means free.
+  /// Says, by [segment][op], how the tensor axes are used, as wordOf() does;
+  /// empty means free.
   std::vector<std::vector<std::string>> ops;
-  /// Names, by [parameter], the axis that shards each dimension; "" for none.
+  /// Names, by [parameter], the axes that shard each dimension: "tp", "tp2",
+  /// "tp+tp2", or "" for none.
   std::vector<std::optional<std::vector<std::string>>> parameters;
 };
+
+/// If set, holds the placements, by tensor axis, of all values between
+/// segments: the dimension that the axis splits, or kReplicated.
+using Boundary = std::optional<std::vector<int>>;
+
+/// Returns whether no tensor axis splits the values between segments.
+inline bool isReplicated(const Boundary &boundary) {
+  return boundary && std::ranges::all_of(*boundary, [](int placement) {
+           return placement == kReplicated;
+         });
+}
 
 /// Holds one configuration for the solver: a mesh, a micro-batch, and every
 /// other value on which prices depend. Members that SearchOptions or
@@ -60,9 +73,7 @@ struct Setting {
   bool updateAddsUp = true, hostAddsUp = true;
   double inFlight = 1.0; ///< see inFlightOf()
   int parts = 1;         ///< virtual stages per stage
-  /// If set, holds the placement on the tensor axis of all values between
-  /// segments: the dimension that the axis splits, or kReplicated.
-  std::optional<int> boundary;
+  Boundary boundary;
   /// If set, holds the index into parameterStates() of the state that every
   /// shared parameter has, so that stages that are solved separately choose the
   /// same state.
@@ -73,8 +84,10 @@ struct Setting {
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
 
-/// Returns how `strategy` uses the axis, as in Pins::ops.
-const char *wordOf(const Op &op, const Strategy &strategy, int axis);
+/// Returns how `strategy` uses the tensor axes, the first of which is
+/// `tensorAxis`, as in Pins::ops: "column", or "column+row" if two axes are
+/// used differently.
+std::string wordOf(const Op &op, const Strategy &strategy, int tensorAxis);
 
 /// Counts the bytes per element of training state. Mixed precision takes 2 for
 /// the gradient and 12 for the optimizer's state, beside 2 for the weight
@@ -103,6 +116,7 @@ struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
   std::optional<std::int64_t> microBatch;
+  Choices<int> tp2{{1}}; ///< numbers that do not divide tp are left out
   Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
   Choices<int> zeroRanks{{0}}; ///< 0: all replicas; open: see zeroRanksOf()
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
@@ -135,6 +149,9 @@ struct SearchOptions {
   /// segments.
   bool gathersAhead = false;
   std::vector<Split> tensorSplits; ///< the splits that tp may use
+  /// Lists the splits that each of two tensor axes may use. With many splits, a
+  /// segment has too many combinations of layouts.
+  std::vector<Split> splitsOfTwoAxes;
   /// Lists the collectives that may change the layout of a value between
   /// operators. Weights and their gradients may use all collectives.
   Choices<StepKind> collectives;

@@ -159,8 +159,14 @@ void StageCache::trim() {
 }
 
 StageCache::Key StageSolver::unitKey() const {
+  auto placementOn = [&](std::size_t tensorAxis) {
+    return setting.boundary && tensorAxis < setting.boundary->size()
+               ? (*setting.boundary)[tensorAxis]
+               : -9;
+  };
   return {config.dp,
           config.tp,
+          config.tp2,
           config.cp,
           config.ep,
           config.microBatch,
@@ -171,7 +177,8 @@ StageCache::Key StageSolver::unitKey() const {
           static_cast<std::int64_t>(setting.updateAddsUp),
           static_cast<std::int64_t>(setting.hostAddsUp),
           config.tiles,
-          setting.boundary.value_or(-9),
+          placementOn(0),
+          placementOn(1),
           setting.sharedState.value_or(-9),
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};
 }

@@ -186,6 +186,7 @@ std::vector<Family> families() {
            {{"one", {"--gpus", "1"}},
             {"tp2", {"--gpus", "2", "--tp", "2"}},
             {"tp4", {"--gpus", "4", "--tp", "4", "--sequence-parallel", "on"}},
+            {"tp2x2", {"--gpus", "4", "--tp-axes", "2,2"}},
             {"pp2", {"--gpus", "2", "--pp", "2"}},
             {"dp2", {"--gpus", "2", "--dp", "2"}},
             {"dp4zero1", {"--gpus", "4", "--dp", "4", "--zero", "1"}},

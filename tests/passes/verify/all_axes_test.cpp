@@ -26,6 +26,7 @@ void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
                             {"ep", config.ep},
                             {"cp", config.cp},
                             {"tp", config.tp},
+                            {"tp2", config.tp2},
                             {"pp", config.pp},
                             {"vp", config.virtualStages}})
     tried[name] += size > 1;
@@ -103,6 +104,7 @@ TEST_P(AllAxes, RandomPlansHold) {
                             "split update"})
     EXPECT_GT(tried[thing], 0) << thing;
   EXPECT_EQ(tried["ep"] > 0, hasExperts);
+  EXPECT_EQ(tried["tp2"] > 0, !hasExperts);
   EXPECT_EQ(tried["vp"] > 0, layers >= 4);
   EXPECT_EQ(tried["interleaved"], tried["vp"]);
 }

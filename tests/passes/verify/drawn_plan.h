@@ -1,10 +1,11 @@
 //===- drawn_plan.h - Random plans over all options -------------*- C++ -*-===//
 //
 // Draws random plans from all options of the search: data, expert, context and
-// tensor parallelism on up to 16 ranks per stage; ZeRO of any stage over all or
-// some of the replicas; up to four pipeline stages with any split of layers, or
-// two virtual stages on each of two; every schedule; recomputation of some or
-// all layers; one to four micro-batches; and any legal strategies and layouts.
+// tensor parallelism, on one or two tensor axes, on up to 16 ranks per stage;
+// ZeRO of any stage over all or some of the replicas; up to four pipeline
+// stages with any split of layers, or two virtual stages on each of two; every
+// schedule; recomputation of some or all layers; one to four micro-batches; and
+// any legal strategies and layouts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,6 +106,12 @@ inline Drawn draw(Random &random, bool hasExperts, int layers) {
     if (!random.oneIn(3))
       drawn.splits.push_back(split);
   // Fewer splits keep the problem small enough for the exact solver.
+  if (!hasExperts && drawn.config.tp > 2 && random.oneIn(2)) {
+    drawn.config.tp2 = 2;
+    while (drawn.splits.size() > 3)
+      drawn.splits.erase(drawn.splits.begin() +
+                         random.below(static_cast<int>(drawn.splits.size())));
+  }
   if (drawn.config.ep > 1 && drawn.config.tp > 1) {
     std::size_t most = drawn.config.cp > 1 ? 1 : 2;
     std::erase(drawn.splits, Split::batch);
@@ -137,7 +144,8 @@ inline std::string textOf(const Drawn &drawn) {
   std::string text =
       "dp " + std::to_string(config.dp) + " ep " + std::to_string(config.ep) +
       " cp " + std::to_string(config.cp) + " tp " + std::to_string(config.tp) +
-      " pp " + std::to_string(config.pp) + " vp " +
+      " tp2 " + std::to_string(config.tp2) + " pp " +
+      std::to_string(config.pp) + " vp " +
       std::to_string(config.virtualStages) + " " +
       planner::nameOf(config.schedule) + " zero " +
       std::to_string(config.zeroStage) + " over " +
@@ -154,7 +162,7 @@ inline std::string textOf(const Drawn &drawn) {
 inline planner::Setting settingOf(const Drawn &drawn) {
   static const planner::Machine machine = planner::loadMachine("dgx-1");
   planner::SearchOptions options;
-  options.tensorSplits = drawn.splits;
+  options.tensorSplits = options.splitsOfTwoAxes = drawn.splits;
   options.precision = planner::Precision::fp16;
   planner::Setting setting = planner::settingOf(options, machine, drawn.config);
   setting.microBatches = drawn.microBatches;

@@ -30,7 +30,7 @@ struct RepeatChoices {
 class EveryPlan {
 public:
   EveryPlan(const Case &theCase, const Parallelism &theConfig,
-            std::optional<int> boundary)
+            const Boundary &boundary)
       : drawn(theCase), config(theConfig),
         graph(withBatch(theCase.model, theConfig.microBatch * theConfig.dp)),
         parts(pipelineParts(graph, config.layers)) {
@@ -164,6 +164,16 @@ Case drawTiny(unsigned seed) {
   return drawn;
 }
 
+// Divides the tensor ranks into two axes of two ranks.
+Case drawWithTwoTensorAxes(unsigned seed) {
+  Case drawn = drawTiny(seed);
+  drawn.options.devices = 4;
+  drawn.options.tp = 4;
+  drawn.options.tp2.only = {2};
+  drawn.options.splitsOfTwoAxes = drawn.options.tensorSplits;
+  return drawn;
+}
+
 /// Holds the step time and the memory of a plan.
 struct Price {
   double step = 0.0, memory = 0.0;
@@ -176,7 +186,7 @@ std::vector<Price> pricesOf(const Case &drawn, double most) {
       wholeSpace(drawn.model, drawn.machine, drawn.options);
   double size = 0;
   for (const Parallelism &config : space)
-    for (std::optional<int> boundary : boundariesOf(drawn.model, config)) {
+    for (const Boundary &boundary : boundariesOf(drawn.model, config)) {
       every.emplace_back(drawn, config, boundary);
       size += every.back().size();
       if (size > most)
@@ -196,10 +206,10 @@ struct Found {
   double worst = 0.0; ///< how much slower
 };
 
-Found compare(int problems, double mostPlans) {
+Found compare(int problems, double mostPlans, Case (*draw)(unsigned)) {
   Found counts;
   for (unsigned seed = 0; counts.problems < problems; ++seed) {
-    Case drawn = drawTiny(seed);
+    Case drawn = draw(seed);
     const std::vector<Price> prices = pricesOf(drawn, mostPlans);
     if (prices.empty())
       continue;
@@ -242,15 +252,22 @@ Found compare(int problems, double mostPlans) {
 // Without a tolerance, the search returns the fastest plan under the simulator
 // and proves it.
 TEST(Simulated, SearchFindsTheFastestOfAllPlans) {
-  const Found counts = compare(40, 3'000);
+  const Found counts = compare(40, 3'000, drawTiny);
   EXPECT_EQ(counts.slower, 0);
   EXPECT_EQ(counts.proved, counts.searches);
   EXPECT_GT(counts.searches, 100);
 }
 
+TEST(Simulated, SearchFindsTheFastestOfAllPlansWithTwoTensorAxes) {
+  const Found counts = compare(12, 10'000, drawWithTwoTensorAxes);
+  EXPECT_EQ(counts.slower, 0);
+  EXPECT_EQ(counts.proved, counts.searches);
+  EXPECT_GT(counts.searches, 30);
+}
+
 // One search of 5,960 finds the fastest plan without proving it.
 TEST(Simulated, DISABLED_SearchFindsTheFastestOfManyPlans) {
-  const Found counts = compare(2'000, 30'000);
+  const Found counts = compare(2'000, 30'000, drawTiny);
   std::printf("%d problems, %d searches with a plan: %d proved, %d slower than "
               "the fastest plan, by at most %.1f %%\n",
               counts.problems, counts.searches, counts.proved, counts.slower,

@@ -206,7 +206,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadPin{"UnknownAxis",
                {"wte.weight=[dp,-]"},
                {"pin \"wte.weight=[dp,-]\": entry 1 is \"dp\"; each is \"tp\" "
-                "or \"-\""}},
+                "or \"-\" or, with two tensor axes, \"tp2\" or "
+                "\"tp+tp2\""}},
+        BadPin{"TwoWordsForOneAxis",
+               {"h.*.mlp.fc1=column+row"},
+               {"pin \"h.*.mlp.fc1=column+row\": \"column+row\" needs two "
+                "tensor axes; open them with --tp-axes 2"}},
+        BadPin{"SecondOfOneAxis",
+               {"wte.weight=[tp2,-]"},
+               {"pin \"wte.weight=[tp2,-]\": \"tp2\" needs two tensor axes; "
+                "open them with --tp-axes 2"}},
         BadPin{"AxisTwice",
                {"wte.weight=[tp,tp]"},
                {"pin \"wte.weight=[tp,tp]\": tp can split one dimension, not "

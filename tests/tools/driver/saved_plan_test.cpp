@@ -65,6 +65,11 @@ INSTANTIATE_TEST_SUITE_P(
              "gpt2-1.2b",
              {"--tp", "4", "--pin", "h.3.mlp.fc1=column", "--pin",
               "h.5..9.mlp.fc1=row", "--pin", "wte.weight=[tp,-]"}},
+        // Some gradients are reduced once a step over one of two tensor axes.
+        Case{"two_tensor_axes",
+             "tiny-llama",
+             {"--gpus", "4", "--tp-axes", "2,2", "--global-batch", "8",
+              "--micro-batch", "4", "--splits", "batch,head,vocab,column"}},
         Case{"pipeline",
              "gpt2-8.3b",
              {"--gpus", "8", "--hardware", "dgx-2h", "--micro-batch", "1",

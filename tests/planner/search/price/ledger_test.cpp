@@ -167,7 +167,7 @@ TEST_F(LedgerTest, MergesRunsWithEqualCollectives) {
 // the reduction. A reduce-scatter leaves 128 B, the shard that is stored, and
 // an all-reduce sums these over the data axis.
 TEST_F(LedgerTest, ReducesOncePerStepIfTheStateSaysSo) {
-  plan.parameters[0]->reduceOncePerStep = true;
+  plan.parameters[0]->reducedOncePerStep = {kTensorAxis};
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
   ASSERT_EQ(ledger.size(), 4U);
   expectEntry(ledger[2], StepKind::reduceScatter, kTensorAxis, 256,
