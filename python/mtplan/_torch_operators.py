@@ -194,8 +194,7 @@ def _rows(importer: Importer, given: Any, what: str) -> Tensor:
     if views.dim_of(tensor.view[-1], shape) != len(shape) - 1:
         raise Refusal(
             f"{what} over a part of {shape}, such as the features of a head: known "
-            "are rows that are the whole last dimension; mtplan has no operator "
-            "that divides the dimensions of what is computed")
+            "are rows that are the whole last dimension")
     return tensor
 
 
@@ -203,7 +202,7 @@ def _rows(importer: Importer, given: Any, what: str) -> Tensor:
 def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
                weight: Any = None, bias: Any = None, eps: float = 1e-5,
                *_: Any) -> Tensor:
-    """Imports a layer norm over the last dimension.
+    """Imports a layer norm over the last dimension or over equal parts of it.
 
     >>> layer_norm(None, None, [4, 4])
     Traceback (most recent call last):
@@ -215,11 +214,8 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
     if weight is None or bias is None:
         raise Refusal("a layer norm without gain or bias: known is nn.LayerNorm "
                       "with both")
-    tensor = _rows(importer, given, "a layer norm")
-    value = importer.emit("layer_norm", [tensor.value, plain(importer, weight),
-                                         plain(importer, bias)],
-                          tensor.value.dims, epsilon=eps)
-    return Tensor(value, tensor.view)
+    return pointwise.normalised(importer, "layer_norm", importer.tensor(given),
+                                [weight, bias], eps)
 
 
 @operator("native_layer_norm")
@@ -247,10 +243,8 @@ def rms_norm(importer: Importer, given: Any, shape: Sequence[int],
     if len(shape) != 1 or weight is None or eps is None:
         raise Refusal("an RMS norm without gain or epsilon, or over several "
                       "dimensions: known is nn.RMSNorm(width, eps=...)")
-    tensor = _rows(importer, given, "an RMS norm")
-    value = importer.emit("rms_norm", [tensor.value, plain(importer, weight)],
-                          tensor.value.dims, epsilon=eps)
-    return Tensor(value, tensor.view)
+    return pointwise.normalised(importer, "rms_norm", importer.tensor(given),
+                                [weight], eps)
 
 
 @operator("softmax", "_softmax", "_safe_softmax")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mtplan import _torch_attention as attention
@@ -262,24 +263,49 @@ def _times_parameter(importer: Importer, one: Any, weight: Tensor) -> Any:
     shape = base.value.shape
     own = [size for size in weight.shape if size != 1]
     dim = views.dim_of(base.view[-1], shape)
+    if (isinstance(one, Normed) and own == [weight.shape[-1]]
+            and views.row_of(base.view[-1], shape) == own[0]):
+        return normalised(importer, "rms_norm", base, [weight], one.epsilon)
     if len(own) != 1 or own[0] != weight.shape[-1] or dim is None or (
             own[0] != shape[dim]):
         raise Refusal(
             f"a parameter {list(weight.shape)} times {list(base.shape)}, which lies "
-            f"as {shape}: known are gains for each of the last features; a gain "
-            "for each feature of a head needs heads in a dimension of their own, "
-            "which mtplan's attention does not have")
-    gain = plain(importer, weight)
+            f"as {shape}: known are gains for each of the last features, and the "
+            "gains of a norm for each feature of a head")
     if isinstance(one, Normed):
-        if dim != len(shape) - 1:
-            raise Refusal("a norm over another dimension than the last")
-        value = importer.emit("rms_norm", [base.value, gain], base.value.dims,
-                              epsilon=one.epsilon)
-        return Tensor(value, base.view)
+        raise Refusal("a norm over another dimension than the last")
+    gain = plain(importer, weight)
     letters = letters_of(base)
     value = importer.emit("einsum", [base.value, gain], base.value.dims,
                           left=letters, right=letters[dim], result=letters)
     return Tensor(value, base.view)
+
+
+def normalised(importer: Importer, kind: str, given: Tensor,
+               vectors: Sequence[Any], epsilon: float) -> Tensor:
+    """Emits a norm with its gain and bias.
+
+    Rows are the whole last dimension or equal parts of it, such as heads.
+
+    >>> importer = Importer(2)
+    >>> x = importer.input("x", [2, 8, 6])
+    >>> w = importer.graph.parameter(Source("w"), [3])
+    >>> heads = Tensor(x.value, views.reshaped(x.view, [2, 8, 2, 3]))
+    >>> gain = Tensor(w, views.whole([3]))
+    >>> normalised(importer, "rms_norm", heads, [gain], 1e-6).value.op.attributes
+    {'epsilon': 1e-06, 'head_dim': 3}
+    """
+    shape = given.value.shape
+    width = views.row_of(given.view[-1], shape)
+    if width is None:
+        raise Refusal(
+            f"a norm over a part of {shape}: known are rows that are the last "
+            "dimension, or equal parts of it that follow each other")
+    heads = {} if width == shape[-1] else {"head_dim": width}
+    operands = [given.value, *(plain(importer, one) for one in vectors)]
+    value = importer.emit(kind, operands, given.value.dims, epsilon=epsilon,
+                          **heads)
+    return Tensor(value, given.view)
 
 
 def letters_of(given: Tensor) -> str:

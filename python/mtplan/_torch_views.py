@@ -136,3 +136,17 @@ def dim_of(group: Group, shape: Sequence[int]) -> int | None:
     axis = group[0]
     assert axis.dim is not None
     return axis.dim if axis.size == shape[axis.dim] else None
+
+
+def row_of(group: Group, shape: Sequence[int]) -> int | None:
+    """Returns the size of a group that is the last dimension of the value or one
+    of its equal parts, such as a head; None for others.
+
+    >>> row_of((Axis(1, 5),), [2, 10]), row_of((Axis(1, 5, 2),), [2, 10])
+    (5, None)
+    """
+    last = len(shape) - 1
+    if len(group) != 1 or group[0] != Axis(last, group[0].size) or (
+            shape[last] % group[0].size):
+        return None
+    return group[0].size

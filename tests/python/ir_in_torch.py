@@ -78,10 +78,12 @@ class Model:
         if kind == "rope":
             return rope(x[0], real)
         if kind == "layer_norm":
-            return F.layer_norm(x[0], x[1].shape, x[1], x[2], real["epsilon"])
+            rows = x[0].unflatten(-1, (-1, int(real.get("head_dim", x[0].shape[-1]))))
+            return F.layer_norm(rows, x[1].shape, x[1], x[2], real["epsilon"]).flatten(-2)
         if kind == "rms_norm":
-            mean = (x[0] ** 2).mean(-1, keepdim=True)
-            return x[0] / torch.sqrt(mean + real["epsilon"]) * x[1]
+            rows = x[0].unflatten(-1, (-1, int(real.get("head_dim", x[0].shape[-1]))))
+            mean = (rows ** 2).mean(-1, keepdim=True)
+            return (rows / torch.sqrt(mean + real["epsilon"]) * x[1]).flatten(-2)
         return {
             "add": lambda: x[0] + x[1], "mul": lambda: x[0] * x[1],
             "swiglu": lambda: F.silu(x[0]) * x[1],
