@@ -58,7 +58,7 @@ class Source:
 
     ``start`` to ``stop`` are the elements of dimension ``dim`` that it has,
     ``shape`` is the shape that they then take, and ``added`` is added. At last
-    dimensions are exchanged if ``transposed``.
+    the last two dimensions are exchanged if ``transposed``.
 
     >>> Source("lm_head.weight", transposed=True).name
     'lm_head.weight'
@@ -85,7 +85,7 @@ class Source:
         """Returns the parameter, from the module's tensor.
 
         >>> class Tensor:
-        ...     def t(self): return "exchanged"
+        ...     mT = "exchanged"
         >>> Source("w", transposed=True).of(Tensor())
         'exchanged'
         """
@@ -95,7 +95,7 @@ class Source:
             tensor = tensor.reshape(self.shape)
         if self.added:
             tensor = tensor + self.added
-        return tensor.t() if self.transposed else tensor
+        return tensor.mT if self.transposed else tensor
 
 
 @dataclass(eq=False)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mtplan import _torch_curves as curves
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim, Graph, Op, Origin, Source, Value
-from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal,
-                                  Rotated, Rows, Scores, Slice, Stat, Tensor,
-                                  Turned, Weighted)
+from mtplan._torch_values import (Chosen, ChosenWeights, Curve, Data, Loss, Normed,
+                                  Patches, Refusal, Rotated, Routing, Rows, Scores,
+                                  Slice, Stat, Tensor, Turned, Weighed, Weighted)
 from mtplan._torch_views import Axis
 
 Handler = Callable[..., Any]
 # Maps the ATen name of a function of PyTorch to the handler that imports it.
 HANDLERS: dict[str, Handler] = {}
-PARTIAL = (Curve, Normed, Patches, Rotated, Rows, Scores, Slice, Stat, Turned,
-           Weighted, Loss)
+PARTIAL = (Chosen, ChosenWeights, Curve, Normed, Patches, Rotated, Rows, Scores,
+           Slice, Stat, Turned, Weighed, Weighted, Loss)
 
 
 def operator(*names: str) -> Callable[[Handler], Handler]:
@@ -57,6 +58,8 @@ class Importer:
         self.computed: dict[int, tuple[Any, Tensor]] = {}
         self.notes: list[str] = []
         self.image: Value | None = None
+        self.routings: list[Routing] = []
+        self.capacity_factor: float | None = None
 
     @property
     def torch(self) -> Any:
@@ -137,6 +140,48 @@ class Importer:
                 return Tensor(value, views.whole(value.shape))
         label = f"patches_{len(cut) + 1}" if cut else "patches"
         return self.input(label, shape, source=source)
+
+    def places(self, routing: Routing) -> int:
+        """Returns how many tokens of a sample an expert takes, by default all.
+
+        >>> importer = Importer(2)
+        >>> x = importer.input("x", [2, 8, 4]).value
+        >>> importer.places(Routing(x, 2))
+        8
+        """
+        _, positions, experts = routing.logits.shape
+        if self.capacity_factor is None:
+            return positions
+        even = self.capacity_factor * routing.count * positions / experts
+        return min(max(1, math.ceil(even)), positions)
+
+    def slots_of(self, routing: Routing) -> Value:
+        """Returns the slots of tokens at their experts.
+
+        >>> importer = Importer(2)
+        >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
+        >>> importer.slots_of(routing).type
+        'i32'
+        """
+        if routing.slots is None:
+            routing.slots = self.emit("moe_slots", [routing.logits],
+                                      routing.logits.dims, "i32",
+                                      top_k=routing.count)
+        return routing.slots
+
+    def gates_of(self, routing: Routing, normalise: bool) -> Value:
+        """Returns the weights of the experts of each token.
+
+        >>> importer = Importer(2)
+        >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
+        >>> importer.gates_of(routing, True).shape
+        [2, 8, 4]
+        """
+        if normalise not in routing.gates:
+            routing.gates[normalise] = self.emit(
+                "moe_gate", [routing.logits], routing.logits.dims,
+                top_k=routing.count, normalise=normalise)
+        return routing.gates[normalise]
 
     def tensor(self, given: Any) -> Tensor:
         """Returns a tensor that operators can read, computing it if need be.
@@ -231,6 +276,10 @@ MISUSED = {
                 "positions, x cos + rotate_half(x) sin",
     "Rotated": "a rotation of some features of a head that are not joined with "
                "the others again",
+    "Chosen": "the experts that tokens chose outside the products with experts",
+    "ChosenWeights": "the weights of experts outside a product with tokens",
+    "Weighed": "what experts compute times their weights, outside a sum over the "
+               "experts of a token",
     "Loss": "a function of the loss: the loss must be the mean cross entropy "
             "itself",
 }
@@ -289,7 +338,7 @@ def column_of(given: Tensor) -> tuple[Op, int] | None:
     result, weight = op.attributes["result"], op.attributes["right"]
     left = op.attributes["left"]
     free = [letter for letter in weight if letter not in left]
-    if len(weight) != 2 or len(free) != 1 or free[0] not in result:
+    if len(free) != 1 or free[0] not in result:
         return None
     return op, result.index(free[0])
 

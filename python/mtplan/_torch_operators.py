@@ -53,6 +53,12 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
         raise Refusal(
             f"a bias along dimension {dim} of {shape}: known are biases along the "
             "last one; leave the bias out of products over other dimensions")
+    if weight.shape[-1] == 1 and bias is None and 1 < len(shape) == dim + 1:
+        # One number for each row, such as the gate of a shared expert.
+        value = importer.emit("einsum", [given.value, plain(importer, weight)],
+                              dims[:-1], left="".join(letters), right=inner,
+                              result="".join(letters[:-1]))
+        return Tensor(value, (*given.view[:-1], ()))
     operands = [given.value, weight.value]
     if bias is not None:
         operands.append(plain(importer, bias))

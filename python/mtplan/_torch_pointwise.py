@@ -214,7 +214,12 @@ def multiply(importer: Importer, one: Any, other: Any) -> Any:
             return Curve(left.base,
                          lambda x: left.function(x) * right.function(x),
                          None, ("mul", one, other))
-    first, second = _alike(importer, one, other)
+    tensors = importer.tensor(one), importer.tensor(other)
+    for first, second in (tensors, tensors[::-1]):
+        if (first.view == (*second.view[:-1], ()) != second.view
+                and first.value.shape == second.value.shape[:-1]):
+            return _times_rows(importer, first, second)
+    first, second = _alike(importer, *tensors)
     for gate, up in ((first, second), (second, first)):
         op = gate.value.op
         if (op is not None and op.kind == "activation"
@@ -222,6 +227,16 @@ def multiply(importer: Importer, one: Any, other: Any) -> Any:
             return elementwise(importer, "swiglu",
                                Tensor(op.operands[0], gate.view), up)
     return elementwise(importer, "mul", first, second)
+
+
+def _times_rows(importer: Importer, one: Tensor, other: Tensor) -> Tensor:
+    letters = letters_of(one) + "h"
+    if len(set(letters)) < len(letters):
+        raise Refusal(f"a number for each row of {list(other.shape)}: known are rows "
+                      "of [batch, sequence, features] and [batch, features]")
+    value = importer.emit("einsum", [one.value, other.value], other.value.dims,
+                          left=letters[:-1], right=letters, result=letters)
+    return Tensor(value, other.view)
 
 
 def _times_number(importer: Importer, one: Any, number: float) -> Any:

@@ -299,3 +299,68 @@ class Patches(_Viewed):
     bias: Any
     windows: tuple[int, ...]
     view: View
+
+
+@dataclass(eq=False)
+class Routing:
+    """Is the choice of the ``count`` experts with the largest logits.
+
+    ``gates`` are the weights of experts by whether they are normalised, ``sent``
+    the tokens at their experts.
+
+    >>> Routing(Value([]), 2).slots is None
+    True
+    """
+
+    logits: Value
+    count: int
+    slots: Value | None = None
+    gates: dict[bool, Value] = field(default_factory=dict)
+    sent: dict[Value, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chosen(_Viewed):
+    """Is what belongs to the experts that tokens chose in a routing.
+
+    ``part`` is "numbers", "logits", "probabilities", their "sum" for each token, or
+    "normalised" weights. The view is over [batch, sequence, chosen].
+
+    >>> Chosen(1, "numbers", views.whole([2, 8, 2])).shape
+    (2, 8, 2)
+    """
+
+    routing: int
+    part: str
+    view: View
+
+
+@dataclass(frozen=True)
+class ChosenWeights:
+    """Is the matrix of weights of the expert of each choice.
+
+    >>> ChosenWeights(None, None).chosen is None
+    True
+    """
+
+    weights: Any
+    chosen: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return (*self.chosen.shape, *self.weights.shape[1:])
+
+
+@dataclass(frozen=True)
+class Weighed(_Viewed):
+    """Is what experts compute, [experts, batch, capacity, features], times the
+    weights of the experts.
+
+    >>> Weighed(None, None, views.whole([16, 4])).shape
+    (16, 4)
+    """
+
+    value: Any
+    chosen: Any
+    view: View

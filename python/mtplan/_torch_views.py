@@ -18,7 +18,7 @@ class Axis:
     """Runs ``size`` steps of ``stride`` along the dimension ``dim`` of a value.
 
     ``dim`` is None where a tensor is repeated along a dimension that its value
-    does not have.
+    does not have, and negative for the choices of a routing to experts.
 
     >>> Axis(2, 8, 4)
     Axis(dim=2, size=8, stride=4)
@@ -131,10 +131,9 @@ def dim_of(group: Group, shape: Sequence[int]) -> int | None:
     >>> dim_of((Axis(1, 5),), [2, 5]), dim_of((Axis(1, 5),), [2, 10])
     (1, None)
     """
-    if len(group) != 1 or group[0].dim is None:
+    axis = group[0] if len(group) == 1 else None
+    if axis is None or axis.dim is None or axis.dim < 0:
         return None
-    axis = group[0]
-    assert axis.dim is not None
     return axis.dim if axis.size == shape[axis.dim] else None
 
 

@@ -77,6 +77,8 @@ class Model:
             return attention(x, at, real)
         if kind == "rope":
             return rope(x[0], real)
+        if kind.startswith("moe_"):
+            return moe(kind, x, at, rest)
         if kind == "layer_norm":
             rows = x[0].unflatten(-1, (-1, int(real.get("head_dim", x[0].shape[-1]))))
             return F.layer_norm(rows, x[1].shape, x[1], x[2], real["epsilon"]).flatten(-2)
@@ -123,6 +125,34 @@ def attention(x, at, real):
                                       at["causal"] == "true")].permute(2, 0, 1)
     mixed = torch.softmax(scores, -1) @ v
     return mixed.transpose(1, 2).reshape(query.shape)
+
+
+def moe(kind, x, at, rest):
+    """Computes an operator of experts; the result's shape says the capacity."""
+    if kind in ("moe_gate", "moe_slots"):
+        count = int(re.search(r"top_k = (\d+)", rest)[1])
+        chosen = x[0].topk(count, -1).indices
+        if kind == "moe_gate":
+            probabilities = torch.softmax(x[0], -1)
+            kept = torch.zeros_like(x[0]).scatter(-1, chosen, 1.0)
+            gates = probabilities * kept
+            return gates / gates.sum(-1, keepdim=True) if "normalise" in rest else gates
+        slots = torch.full(x[0].shape, -1)
+        for sample, rows in enumerate(chosen):
+            taken = [0] * x[0].shape[-1]
+            for choice in range(count):
+                for place, expert in enumerate(rows[:, choice].tolist()):
+                    slots[sample, place, expert] = taken[expert]
+                    taken[expert] += 1
+        return slots
+    shape = [int(size) for size in re.findall(r"tensor<([\dx]+)x", rest)[0 if kind ==
+             "moe_combine" else -1].split("x")]
+    slots = x[-1]
+    # One for each slot [b, s, e, c] that a token takes.
+    taken = (slots[..., None] == torch.arange(shape[2])).to(x[0].dtype)
+    if kind == "moe_dispatch":
+        return torch.einsum("bsh,bsec->ebch", x[0], taken)
+    return torch.einsum("ebch,bse,bsec->bsh", x[0], x[1], taken)
 
 
 def bucket(distance, count, most, causal):

@@ -33,7 +33,7 @@ def load(module, imported, weights):
             if source.stop is not None:
                 target = target.narrow(source.dim, source.start,
                                        source.stop - source.start)
-            tensor = tensor.t() if source.transposed else tensor
+            tensor = tensor.mT if source.transposed else tensor
             target.copy_((tensor - source.added).reshape(target.shape))
 
 
