@@ -132,7 +132,8 @@ def check_capacity(importer: Any, name: str) -> None:
     if not factor > 0:
         raise Error(f"{name}: capacity_factor must be above 0, but is {factor}; "
                     f"{experts / routing.count:g} drops no token")
-    places = importer.places(routing)
+    experts_of = importlib.import_module("mtplan._torch_experts")
+    places = experts_of.places_of(importer, routing)
     if places < positions:
         importer.notes.append(
             f"each of the {experts} experts takes {places} of the {positions} tokens "
@@ -154,7 +155,7 @@ def check_trained(module: Any, sources: list[Any], name: str) -> None:
             parts.setdefault(op.source.name, []).append(op.source)
     for parameter, read in parts.items():
         size = module.get_parameter(parameter).shape[read[0].dim]
-        if sum(one.stop - one.start for one in read) != size:
+        if sum(one.groups * (one.stop - one.start) for one in read) != size:
             raise Error(f"{name}: only a part of the parameter {parameter} is read")
 
 

@@ -72,7 +72,7 @@ def topk(importer: Importer, given: Any, count: int, dim: int = -1,
     if op is not None and op.kind == "softmax":
         logits, part = Tensor(op.operands[0], tensor.view), "probabilities"
     if (dim % len(tensor.shape) != len(tensor.shape) - 1 or not largest
-            or not tokens_of(logits) or logits.value.kind == "input"):
+            or not tokens_of(logits)):
         raise Refusal(unknown("topk"))
     maker = logits.value.op
     if maker is not None and maker.kind == "einsum" and (
@@ -199,8 +199,8 @@ def rows_of(importer: Importer, chosen: Chosen) -> views.Group:
 def in_order(chosen: Chosen, logits: Value, count: int) -> bool:
     """Returns whether choices are listed token by token.
 
-    >>> in_order(Chosen(1, "numbers", views.whole([8, 2])), Value(
-    ...     [Dim(1), Dim(8), Dim(4)]), 2)
+    >>> in_order(Chosen(1, "numbers", views.whole([2, 8, 2])),
+    ...          Value([Dim(2), Dim(8), Dim(4)]), 2)
     True
     """
     shape = [*logits.shape[:2], count]
@@ -234,15 +234,60 @@ def at_experts(importer: Importer, given: Tensor, chosen: Chosen) -> Value:
                           *repeated) or given.view[1] != (Axis(2, shape[2]),)):
         raise Refusal(f"tokens [{', '.join(map(str, given.shape))}] for experts: "
                       "known is each token once for each expert that it chose")
-    slots = importer.slots_of(routing)
+    slots = slots_of(importer, routing)
     sent = routing.sent.get(given.value)
     if sent is None:
         batch, sequence, features = given.value.dims
-        dims = [logits.dims[2], batch, Dim(importer.places(routing)),
+        dims = [logits.dims[2], batch, Dim(places_of(importer, routing)),
                 Dim(features.size)]
         sent = importer.emit("moe_dispatch", [given.value, slots], dims)
         routing.sent[given.value] = sent
     return sent
+
+
+def places_of(importer: Importer, routing: Routing) -> int:
+    """Returns how many tokens of a sample an expert takes, by default all.
+
+    >>> importer = Importer(2)
+    >>> x = importer.input("x", [2, 8, 4]).value
+    >>> places_of(importer, Routing(x, 2))
+    8
+    """
+    _, positions, experts = routing.logits.shape
+    if importer.capacity_factor is None:
+        return positions
+    even = importer.capacity_factor * routing.count * positions / experts
+    return min(max(1, math.ceil(even)), positions)
+
+
+def slots_of(importer: Importer, routing: Routing) -> Value:
+    """Returns the slots of tokens at their experts.
+
+    >>> importer = Importer(2)
+    >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
+    >>> slots_of(importer, routing).type
+    'i32'
+    """
+    if routing.slots is None:
+        routing.slots = importer.emit("moe_slots", [routing.logits],
+                                  routing.logits.dims, "i32",
+                                  top_k=routing.count)
+    return routing.slots
+
+
+def gates_of(importer: Importer, routing: Routing, normalise: bool) -> Value:
+    """Returns the weights of the experts of each token.
+
+    >>> importer = Importer(2)
+    >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
+    >>> gates_of(importer, routing, True).shape
+    [2, 8, 4]
+    """
+    if normalise not in routing.gates:
+        routing.gates[normalise] = importer.emit(
+            "moe_gate", [routing.logits], routing.logits.dims,
+            top_k=routing.count, normalise=normalise)
+    return routing.gates[normalise]
 
 
 @operator(PREFIX + "mul", PREFIX + "mul_")
@@ -285,8 +330,8 @@ def combine(importer: Importer, given: Weighed, dim: int, keepdim: bool) -> Tens
               views.merged([Axis(-chosen.routing, count)]), (Axis(3, width),))
     if given.view != wanted or dim != 1 or keepdim:
         raise Refusal(unknown("sum"))
-    gates = importer.gates_of(routing, chosen.part == "normalised")
-    slots = importer.slots_of(routing)
+    gates = gates_of(importer, routing, chosen.part == "normalised")
+    slots = slots_of(importer, routing)
     batch, sequence, _ = routing.logits.dims
     value = importer.emit("moe_combine", [given.value, gates, slots],
                           [batch, sequence, Dim(width)])

@@ -43,13 +43,13 @@ def check_parts(ops: Iterable[Op]) -> None:
 
     >>> check_parts([])
     """
-    whole: dict[str, list[tuple[int, int, int]]] = {}
+    whole: dict[str, list[tuple[tuple[int, int], int, int]]] = {}
     for op in ops:
         if op.source is None:
             continue
         stop = op.source.stop if op.source.stop is not None else -1
         whole.setdefault(op.source.name, []).append(
-            (op.source.dim, op.source.start, stop))
+            ((op.source.dim, op.source.groups), op.source.start, stop))
     for parameter, parts in whole.items():
         if len(parts) == 1:
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -141,48 +140,6 @@ class Importer:
         label = f"patches_{len(cut) + 1}" if cut else "patches"
         return self.input(label, shape, source=source)
 
-    def places(self, routing: Routing) -> int:
-        """Returns how many tokens of a sample an expert takes, by default all.
-
-        >>> importer = Importer(2)
-        >>> x = importer.input("x", [2, 8, 4]).value
-        >>> importer.places(Routing(x, 2))
-        8
-        """
-        _, positions, experts = routing.logits.shape
-        if self.capacity_factor is None:
-            return positions
-        even = self.capacity_factor * routing.count * positions / experts
-        return min(max(1, math.ceil(even)), positions)
-
-    def slots_of(self, routing: Routing) -> Value:
-        """Returns the slots of tokens at their experts.
-
-        >>> importer = Importer(2)
-        >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
-        >>> importer.slots_of(routing).type
-        'i32'
-        """
-        if routing.slots is None:
-            routing.slots = self.emit("moe_slots", [routing.logits],
-                                      routing.logits.dims, "i32",
-                                      top_k=routing.count)
-        return routing.slots
-
-    def gates_of(self, routing: Routing, normalise: bool) -> Value:
-        """Returns the weights of the experts of each token.
-
-        >>> importer = Importer(2)
-        >>> routing = Routing(importer.input("x", [2, 8, 4]).value, 2)
-        >>> importer.gates_of(routing, True).shape
-        [2, 8, 4]
-        """
-        if normalise not in routing.gates:
-            routing.gates[normalise] = self.emit(
-                "moe_gate", [routing.logits], routing.logits.dims,
-                top_k=routing.count, normalise=normalise)
-        return routing.gates[normalise]
-
     def tensor(self, given: Any) -> Tensor:
         """Returns a tensor that operators can read, computing it if need be.
 
@@ -207,6 +164,9 @@ class Importer:
     def _compute(self, given: Any) -> Tensor:
         if isinstance(given, Curve):
             return self._curve(given)
+        if isinstance(given, Rotated):
+            from mtplan import _torch_rotation as rotation
+            return rotation.rope_of_part(self, given, given.part.stop)
         if isinstance(given, Slice):
             part = part_of(self, given)
             return part if given.factor == 1.0 else self.tensor(
@@ -274,8 +234,6 @@ MISUSED = {
               "by positions, x cos + rotate_half(x) sin",
     "Weighted": "a tensor times a constant tensor: known is the rotation by "
                 "positions, x cos + rotate_half(x) sin",
-    "Rotated": "a rotation of some features of a head that are not joined with "
-               "the others again",
     "Chosen": "the experts that tokens chose outside the products with experts",
     "ChosenWeights": "the weights of experts outside a product with tokens",
     "Weighed": "what experts compute times their weights, outside a sum over the "
@@ -355,30 +313,31 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
     """
     base = given.base
     group = base.view[given.dim]
-    if base.is_parameter:
+    if base.is_parameter and given.step == 1:
         return part_of_parameter(importer, given)
     found = column_of(base)
-    if found is not None and len(group) == 1 and group[0].dim == found[1]:
+    if (found is not None and len(group) == 1 and group[0].dim == found[1]
+            and given.step == 1):
         op, dim = found
         axis, column = group[0], base.value.dims[dim]
-        if axis.size * axis.stride == column.size:
+        # Fused weights of each head are several ranges, one in each group.
+        groups, rest = divmod(column.size, axis.size * axis.stride)
+        if not rest:
             start, stop = (end * axis.stride
                            for end in (given.start, given.stop))
             letter = op.attributes["result"][dim]
-            operands = [op.operands[0]]
-            weight, position = op.operands[1], op.attributes["right"].index(letter)
-            operands.append(parameter_part(importer, weight, position, start, stop))
-            if len(op.operands) == 3:
-                operands.append(parameter_part(importer, op.operands[2], 0, start,
-                                               stop))
+            position = op.attributes["right"].index(letter)
+            operands = [op.operands[0]] + [
+                parameter_part(importer, value, at, start, stop, groups)
+                for value, at in zip(op.operands[1:], (position, 0))]
             dims = list(base.value.dims)
-            dims[dim] = Dim(stop - start)
+            dims[dim] = Dim((stop - start) * groups)
             attributes = {key: op.attributes[key]
                           for key in ("left", "right", "result")}
             origin, importer.origin = importer.origin, op.origin
             value = importer.emit("einsum", operands, dims, **attributes)
             importer.origin = origin
-            view = list(base.view)
+            view = [views.narrowed(one, axis, stop - start) for one in base.view]
             size = given.stop - given.start
             view[given.dim] = views.merged([Axis(dim, size, axis.stride)])
             return Tensor(value, tuple(view))
@@ -388,8 +347,8 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
 
 
 def parameter_part(importer: Importer, value: Value, dim: int, start: int,
-                   stop: int) -> Value:
-    """Returns a range of a parameter along a dimension.
+                   stop: int, groups: int = 1) -> Value:
+    """Returns a range of each of some groups of a parameter along a dimension.
 
     >>> importer = Importer(2)
     >>> w = importer.graph.parameter(Source("w"), [4, 6])
@@ -401,8 +360,9 @@ def parameter_part(importer: Importer, value: Value, dim: int, start: int,
     if source.stop is not None or source.shape is not None or source.added:
         raise Refusal(f"a part of a part of the parameter {source.name}")
     shape = value.shape
-    shape[dim] = stop - start
-    return importer.graph.parameter(Source(source.name, dim, start, stop), shape)
+    shape[dim] = (stop - start) * groups
+    return importer.graph.parameter(
+        Source(source.name, dim, start, stop, groups=groups), shape)
 
 
 def part_of_parameter(importer: Importer, given: Slice) -> Tensor:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mtplan import _torch_attention as attention
+from mtplan import _torch_rotation as rotation
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Source
 from mtplan._torch_import import (Importer, curve_of, elementwise, operator, plain,
@@ -70,7 +72,7 @@ def add(importer: Importer, one: Any, other: Any, alpha: float = 1) -> Any:
             mask = second if first.mask is None else first.mask + second
             return Rows(first.table, first.ids, first.view, mask)
     if isinstance(one, Weighted) and isinstance(other, Weighted):
-        return attention.rotate(importer, one, other)
+        return rotation.rotate(importer, one, other)
     for first, second in ((one, other), (other, one)):
         if isinstance(second, Rows) and not isinstance(first, Rows):
             return _add_positions(importer, importer.tensor(first), second)
@@ -105,10 +107,8 @@ def _add_number(importer: Importer, one: Any, number: float) -> Any:
     if isinstance(one, Tensor) and one.is_parameter:
         op = one.value.op
         assert op is not None and op.source is not None
-        source = op.source
         value = importer.graph.parameter(
-            Source(source.name, source.dim, source.start, source.stop,
-                   source.shape, source.added + number), one.value.shape)
+            replace(op.source, added=op.source.added + number), one.value.shape)
         return Tensor(value, one.view)
     return curve_of(one).then(lambda x: x + number)
 
@@ -243,7 +243,7 @@ def _times_number(importer: Importer, one: Any, number: float) -> Any:
     if number == 1.0:
         return one
     if isinstance(one, Slice):
-        return Slice(one.base, one.dim, one.start, one.stop, one.factor * number)
+        return replace(one, factor=one.factor * number)
     if isinstance(one, (Stat, Rows)):
         raise Refusal("a multiple of a mean" if isinstance(one, Stat)
                       else "a multiple of a table's rows")

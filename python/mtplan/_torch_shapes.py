@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mtplan import _torch_attention as attention
+from mtplan import _torch_rotation as rotation
 from mtplan import _torch_views as views
 from mtplan._torch_import import Importer, operator, plain, windows
 from mtplan._torch_values import (Chosen, Normed, Patches, Refusal, Rows, Scores,
-                                  Slice, Tensor, Weighed)
+                                  Slice, Tensor, Turned, Weighed)
 from mtplan._torch_views import Axis, View
 
 
@@ -50,6 +50,8 @@ def reshape(importer: Importer, given: Any, shape: Sequence[int]) -> Any:
     sizes = resolved(given.shape, shape)
     if tuple(given.shape) == sizes:
         return given
+    if isinstance(given, Turned) and sizes == given.part.shape:
+        return replace(given, is_flat=True)
     one = viewed(importer, given)
     return seen(importer, one, views.reshaped(one.view, sizes), "view")
 
@@ -217,15 +219,13 @@ def slice_(importer: Importer, given: Any, dim: int = 0, start: int | None = Non
     first, last, stride = slice(start, end, step).indices(size)
     if (first, last, stride) == (0, size, 1):
         return given
-    if stride != 1:
-        raise Refusal(f"every {stride}th element of a dimension")
     one = given if isinstance(given, Slice) else importer.tensor(given)
     if isinstance(one, Slice):
-        if one.dim == dim % len(one.shape):
+        if one.dim == dim % len(one.shape) and one.step == 1:
             return Slice(one.base, one.dim, one.start + first, one.start + last,
-                         one.factor)
+                         one.factor, stride)
         one = importer.tensor(one)
-    return Slice(one, dim % len(one.shape), first, last)
+    return Slice(one, dim % len(one.shape), first, last, 1.0, stride)
 
 
 @operator("narrow")
@@ -316,7 +316,7 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     if len(parts) == 1:
         return parts[0]
     at = dim % len(parts[0].shape)
-    found = attention.rejoined(importer, list(parts), at)
+    found = rotation.rejoined(importer, list(parts), at)
     if found is not None:
         return found
     first, second = parts if len(parts) == 2 else (None, None)

@@ -149,3 +149,16 @@ def row_of(group: Group, shape: Sequence[int]) -> int | None:
             shape[last] % group[0].size):
         return None
     return group[0].size
+
+
+def narrowed(group: Group, axis: Axis, size: int) -> Group:
+    """Returns a group after the ranges of an axis were cut to ``size`` elements.
+
+    >>> heads, features = Axis(2, 4, 24), Axis(2, 24)
+    >>> narrowed((heads,), features, 8)
+    (Axis(dim=2, size=4, stride=8),)
+    """
+    block = axis.size * axis.stride
+    return tuple(
+        Axis(one.dim, one.size, one.stride // block * size)
+        if one.dim == axis.dim and one.stride >= block else one for one in group)

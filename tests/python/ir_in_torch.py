@@ -76,7 +76,7 @@ class Model:
         if kind == "attention":
             return attention(x, at, real)
         if kind == "rope":
-            return rope(x[0], real)
+            return rope(x[0], real, "interleaved" in rest)
         if kind.startswith("moe_"):
             return moe(kind, x, at, rest)
         if kind == "layer_norm":
@@ -169,7 +169,7 @@ def bucket(distance, count, most, causal):
     return first + torch.where(far < exact, far, large)
 
 
-def rope(x, real):
+def rope(x, real, interleaved):
     width, turned = int(real["head_dim"]), int(real["rotary_dim"])
     heads = x.reshape(*x.shape[:2], -1, width)
     half = turned // 2
@@ -177,4 +177,8 @@ def rope(x, real):
     angle = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * rate
     cos, sin = angle.cos()[:, None].to(x.dtype), angle.sin()[:, None].to(x.dtype)
     a, b, rest = heads[..., :half], heads[..., half:turned], heads[..., turned:]
+    if interleaved:
+        a, b = heads[..., :turned:2], heads[..., 1:turned:2]
+        pairs = torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+        return torch.cat([pairs, rest], -1).reshape(x.shape)
     return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], -1).reshape(x.shape)

@@ -25,6 +25,13 @@ FAMILIES = {
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", {
         "n_layer": 3, "n_embd": 64, "n_head": 8, "n_positions": LENGTH,
         "vocab_size": CLASSES}),
+    "gptj": ("GPTJForCausalLM", "GPTJConfig", {
+        "n_layer": 3, "n_embd": 64, "n_head": 8, "n_positions": LENGTH,
+        "vocab_size": CLASSES, "rotary_dim": 4}),
+    "gpt_neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", {
+        **ENCODER, "vocab_size": CLASSES, "max_position_embeddings": LENGTH,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
+                            "partial_rotary_factor": 0.5}}),
     "llama": ("LlamaForCausalLM", "LlamaConfig", DECODER),
     "mistral": ("MistralForCausalLM", "MistralConfig", {
         **DECODER, "sliding_window": None}),
