@@ -86,9 +86,11 @@ void DimClasses::visitCompute(ComputeOp op) {
   FactorRule rule = op.getFactorRule();
   int first = static_cast<int>(parents.size());
   factorNodes[op] = first;
+  // The rows of a norm of heads are the features of a head.
   bool readsRowsWhole =
       llvm::isa<LayerNormOp, LayerNormGradOp, RmsNormOp, RmsNormGradOp,
-                SoftmaxOp, SoftmaxGradOp>(op.getOperation());
+                SoftmaxOp, SoftmaxGradOp>(op.getOperation()) &&
+      !op->hasAttr("head_dim");
   bool sendsTokens = llvm::isa<MoeDispatchOp>(op.getOperation());
   for (const Factor &factor : rule.factors) {
     parents.push_back(static_cast<int>(parents.size()));

@@ -1,4 +1,9 @@
 //===- norm_ops.td - Norms and softmax, which reduce over rows ------------===//
+//
+// The rows of a norm are the last dimension or, with `head_dim`, each head of
+// it: Qwen3 normalises queries and keys head by head.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_IR_NORM_OPS
 #define MTPLAN_IR_NORM_OPS
@@ -9,16 +14,20 @@ def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
   let costClass = "layerNorm";
   let summary = "Normalises rows to mean 0 and variance 1, scales and shifts";
   let description = [{
-    A row runs along the last dimension, which cannot be split.
+    A row runs along the last dimension, which cannot be split. With `head_dim`,
+    the last dimension consists of heads of so many features. A head is a row,
+    all heads share `gamma` and `beta`, and heads can be split.
 
     Constraints:
-    - `gamma` and `beta` have one dimension, as long as the last dimension of
-      the input;
+    - the last dimension of the input is a multiple of `head_dim`, if there is
+      one;
+    - `gamma` and `beta` have one dimension, as long as a row;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$beta,
-                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon,
+                       OptionalAttr<I64Attr>:$head_dim);
   let inputs = "$input `,` $gamma `,` $beta";
 }
 
@@ -30,13 +39,16 @@ def Mtp_LayerNormGradOp : Mtp_GradientOpBase<"layer_norm_grad"> {
     reads the row anyway, computes them again.
 
     Constraints:
-    - `gamma` has one dimension, as long as the last dimension of the input;
+    - the last dimension of the input is a multiple of `head_dim`, if there is
+      one;
+    - `gamma` has one dimension, as long as a row;
     - the gradient and the gradient of the input have the input's type;
     - the gradients of gamma and beta have the type of gamma.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
-                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon,
+                       OptionalAttr<I64Attr>:$head_dim);
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$gamma_gradient,
                       AnyRankedTensor:$beta_gradient);
@@ -48,15 +60,20 @@ def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
   let summary = "Divides rows by their root mean square and scales";
   let description = [{
     A row runs along the last dimension, which cannot be split (Zhang and
-    Sennrich 2019).
+    Sennrich 2019). With `head_dim`, the last dimension consists of heads of so
+    many features. A head is a row, all heads share `gamma`, and heads can be
+    split.
 
     Constraints:
-    - `gamma` has one dimension, as long as the last dimension of the input;
+    - the last dimension of the input is a multiple of `head_dim`, if there is
+      one;
+    - `gamma` has one dimension, as long as a row;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma,
-                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon,
+                       OptionalAttr<I64Attr>:$head_dim);
   let inputs = "$input `,` $gamma";
 }
 
@@ -65,13 +82,16 @@ def Mtp_RmsNormGradOp : Mtp_GradientOpBase<"rms_norm_grad"> {
   let summary = "Gradients of an RMS norm";
   let description = [{
     Constraints:
-    - `gamma` has one dimension, as long as the last dimension of the input;
+    - the last dimension of the input is a multiple of `head_dim`, if there is
+      one;
+    - `gamma` has one dimension, as long as a row;
     - the gradient and the gradient of the input have the input's type;
     - the gradient of gamma has the type of gamma.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
-                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon,
+                       OptionalAttr<I64Attr>:$head_dim);
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$gamma_gradient);
   let inputs = "$input `,` $gamma `,` $gradient";

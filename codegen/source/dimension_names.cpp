@@ -414,7 +414,8 @@ void DimensionNames::nameFrom(std::size_t stage, const Instruction &instruction,
   } else if (round == 0 && kernel == "moe_dispatch") {
     nameAs(instruction.outputs[0], 2, "capacity",
            "tokens of a sample that an expert takes");
-  } else if (round == 1 && (kernel == "layer_norm" || kernel == "rms_norm")) {
+  } else if (round == 1 && (kernel == "layer_norm" || kernel == "rms_norm") &&
+             integerOf(*call, "head_dim") == 0) {
     nameAs(in[0], last(in[0]), "C", "channels of the residual stream");
   } else if (round == 1 && kernel == "attention") {
     const std::int64_t width = integerOf(*call, "head_dim");

@@ -163,19 +163,36 @@ void writeDropout(const KernelWriter &to) {
   to.call("dropout", arguments);
 }
 
+/// Returns the number of rows of a norm in `elements` of its input. The gain is
+/// as long as a row, which is the last dimension or a head of it.
+std::string rowsText(const KernelWriter &to, const std::string &elements) {
+  return elements + " / " + to.width(to.input(1));
+}
+
 void writeNorm(const KernelWriter &to) {
+  const bool ofHeads = to.spec.find("head_dim");
   to.needs("norm.cuh");
-  to.call("norm",
-          {to.in(0), to.in(1), to.in(2), to.out(0), to.rows(to.input(0)),
-           to.width(to.input(0)),
-           to.names.real("epsilon", to.spec.number("epsilon", kEpsilon))});
+  to.call(
+      "norm",
+      {to.in(0), to.in(1), to.in(2), to.out(0),
+       ofHeads ? rowsText(to, to.elements(to.input(0))) : to.rows(to.input(0)),
+       to.width(to.input(ofHeads ? 1 : 0)),
+       to.names.real("epsilon", to.spec.number("epsilon", kEpsilon))});
 }
 
 void writeNormGrad(const KernelWriter &to) {
   const bool adds = to.spec.find(kThen);
   if (adds && !isOfOnePrecision(to.spec))
     return writeInTurn(to);
-  const std::string sizes = sizesText(to, to.input(0), 1);
+  const Tensor &input = to.input(0);
+  const std::size_t samples = input.shape.size() > 1 ? 1 : 0;
+  const std::string sizes =
+      to.spec.find("head_dim")
+          ? "ColumnSizes" + listText(std::vector<std::string>{
+                                to.elements(input, 0, samples),
+                                rowsText(to, to.elements(input, samples)),
+                                to.width(to.input(1))})
+          : sizesText(to, input, 1);
   const std::size_t last = to.instruction.outputs.size() - 1;
   const bool centred = to.spec.kernel == "layer_norm_grad";
   std::vector<std::string> arguments = {

@@ -121,14 +121,14 @@ Value ModelBuilder::layerNorm(StringRef label, Value input, double epsilon) {
   Value beta = parameter(label + ".bias", {width}, "zeros");
   return ops.create<LayerNormOp>(location, input.getType(),
                                  ops.getStringAttr(label), input, gamma, beta,
-                                 ops.getF64FloatAttr(epsilon));
+                                 ops.getF64FloatAttr(epsilon), IntegerAttr());
 }
 
 Value ModelBuilder::rmsNorm(StringRef label, Value input, double epsilon) {
   Value gamma = parameter(label + ".weight", {shapeOf(input).back()}, "ones");
   return ops.create<RmsNormOp>(location, input.getType(),
                                ops.getStringAttr(label), input, gamma,
-                               ops.getF64FloatAttr(epsilon));
+                               ops.getF64FloatAttr(epsilon), IntegerAttr());
 }
 
 Value ModelBuilder::activation(StringRef label, Activation kind, Value input) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "ir/model/module_facts.h"
 
@@ -144,7 +145,13 @@ void HfConfig::readTheta(const char *key) {
 
 std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
                                                       double fallback) {
-  double share = fields.number(key, fallback, 0.0, 1.0 + 1.0e-9);
+  constexpr double kWhole = 1.0 + 1.0e-9;
+  double share = fields.number(key, fallback, 0.0, kWhole);
+  const JsonValue *rope = fields.value("rope_parameters");
+  if (rope && rope->kind == JsonValue::Kind::object)
+    share = Fields(*rope, fields.at("rope_parameters"), fields.findings)
+                .number("partial_rotary_factor", share, 0.0, kWhole);
+  readsRotaryShare = true;
   if (!headDim)
     return std::nullopt;
   return static_cast<std::int64_t>(share * static_cast<double>(*headDim));
@@ -164,7 +171,9 @@ std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
     Fields rope(*value, fields.at(key), fields.findings);
     std::string type = rope.text("rope_type", rope.text("type", "default"));
     double share = rope.number("partial_rotary_factor", 1.0, 0.0, 1.01);
-    if (share != 1.0)
+    bool isRead =
+        readsRotaryShare && key == std::string_view("rope_parameters");
+    if (share != 1.0 && !isRead)
       rope.error("partial_rotary_factor", "is supported at the top level only");
     double factor = rope.number("factor", 1.0, 1.0, 1.0e6);
     std::optional<std::int64_t> original =

@@ -56,8 +56,8 @@ public:
                            const char *windowKey = "");
   /// Reads theta from `key`, or in newer files from rope_parameters.
   void readTheta(const char *key);
-  /// Reads the fraction of a head that is rotated, and returns the number of
-  /// rotated features.
+  /// Reads the fraction of a head that is rotated from `key`, or in newer files
+  /// from rope_parameters, and returns the number of rotated features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
   /// Sets the activation called `name`, which the file has under `key`.
@@ -70,6 +70,7 @@ public:
 
 private:
   std::optional<std::int64_t> hidden, heads, headDim;
+  bool readsRotaryShare = false;
 
   std::int64_t longestUnscaled(std::int64_t positions);
   void setVocabulary(std::optional<std::int64_t> size, const char *name);

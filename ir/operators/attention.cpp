@@ -130,17 +130,6 @@ LogicalResult RopeOp::buildGradient(GradientBuilder &gradients) {
                        });
 }
 
-static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
-                                int64_t headDim) {
-  if (headDim < 1)
-    return op->emitOpError("needs a head_dim of at least 1, got ") << headDim;
-  if (width % headDim != 0)
-    return op->emitOpError()
-           << name << " has " << width
-           << " features, needs a multiple of head_dim, " << headDim;
-  return success();
-}
-
 static LogicalResult checkAttentionInputs(Operation *op, Value query, Value key,
                                           Value value, int64_t headDim) {
   if (failed(expectRank(op, "query", query, 3)) ||
@@ -152,8 +141,8 @@ static LogicalResult checkAttentionInputs(Operation *op, Value query, Value key,
   if (queries[0] != keys[0])
     return op->emitOpError("query has ")
            << queries[0] << " samples, key has " << keys[0];
-  if (failed(checkHeads(op, "query", queries[2], headDim)) ||
-      failed(checkHeads(op, "key", keys[2], headDim)))
+  if (failed(expectHeads(op, "query", queries[2], headDim)) ||
+      failed(expectHeads(op, "key", keys[2], headDim)))
     return failure();
   int64_t heads = queries[2] / headDim, groups = keys[2] / headDim;
   if (groups < 1 || heads % groups != 0)
@@ -238,7 +227,7 @@ LogicalResult RopeOp::verify() {
   auto headDim = static_cast<int64_t>(getHeadDim());
   auto rotaryDim = static_cast<int64_t>(getRotaryDim());
   if (failed(expectRank(*this, "input", getInput(), 3)) ||
-      failed(checkHeads(*this, "input", shapeOf(getInput())[2], headDim)))
+      failed(expectHeads(*this, "input", shapeOf(getInput())[2], headDim)))
     return failure();
   if (rotaryDim < 2 || rotaryDim % 2 != 0 || rotaryDim > headDim)
     return emitOpError("needs an even rotary_dim from 2 to head_dim, ")

@@ -75,6 +75,17 @@ LogicalResult expectVectorOf(Operation *op, StringRef name, Value value,
   return expectShape(op, name, value, shapeOf(rows).take_back());
 }
 
+LogicalResult expectHeads(Operation *op, StringRef name, int64_t width,
+                          int64_t headDim) {
+  if (headDim < 1)
+    return op->emitOpError("needs a head_dim of at least 1, got ") << headDim;
+  if (width % headDim != 0)
+    return op->emitOpError()
+           << name << " has " << width
+           << " features, needs a multiple of head_dim, " << headDim;
+  return success();
+}
+
 LogicalResult expectIntegers(Operation *op, StringRef name, Value value) {
   Type element = tensorOf(value).getElementType();
   if (!element.isInteger())

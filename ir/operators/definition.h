@@ -108,6 +108,9 @@ LogicalResult expectType(Operation *op, StringRef name, Value value, Type type);
 /// Expects a vector of the size of the last dimension of `rows`.
 LogicalResult expectVectorOf(Operation *op, StringRef name, Value value,
                              Value rows);
+/// Expects `width` features to be heads of `headDim` features each.
+LogicalResult expectHeads(Operation *op, StringRef name, std::int64_t width,
+                          std::int64_t headDim);
 LogicalResult expectIntegers(Operation *op, StringRef name, Value value);
 /// Expects `stage`, the attribute `name`, to be a coordinate of mesh axis "pp".
 LogicalResult expectStage(Operation *op, StringRef name, std::int64_t stage);

@@ -7,42 +7,51 @@ using namespace mlir;
 namespace mtplan::ir {
 
 namespace {
-/// Holds the dimensions of rows [d0, ..., h] and of a vector along h, which is
-/// never sharded.
+/// Holds the dimensions of rows [d0, ..., h], or [d0, ..., (a d)] if each of
+/// `a` heads is a row, and of a vector along a row. A row is never sharded.
 struct RowDims {
   FactorRule rule;
   TensorFactors rows, vector;
 };
 } // namespace
 
-static RowDims rowDims(Value rows) {
+static RowDims rowDims(Value rows,
+                       std::optional<uint64_t> headDim = std::nullopt) {
   RowDims dims;
   dims.rows = addDims(dims.rule, shapeOf(rows).drop_back());
-  int h = dims.rule.add("h", shapeOf(rows).back());
-  dims.rule.factors[h].divisible = false;
-  dims.rows.push_back({h});
-  dims.vector = {{h}};
+  int64_t width = shapeOf(rows).back();
+  DimFactors last;
+  if (headDim) {
+    auto features = static_cast<int64_t>(*headDim);
+    last.push_back(dims.rule.add("a", width / features, FactorRole::head));
+    width = features;
+  }
+  int row = dims.rule.add(headDim ? "d" : "h", width);
+  dims.rule.factors[row].divisible = false;
+  last.push_back(row);
+  dims.rows.push_back(last);
+  dims.vector = {{row}};
   return dims;
 }
 
 FactorRule LayerNormOp::getFactorRule() {
-  RowDims dims = rowDims(getInput());
+  RowDims dims = rowDims(getInput(), getHeadDim());
   return dims.rule.connect({dims.rows, dims.vector, dims.vector}, {dims.rows});
 }
 
 FactorRule LayerNormGradOp::getFactorRule() {
-  RowDims dims = rowDims(getInput());
+  RowDims dims = rowDims(getInput(), getHeadDim());
   return dims.rule.connect({dims.rows, dims.vector, dims.rows},
                            {dims.rows, dims.vector, dims.vector}, {{2}});
 }
 
 FactorRule RmsNormOp::getFactorRule() {
-  RowDims dims = rowDims(getInput());
+  RowDims dims = rowDims(getInput(), getHeadDim());
   return dims.rule.connect({dims.rows, dims.vector}, {dims.rows}, {{1}});
 }
 
 FactorRule RmsNormGradOp::getFactorRule() {
-  RowDims dims = rowDims(getInput());
+  RowDims dims = rowDims(getInput(), getHeadDim());
   return dims.rule.connect({dims.rows, dims.vector, dims.rows},
                            {dims.rows, dims.vector}, {{2}});
 }
@@ -70,7 +79,8 @@ LogicalResult LayerNormOp::buildGradient(GradientBuilder &gradients) {
     return success();
   auto terms = gradients.builder.create<LayerNormGradOp>(
       getLoc(), getInput().getType(), getGamma().getType(), getBeta().getType(),
-      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon());
+      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon(),
+      getHeadDimAttr());
   gradients.add(getInput(), terms.getInputGradient(), getLabel());
   gradients.add(getGamma(), terms.getGammaGradient(), getLabel());
   gradients.add(getBeta(), terms.getBetaGradient(), getLabel());
@@ -83,7 +93,8 @@ LogicalResult RmsNormOp::buildGradient(GradientBuilder &gradients) {
     return success();
   auto terms = gradients.builder.create<RmsNormGradOp>(
       getLoc(), getInput().getType(), getGamma().getType(),
-      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon());
+      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon(),
+      getHeadDimAttr());
   gradients.add(getInput(), terms.getInputGradient(), getLabel());
   gradients.add(getGamma(), terms.getGammaGradient(), getLabel());
   return success();
@@ -98,22 +109,30 @@ LogicalResult SoftmaxOp::buildGradient(GradientBuilder &gradients) {
 }
 
 static LogicalResult checkVector(Operation *op, StringRef name, Value vector,
-                                 Value input) {
-  return failure(failed(expectAtLeastOneDim(op, "input", input)) ||
-                 failed(expectVectorOf(op, name, vector, input)));
+                                 Value input, std::optional<uint64_t> headDim) {
+  if (failed(expectAtLeastOneDim(op, "input", input)))
+    return failure();
+  if (!headDim)
+    return expectVectorOf(op, name, vector, input);
+  auto width = static_cast<int64_t>(*headDim);
+  return failure(
+      failed(expectHeads(op, "input", shapeOf(input).back(), width)) ||
+      failed(expectShape(op, name, vector, {width})));
 }
 
 LogicalResult LayerNormOp::verify() {
   return failure(
-      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
-      failed(checkVector(*this, "beta", getBeta(), getInput())) ||
+      failed(
+          checkVector(*this, "gamma", getGamma(), getInput(), getHeadDim())) ||
+      failed(checkVector(*this, "beta", getBeta(), getInput(), getHeadDim())) ||
       failed(expectType(*this, "result", getResult(), getInput().getType())));
 }
 
 LogicalResult LayerNormGradOp::verify() {
   Type input = getInput().getType(), gamma = getGamma().getType();
   return failure(
-      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(
+          checkVector(*this, "gamma", getGamma(), getInput(), getHeadDim())) ||
       failed(expectType(*this, "gradient", getGradient(), input)) ||
       failed(expectType(*this, "input gradient", getInputGradient(), input)) ||
       failed(expectType(*this, "gamma gradient", getGammaGradient(), gamma)) ||
@@ -122,14 +141,16 @@ LogicalResult LayerNormGradOp::verify() {
 
 LogicalResult RmsNormOp::verify() {
   return failure(
-      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(
+          checkVector(*this, "gamma", getGamma(), getInput(), getHeadDim())) ||
       failed(expectType(*this, "result", getResult(), getInput().getType())));
 }
 
 LogicalResult RmsNormGradOp::verify() {
   Type input = getInput().getType(), gamma = getGamma().getType();
   return failure(
-      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(
+          checkVector(*this, "gamma", getGamma(), getInput(), getHeadDim())) ||
       failed(expectType(*this, "gradient", getGradient(), input)) ||
       failed(expectType(*this, "input gradient", getInputGradient(), input)) ||
       failed(expectType(*this, "gamma gradient", getGammaGradient(), gamma)));

@@ -52,13 +52,18 @@ def is_module(given: Any) -> bool:
 
 
 def from_torch(module: Any, example_inputs: Any = None, *,
-               precision: str = "bf16", seq: int | None = None) -> TorchModel:
+               precision: str = "bf16", seq: int | None = None,
+               capacity_factor: float | None = None) -> TorchModel:
     """Imports a module, so that several plans need to export it only once.
 
     ``example_inputs`` are the arguments of ``forward``: a tuple, or a dict of named
     ones. The first dimension of each tensor counts samples. Without them, a module
     of transformers gets ``seq`` tokens and as many labels. The output must be the
     mean cross entropy, or logits. Weights may be on the device meta.
+
+    Experts take all tokens that choose them, as the module's do. With a
+    ``capacity_factor`` an expert takes this multiple of an even share of a sample's
+    tokens and drops the others, as mtplan's configs of models do.
 
     Raises ``Error`` with the Python line of whatever cannot be imported.
 
@@ -82,7 +87,9 @@ def from_torch(module: Any, example_inputs: Any = None, *,
     example = export.of_two_samples(example_inputs)
     program = export.export(module, example)
     walk = export.Walk(module, program, export.samples_of(example))
+    walk.importer.capacity_factor = capacity_factor
     outputs = walk.run()
+    check_capacity(walk.importer, name)
     try:
         loss = export.loss_among(walk.importer, outputs)
     except values.Refusal as refusal:
@@ -104,6 +111,36 @@ def from_torch(module: Any, example_inputs: Any = None, *,
                       tuple(walk.importer.notes))
 
 
+def check_capacity(importer: Any, name: str) -> None:
+    """Notes that experts drop tokens which those of the module take.
+
+    Raises ``Error`` for a capacity that is not above 0, or without experts.
+
+    >>> class Importer: capacity_factor, routings = 1.25, []
+    >>> check_capacity(Importer(), "m")
+    Traceback (most recent call last):
+    ...
+    mtplan._errors.Error: m: capacity_factor is for experts, and the module has none
+    """
+    factor = importer.capacity_factor
+    if factor is None:
+        return
+    if not importer.routings:
+        raise Error(f"{name}: capacity_factor is for experts, and the module has none")
+    routing = importer.routings[0]
+    _, positions, experts = routing.logits.shape
+    if not factor > 0:
+        raise Error(f"{name}: capacity_factor must be above 0, but is {factor}; "
+                    f"{experts / routing.count:g} drops no token")
+    experts_of = importlib.import_module("mtplan._torch_experts")
+    places = experts_of.places_of(importer, routing)
+    if places < positions:
+        importer.notes.append(
+            f"each of the {experts} experts takes {places} of the {positions} tokens "
+            f"of a sample (capacity_factor {factor:g}) and drops the others, which "
+            "the module does not")
+
+
 def check_trained(module: Any, sources: list[Any], name: str) -> None:
     """Raises ``Error`` if a part of a parameter is not read by the model.
 
@@ -118,7 +155,7 @@ def check_trained(module: Any, sources: list[Any], name: str) -> None:
             parts.setdefault(op.source.name, []).append(op.source)
     for parameter, read in parts.items():
         size = module.get_parameter(parameter).shape[read[0].dim]
-        if sum(one.stop - one.start for one in read) != size:
+        if sum(one.groups * (one.stop - one.start) for one in read) != size:
             raise Error(f"{name}: only a part of the parameter {parameter} is read")
 
 

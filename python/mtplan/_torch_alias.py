@@ -33,7 +33,10 @@ def aliases(node: Any) -> bool:
         return False
     schema = getattr(node.target, "_schema", None)
     if schema is None:
-        return getattr(node.target, "__name__", "") == "getitem"
+        # An operator that makes several tensors makes each in memory of its own.
+        made = node.args[0]
+        return getattr(node.target, "__name__", "") == "getitem" and (
+            not hasattr(getattr(made, "target", None), "_schema") or aliases(made))
     # In eval mode, dropout returns its operand.
     return schema.name == "aten::dropout" or any(
         one.alias_info is not None for one in schema.returns)

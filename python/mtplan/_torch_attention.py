@@ -1,4 +1,4 @@
-"""Imports attention: scores, masks, relative positions, and rotations."""
+"""Imports attention: scores, masks, and relative positions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from mtplan import _torch_curves as curves
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim
 from mtplan._torch_import import Importer, operator
-from mtplan._torch_values import (Data, Refusal, Rotated, Rows, Scores,
-                                  Slice, Tensor, Turned, Weighted)
+from mtplan._torch_values import Data, Refusal, Rows, Scores, Slice, Tensor
 from mtplan._torch_views import Axis
 
 # A number that is added to a score and is at most this masks the score.
@@ -305,127 +304,3 @@ def masked(importer: Importer, mask: Any, given: Any, number: float
         return Rows(given.table, given.ids, given.view,
                     hidden if given.mask is None else given.mask + hidden)
     return add_to_scores(importer, given, hidden)
-
-
-def rotate(importer: Importer, one: Weighted, other: Weighted) -> Any:
-    """Imports x cos + rotate_half(x) sin.
-
-    >>> rotate(None, Weighted(Slice(None, 0, 0, 1), None),
-    ...        Weighted(Slice(None, 0, 0, 1), None))
-    Traceback (most recent call last):
-    ...
-    mtplan._torch_values.Refusal: ...
-    """
-    if isinstance(one.part, Turned):
-        one, other = other, one
-    plain, turned = one.part, other.part
-    if isinstance(plain, Turned) or not isinstance(turned, Turned) or (
-            turned.part != plain):
-        raise Refusal("a sum of two tensors times constant tables: known is the "
-                      "rotation by positions, x cos + rotate_half(x) sin")
-    theta = theta_of(importer, plain, one.table, other.table)
-    rotated = Rotated(plain, theta)
-    if plain.start == 0 and plain.stop == plain.base.shape[-1]:
-        return rope(importer, rotated)
-    return rotated
-
-
-def rope(importer: Importer, given: Rotated) -> Tensor:
-    """Emits the rotation of the first features of every head.
-
-    >>> rope(None, Rotated(Slice(None, 0, 2, 4), 1e4))
-    Traceback (most recent call last):
-    ...
-    mtplan._torch_values.Refusal: a rotation of other features than the first...
-    """
-    part = given.part
-    if part.start:
-        raise Refusal("a rotation of other features than the first of each head")
-    found = heads_of(part.base)
-    if found is None or found[2] != 1:
-        raise Refusal("a rotation of a tensor that is not [batch, heads, positions, "
-                      "features of a head]")
-    base = part.base
-    value = importer.emit("rope", [base.value], base.value.dims, head_dim=found[1],
-                          rotary_dim=part.stop, theta=given.theta)
-    return Tensor(value, base.view)
-
-
-def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any) -> float:
-    """Returns the base of the angles of a rotation, from its tables.
-
-    Raises ``Refusal`` if the angle of feature i at position p is not
-    p * theta^(-2i/n) of one theta.
-
-    >>> theta_of(None, Slice(None, 0, 0, 1), None, None)
-    Traceback (most recent call last):
-    ...
-    AttributeError: ...
-    """
-    torch = importer.torch
-    width, positions = part.stop - part.start, part.base.shape[-2]
-    tables = []
-    for table in (cos, sin):
-        full = table.double().expand(part.shape).reshape(-1, positions, width)
-        if not bool((full == full[:1]).all()):
-            raise Refusal("rotations that differ between samples or heads")
-        tables.append(full[0])
-    cosines, sines = tables
-    half = width // 2
-    rounding = max(float(torch.finfo(table.dtype).eps) for table in (cos, sin))
-    if positions < 2 or width % 2 or not torch.equal(
-            cosines[:, :half], cosines[:, half:]) or not torch.equal(
-            sines[:, :half], sines[:, half:]):
-        raise Refusal("a rotation whose tables differ between the halves of a head: "
-                      "known are equal halves, and at least 2 positions")
-    angles = torch.atan2(sines[1, :half], cosines[1, :half])
-    last = float(angles[-1])
-    guess = last ** (-half / (half - 1)) if last > 0.0 and half > 1 else 1e4
-    rows = torch.arange(positions, dtype=torch.float64)[:, None]
-    steps = torch.arange(half, dtype=torch.float64) * 2 / width
-    bound = 4 * rounding + 4e-7 * positions
-    for theta in _near(guess):
-        made = rows * theta ** -steps
-        if (float((made.cos() - cosines[:, :half]).abs().max()) <= bound and
-                float((made.sin() - sines[:, :half]).abs().max()) <= bound):
-            return theta
-    length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())
-    what = ("are multiplied by a number" if abs(length - 1.0) > 0.01
-            else "do not follow from one base theta, as with rope_scaling")
-    raise Refusal(f"rotations that {what}: known are angles position * "
-                  "theta^(-2i/n), rope_type \"default\"")
-
-
-def _near(theta: float) -> list[float]:
-    """Returns a number rounded to few digits, then to more.
-
-    >>> _near(9999.9993)[0]
-    10000.0
-    """
-    if not 1.0 < theta < 1e15:
-        return []
-    return [float(f"{theta:.{digits}g}") for digits in (1, 2, 3, 4, 6, 9)]
-
-
-def rejoined(importer: Importer, parts: list[Any], dim: int) -> Any:
-    """Imports the concatenation of parts of one tensor; None for others.
-
-    >>> rejoined(None, [1, 2], 0) is None
-    True
-    """
-    if len(parts) != 2:
-        return None
-    first, second = parts
-    if isinstance(first, Slice) and isinstance(second, Slice) and (
-            first.base == second.base and dim == first.dim == second.dim):
-        if (first.factor == -1.0 and second.factor == 1.0
-                and second.stop == first.start
-                and first.stop - first.start == second.stop - second.start):
-            return Turned(Slice(first.base, dim, second.start, first.stop))
-        if first.factor == second.factor == 1.0 and first.stop == second.start:
-            return Slice(first.base, dim, first.start, second.stop)
-    if isinstance(first, Rotated) and isinstance(second, Slice) and (
-            first.part.base == second.base and first.part.stop == second.start
-            and second.factor == 1.0 and second.stop == second.base.shape[dim]):
-        return rope(importer, first)
-    return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from mtplan import _torch_alias as alias
 from mtplan import _torch_curves as curves
+from mtplan import _torch_experts as experts
 from mtplan import _torch_operators as operators
 from mtplan._errors import Error
+from mtplan._torch_configs import exportable
 from mtplan._torch_graph import Origin
 from mtplan._torch_import import HANDLERS, PARTIAL, Importer
 from mtplan._torch_values import Curve, Data, Loss, Refusal, Scores, Tensor
@@ -23,8 +24,6 @@ FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async",
           "sym_constrain_range", "sym_constrain_range_for_size", "sym_size")
 NOT_GIVEN = "is on the device meta and has no value: create it on the CPU"
-EXPERTS = ("topk", "one_hot", "histc", "sort", "index_add", "index_add_", "scatter",
-           "nonzero", "_grouped_mm", "grouped_mm", "argsort", "bincount")
 
 
 class Missing:
@@ -38,26 +37,6 @@ class Missing:
         self.what = what
 
 
-@contextmanager
-def without_cache(module: Any) -> Iterator[None]:
-    """Turns the caches of keys and values of a transformers module off.
-
-    >>> with without_cache(None):
-    ...     pass
-    """
-    parts = module.modules() if hasattr(module, "modules") else []
-    found = {id(config): config for part in parts
-             if (config := getattr(part, "config", None)) is not None
-             and getattr(config, "use_cache", None)}
-    for config in found.values():
-        config.use_cache = False
-    try:
-        yield
-    finally:
-        for config in found.values():
-            config.use_cache = True
-
-
 def export(module: Any, example: Any) -> Any:
     """Returns the exported program. Raises ``Error`` if PyTorch cannot export it.
 
@@ -66,7 +45,7 @@ def export(module: Any, example: Any) -> Any:
     torch = importlib.import_module("torch")
     arguments, named = split_example(example)
     try:
-        with without_cache(module):
+        with exportable(module):
             return torch.export.export(module, arguments, named, strict=False)
     except Exception as fault:
         first = str(fault).strip().splitlines() or [type(fault).__name__]
@@ -278,11 +257,12 @@ class Walk:
             return missing
         if not computed:
             return self._folded(node, arguments, named)
-        handler = HANDLERS.get(name)
+        routed = any(isinstance(one, experts.ROUTED) for one in computed)
+        handler = HANDLERS.get(experts.PREFIX + name if routed else name)
         if handler is None:
-            raise Refusal(unknown(name))
+            raise Refusal(experts.unknown(name) if routed else unknown(name))
         made = node.meta.get("val")
-        if hasattr(made, "dtype") and not made.dtype.is_floating_point:
+        if hasattr(made, "dtype") and not (made.dtype.is_floating_point or routed):
             raise Refusal(f"{name}: integers or booleans that are computed have no "
                           "gradient")
         if name in ("to", "_to_copy", "clone", "contiguous"):
@@ -350,13 +330,9 @@ def unknown(name: str) -> str:
 
     >>> unknown("gelu2")
     'the operator gelu2 is not known; the nearest known one is gelu'
-    >>> unknown("topk")[:40]
-    'topk: routing to experts cannot be impor'
     """
-    if name in EXPERTS:
-        return (f"{name}: routing to experts cannot be imported, because experts of "
-                "mtplan have a capacity and drop tokens beyond it, which this "
-                "module does not; give its config.json, which says so")
+    if name in experts.OTHER_WAYS:
+        return experts.unknown(name)
     import difflib
     near = difflib.get_close_matches(name, sorted(HANDLERS), 1, 0.5)
     end = f"; the nearest known one is {near[0]}" if near else ""

@@ -43,13 +43,13 @@ def check_parts(ops: Iterable[Op]) -> None:
 
     >>> check_parts([])
     """
-    whole: dict[str, list[tuple[int, int, int]]] = {}
+    whole: dict[str, list[tuple[tuple[int, int], int, int]]] = {}
     for op in ops:
         if op.source is None:
             continue
         stop = op.source.stop if op.source.stop is not None else -1
         whole.setdefault(op.source.name, []).append(
-            (op.source.dim, op.source.start, stop))
+            ((op.source.dim, op.source.groups), op.source.start, stop))
     for parameter, parts in whole.items():
         if len(parts) == 1:
             continue
@@ -121,22 +121,25 @@ def mark_vocabulary(graph: Graph, loss: Value) -> None:
 def exchange_weights(graph: Graph) -> None:
     """Stores weights [out, in] of products as [in, out], as mtplan's models do.
 
-    A table that is also looked up stays as it is.
+    A table that is also looked up stays as it is. Matrices of experts are
+    [experts, out, in].
 
     >>> exchange_weights(Graph())
     """
     for value, users in graph.users().items():
-        if value.kind != "parameter" or len(value.dims) != 2:
+        if value.kind != "parameter" or len(value.dims) not in (2, 3):
             continue
         if not all(op.kind == "einsum" and op.operands[1] is value
-                   and op.attributes["right"][0] not in op.attributes["left"]
+                   and op.attributes["right"][-2] not in op.attributes["left"]
+                   and op.attributes["right"][:-2] == "e" * (len(value.dims) - 2)
                    for op in users):
             continue
         assert value.op is not None and value.op.source is not None
-        value.dims.reverse()
+        value.dims[-2:] = value.dims[:-3:-1]
         value.op.source = replace(value.op.source, transposed=True)
         for op in users:
-            op.attributes["right"] = op.attributes["right"][::-1]
+            *first, out, inner = op.attributes["right"]
+            op.attributes["right"] = "".join([*first, inner, out])
 
 
 def initialise(ops: Iterable[Op]) -> None:

@@ -56,9 +56,9 @@ class Origin:
 class Source:
     """Says how a parameter follows from one of the module.
 
-    ``start`` to ``stop`` are the elements of dimension ``dim`` that it has,
-    ``shape`` is the shape that they then take, and ``added`` is added. At last
-    dimensions are exchanged if ``transposed``.
+    ``start`` to ``stop`` are the elements of dimension ``dim`` that it has of each
+    of ``groups`` equal ranges, ``shape`` is the shape that they then take, and ``added`` is added. At last
+    the last two dimensions are exchanged if ``transposed``.
 
     >>> Source("lm_head.weight", transposed=True).name
     'lm_head.weight'
@@ -71,6 +71,7 @@ class Source:
     shape: tuple[int, ...] | None = None
     added: float = 0.0
     transposed: bool = False
+    groups: int = 1
 
     @property
     def label(self) -> str:
@@ -81,21 +82,34 @@ class Source:
         """
         return self.name + ("" if self.stop is None else f".part_{self.start}")
 
+    def cut(self, tensor: Any) -> Any:
+        """Returns the part of the module's tensor as a view, in which the groups
+        are a dimension of their own.
+
+        >>> Source("w", 1, 0, 2).cut(None)
+        Traceback (most recent call last):
+        ...
+        AttributeError: 'NoneType' object has no attribute 'unflatten'
+        """
+        assert self.stop is not None
+        groups = tensor.unflatten(self.dim, (self.groups, -1))
+        return groups.narrow(self.dim + 1, self.start, self.stop - self.start)
+
     def of(self, tensor: Any) -> Any:
         """Returns the parameter, from the module's tensor.
 
         >>> class Tensor:
-        ...     def t(self): return "exchanged"
+        ...     mT = "exchanged"
         >>> Source("w", transposed=True).of(Tensor())
         'exchanged'
         """
         if self.stop is not None:
-            tensor = tensor.narrow(self.dim, self.start, self.stop - self.start)
+            tensor = self.cut(tensor).flatten(self.dim, self.dim + 1)
         if self.shape is not None:
             tensor = tensor.reshape(self.shape)
         if self.added:
             tensor = tensor + self.added
-        return tensor.t() if self.transposed else tensor
+        return tensor.mT if self.transposed else tensor
 
 
 @dataclass(eq=False)

@@ -9,16 +9,16 @@ from typing import Any
 from mtplan import _torch_curves as curves
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim, Graph, Op, Origin, Source, Value
-from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal,
-                                  Rotated, Rows, Scores, Slice, Stat, Tensor,
-                                  Turned, Weighted)
+from mtplan._torch_values import (Chosen, ChosenWeights, Curve, Data, Loss, Normed,
+                                  Patches, Refusal, Rotated, Routing, Rows, Scores,
+                                  Slice, Stat, Tensor, Turned, Weighed, Weighted)
 from mtplan._torch_views import Axis
 
 Handler = Callable[..., Any]
 # Maps the ATen name of a function of PyTorch to the handler that imports it.
 HANDLERS: dict[str, Handler] = {}
-PARTIAL = (Curve, Normed, Patches, Rotated, Rows, Scores, Slice, Stat, Turned,
-           Weighted, Loss)
+PARTIAL = (Chosen, ChosenWeights, Curve, Normed, Patches, Rotated, Rows, Scores,
+           Slice, Stat, Turned, Weighed, Weighted, Loss)
 
 
 def operator(*names: str) -> Callable[[Handler], Handler]:
@@ -57,6 +57,8 @@ class Importer:
         self.computed: dict[int, tuple[Any, Tensor]] = {}
         self.notes: list[str] = []
         self.image: Value | None = None
+        self.routings: list[Routing] = []
+        self.capacity_factor: float | None = None
 
     @property
     def torch(self) -> Any:
@@ -162,6 +164,9 @@ class Importer:
     def _compute(self, given: Any) -> Tensor:
         if isinstance(given, Curve):
             return self._curve(given)
+        if isinstance(given, Rotated):
+            from mtplan import _torch_rotation as rotation
+            return rotation.rope_of_part(self, given, given.part.stop)
         if isinstance(given, Slice):
             part = part_of(self, given)
             return part if given.factor == 1.0 else self.tensor(
@@ -229,8 +234,10 @@ MISUSED = {
               "by positions, x cos + rotate_half(x) sin",
     "Weighted": "a tensor times a constant tensor: known is the rotation by "
                 "positions, x cos + rotate_half(x) sin",
-    "Rotated": "a rotation of some features of a head that are not joined with "
-               "the others again",
+    "Chosen": "the experts that tokens chose outside the products with experts",
+    "ChosenWeights": "the weights of experts outside a product with tokens",
+    "Weighed": "what experts compute times their weights, outside a sum over the "
+               "experts of a token",
     "Loss": "a function of the loss: the loss must be the mean cross entropy "
             "itself",
 }
@@ -289,7 +296,7 @@ def column_of(given: Tensor) -> tuple[Op, int] | None:
     result, weight = op.attributes["result"], op.attributes["right"]
     left = op.attributes["left"]
     free = [letter for letter in weight if letter not in left]
-    if len(weight) != 2 or len(free) != 1 or free[0] not in result:
+    if len(free) != 1 or free[0] not in result:
         return None
     return op, result.index(free[0])
 
@@ -306,30 +313,31 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
     """
     base = given.base
     group = base.view[given.dim]
-    if base.is_parameter:
+    if base.is_parameter and given.step == 1:
         return part_of_parameter(importer, given)
     found = column_of(base)
-    if found is not None and len(group) == 1 and group[0].dim == found[1]:
+    if (found is not None and len(group) == 1 and group[0].dim == found[1]
+            and given.step == 1):
         op, dim = found
         axis, column = group[0], base.value.dims[dim]
-        if axis.size * axis.stride == column.size:
+        # Fused weights of each head are several ranges, one in each group.
+        groups, rest = divmod(column.size, axis.size * axis.stride)
+        if not rest:
             start, stop = (end * axis.stride
                            for end in (given.start, given.stop))
             letter = op.attributes["result"][dim]
-            operands = [op.operands[0]]
-            weight, position = op.operands[1], op.attributes["right"].index(letter)
-            operands.append(parameter_part(importer, weight, position, start, stop))
-            if len(op.operands) == 3:
-                operands.append(parameter_part(importer, op.operands[2], 0, start,
-                                               stop))
+            position = op.attributes["right"].index(letter)
+            operands = [op.operands[0]] + [
+                parameter_part(importer, value, at, start, stop, groups)
+                for value, at in zip(op.operands[1:], (position, 0))]
             dims = list(base.value.dims)
-            dims[dim] = Dim(stop - start)
+            dims[dim] = Dim((stop - start) * groups)
             attributes = {key: op.attributes[key]
                           for key in ("left", "right", "result")}
             origin, importer.origin = importer.origin, op.origin
             value = importer.emit("einsum", operands, dims, **attributes)
             importer.origin = origin
-            view = list(base.view)
+            view = [views.narrowed(one, axis, stop - start) for one in base.view]
             size = given.stop - given.start
             view[given.dim] = views.merged([Axis(dim, size, axis.stride)])
             return Tensor(value, tuple(view))
@@ -339,8 +347,8 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
 
 
 def parameter_part(importer: Importer, value: Value, dim: int, start: int,
-                   stop: int) -> Value:
-    """Returns a range of a parameter along a dimension.
+                   stop: int, groups: int = 1) -> Value:
+    """Returns a range of each of some groups of a parameter along a dimension.
 
     >>> importer = Importer(2)
     >>> w = importer.graph.parameter(Source("w"), [4, 6])
@@ -352,8 +360,9 @@ def parameter_part(importer: Importer, value: Value, dim: int, start: int,
     if source.stop is not None or source.shape is not None or source.added:
         raise Refusal(f"a part of a part of the parameter {source.name}")
     shape = value.shape
-    shape[dim] = stop - start
-    return importer.graph.parameter(Source(source.name, dim, start, stop), shape)
+    shape[dim] = (stop - start) * groups
+    return importer.graph.parameter(
+        Source(source.name, dim, start, stop, groups=groups), shape)
 
 
 def part_of_parameter(importer: Importer, given: Slice) -> Tensor:

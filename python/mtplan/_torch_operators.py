@@ -53,6 +53,12 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
         raise Refusal(
             f"a bias along dimension {dim} of {shape}: known are biases along the "
             "last one; leave the bias out of products over other dimensions")
+    if weight.shape[-1] == 1 and bias is None and 1 < len(shape) == dim + 1:
+        # One number for each row, such as the gate of a shared expert.
+        value = importer.emit("einsum", [given.value, plain(importer, weight)],
+                              dims[:-1], left="".join(letters), right=inner,
+                              result="".join(letters[:-1]))
+        return Tensor(value, (*given.view[:-1], ()))
     operands = [given.value, weight.value]
     if bias is not None:
         operands.append(plain(importer, bias))
@@ -194,8 +200,7 @@ def _rows(importer: Importer, given: Any, what: str) -> Tensor:
     if views.dim_of(tensor.view[-1], shape) != len(shape) - 1:
         raise Refusal(
             f"{what} over a part of {shape}, such as the features of a head: known "
-            "are rows that are the whole last dimension; mtplan has no operator "
-            "that divides the dimensions of what is computed")
+            "are rows that are the whole last dimension")
     return tensor
 
 
@@ -203,7 +208,7 @@ def _rows(importer: Importer, given: Any, what: str) -> Tensor:
 def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
                weight: Any = None, bias: Any = None, eps: float = 1e-5,
                *_: Any) -> Tensor:
-    """Imports a layer norm over the last dimension.
+    """Imports a layer norm over the last dimension or over equal parts of it.
 
     >>> layer_norm(None, None, [4, 4])
     Traceback (most recent call last):
@@ -215,11 +220,8 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
     if weight is None or bias is None:
         raise Refusal("a layer norm without gain or bias: known is nn.LayerNorm "
                       "with both")
-    tensor = _rows(importer, given, "a layer norm")
-    value = importer.emit("layer_norm", [tensor.value, plain(importer, weight),
-                                         plain(importer, bias)],
-                          tensor.value.dims, epsilon=eps)
-    return Tensor(value, tensor.view)
+    return pointwise.normalised(importer, "layer_norm", importer.tensor(given),
+                                [weight, bias], eps)
 
 
 @operator("native_layer_norm")
@@ -247,10 +249,8 @@ def rms_norm(importer: Importer, given: Any, shape: Sequence[int],
     if len(shape) != 1 or weight is None or eps is None:
         raise Refusal("an RMS norm without gain or epsilon, or over several "
                       "dimensions: known is nn.RMSNorm(width, eps=...)")
-    tensor = _rows(importer, given, "an RMS norm")
-    value = importer.emit("rms_norm", [tensor.value, plain(importer, weight)],
-                          tensor.value.dims, epsilon=eps)
-    return Tensor(value, tensor.view)
+    return pointwise.normalised(importer, "rms_norm", importer.tensor(given),
+                                [weight], eps)
 
 
 @operator("softmax", "_softmax", "_safe_softmax")

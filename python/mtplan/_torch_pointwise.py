@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mtplan import _torch_attention as attention
+from mtplan import _torch_rotation as rotation
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Source
 from mtplan._torch_import import (Importer, curve_of, elementwise, operator, plain,
@@ -69,7 +72,7 @@ def add(importer: Importer, one: Any, other: Any, alpha: float = 1) -> Any:
             mask = second if first.mask is None else first.mask + second
             return Rows(first.table, first.ids, first.view, mask)
     if isinstance(one, Weighted) and isinstance(other, Weighted):
-        return attention.rotate(importer, one, other)
+        return rotation.rotate(importer, one, other)
     for first, second in ((one, other), (other, one)):
         if isinstance(second, Rows) and not isinstance(first, Rows):
             return _add_positions(importer, importer.tensor(first), second)
@@ -104,10 +107,8 @@ def _add_number(importer: Importer, one: Any, number: float) -> Any:
     if isinstance(one, Tensor) and one.is_parameter:
         op = one.value.op
         assert op is not None and op.source is not None
-        source = op.source
         value = importer.graph.parameter(
-            Source(source.name, source.dim, source.start, source.stop,
-                   source.shape, source.added + number), one.value.shape)
+            replace(op.source, added=op.source.added + number), one.value.shape)
         return Tensor(value, one.view)
     return curve_of(one).then(lambda x: x + number)
 
@@ -213,7 +214,12 @@ def multiply(importer: Importer, one: Any, other: Any) -> Any:
             return Curve(left.base,
                          lambda x: left.function(x) * right.function(x),
                          None, ("mul", one, other))
-    first, second = _alike(importer, one, other)
+    tensors = importer.tensor(one), importer.tensor(other)
+    for first, second in (tensors, tensors[::-1]):
+        if (first.view == (*second.view[:-1], ()) != second.view
+                and first.value.shape == second.value.shape[:-1]):
+            return _times_rows(importer, first, second)
+    first, second = _alike(importer, *tensors)
     for gate, up in ((first, second), (second, first)):
         op = gate.value.op
         if (op is not None and op.kind == "activation"
@@ -223,11 +229,21 @@ def multiply(importer: Importer, one: Any, other: Any) -> Any:
     return elementwise(importer, "mul", first, second)
 
 
+def _times_rows(importer: Importer, one: Tensor, other: Tensor) -> Tensor:
+    letters = letters_of(one) + "h"
+    if len(set(letters)) < len(letters):
+        raise Refusal(f"a number for each row of {list(other.shape)}: known are rows "
+                      "of [batch, sequence, features] and [batch, features]")
+    value = importer.emit("einsum", [one.value, other.value], other.value.dims,
+                          left=letters[:-1], right=letters, result=letters)
+    return Tensor(value, other.view)
+
+
 def _times_number(importer: Importer, one: Any, number: float) -> Any:
     if number == 1.0:
         return one
     if isinstance(one, Slice):
-        return Slice(one.base, one.dim, one.start, one.stop, one.factor * number)
+        return replace(one, factor=one.factor * number)
     if isinstance(one, (Stat, Rows)):
         raise Refusal("a multiple of a mean" if isinstance(one, Stat)
                       else "a multiple of a table's rows")
@@ -262,24 +278,49 @@ def _times_parameter(importer: Importer, one: Any, weight: Tensor) -> Any:
     shape = base.value.shape
     own = [size for size in weight.shape if size != 1]
     dim = views.dim_of(base.view[-1], shape)
+    if (isinstance(one, Normed) and own == [weight.shape[-1]]
+            and views.row_of(base.view[-1], shape) == own[0]):
+        return normalised(importer, "rms_norm", base, [weight], one.epsilon)
     if len(own) != 1 or own[0] != weight.shape[-1] or dim is None or (
             own[0] != shape[dim]):
         raise Refusal(
             f"a parameter {list(weight.shape)} times {list(base.shape)}, which lies "
-            f"as {shape}: known are gains for each of the last features; a gain "
-            "for each feature of a head needs heads in a dimension of their own, "
-            "which mtplan's attention does not have")
-    gain = plain(importer, weight)
+            f"as {shape}: known are gains for each of the last features, and the "
+            "gains of a norm for each feature of a head")
     if isinstance(one, Normed):
-        if dim != len(shape) - 1:
-            raise Refusal("a norm over another dimension than the last")
-        value = importer.emit("rms_norm", [base.value, gain], base.value.dims,
-                              epsilon=one.epsilon)
-        return Tensor(value, base.view)
+        raise Refusal("a norm over another dimension than the last")
+    gain = plain(importer, weight)
     letters = letters_of(base)
     value = importer.emit("einsum", [base.value, gain], base.value.dims,
                           left=letters, right=letters[dim], result=letters)
     return Tensor(value, base.view)
+
+
+def normalised(importer: Importer, kind: str, given: Tensor,
+               vectors: Sequence[Any], epsilon: float) -> Tensor:
+    """Emits a norm with its gain and bias.
+
+    Rows are the whole last dimension or equal parts of it, such as heads.
+
+    >>> importer = Importer(2)
+    >>> x = importer.input("x", [2, 8, 6])
+    >>> w = importer.graph.parameter(Source("w"), [3])
+    >>> heads = Tensor(x.value, views.reshaped(x.view, [2, 8, 2, 3]))
+    >>> gain = Tensor(w, views.whole([3]))
+    >>> normalised(importer, "rms_norm", heads, [gain], 1e-6).value.op.attributes
+    {'epsilon': 1e-06, 'head_dim': 3}
+    """
+    shape = given.value.shape
+    width = views.row_of(given.view[-1], shape)
+    if width is None:
+        raise Refusal(
+            f"a norm over a part of {shape}: known are rows that are the last "
+            "dimension, or equal parts of it that follow each other")
+    heads = {} if width == shape[-1] else {"head_dim": width}
+    operands = [given.value, *(plain(importer, one) for one in vectors)]
+    value = importer.emit(kind, operands, given.value.dims, epsilon=epsilon,
+                          **heads)
+    return Tensor(value, given.view)
 
 
 def letters_of(given: Tensor) -> str:

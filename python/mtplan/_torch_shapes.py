@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from mtplan import _torch_attention as attention
+from mtplan import _torch_rotation as rotation
 from mtplan import _torch_views as views
 from mtplan._torch_import import Importer, operator, plain, windows
-from mtplan._torch_values import (Normed, Patches, Refusal, Rows, Scores,
-                                  Slice, Tensor)
+from mtplan._torch_values import (Chosen, Normed, Patches, Refusal, Rows, Scores,
+                                  Slice, Tensor, Turned, Weighed)
 from mtplan._torch_views import Axis, View
 
 
@@ -23,13 +24,9 @@ def seen(importer: Importer, given: Any, view: View | None, what: str) -> Any:
     """
     if view is None:
         raise Refusal(f"a {what} that cuts dimensions unevenly")
-    if isinstance(given, Rows):
-        if given.mask is not None:
-            raise Refusal(f"a {what} of masked distances")
-        return Rows(given.table, given.ids, view)
-    if isinstance(given, Patches):
-        return Patches(given.image, given.weight, given.bias, given.windows, view)
-    return Tensor(given.value, view)
+    if isinstance(given, Rows) and given.mask is not None:
+        raise Refusal(f"a {what} of masked distances")
+    return replace(given, view=view)
 
 
 def viewed(importer: Importer, given: Any) -> Any:
@@ -38,7 +35,7 @@ def viewed(importer: Importer, given: Any) -> Any:
     >>> viewed(None, Rows(None, None, ())).mask is None
     True
     """
-    if isinstance(given, (Rows, Patches)):
+    if isinstance(given, (Chosen, Patches, Rows, Weighed)):
         return given
     return importer.tensor(given)
 
@@ -53,6 +50,8 @@ def reshape(importer: Importer, given: Any, shape: Sequence[int]) -> Any:
     sizes = resolved(given.shape, shape)
     if tuple(given.shape) == sizes:
         return given
+    if isinstance(given, Turned) and sizes == given.part.shape:
+        return replace(given, is_flat=True)
     one = viewed(importer, given)
     return seen(importer, one, views.reshaped(one.view, sizes), "view")
 
@@ -220,15 +219,13 @@ def slice_(importer: Importer, given: Any, dim: int = 0, start: int | None = Non
     first, last, stride = slice(start, end, step).indices(size)
     if (first, last, stride) == (0, size, 1):
         return given
-    if stride != 1:
-        raise Refusal(f"every {stride}th element of a dimension")
     one = given if isinstance(given, Slice) else importer.tensor(given)
     if isinstance(one, Slice):
-        if one.dim == dim % len(one.shape):
+        if one.dim == dim % len(one.shape) and one.step == 1:
             return Slice(one.base, one.dim, one.start + first, one.start + last,
-                         one.factor)
+                         one.factor, stride)
         one = importer.tensor(one)
-    return Slice(one, dim % len(one.shape), first, last)
+    return Slice(one, dim % len(one.shape), first, last, 1.0, stride)
 
 
 @operator("narrow")
@@ -289,6 +286,8 @@ def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
     >>> select(importer, importer.input("x", [2, 8, 4]), 1, 0).shape
     (2, 4)
     """
+    if isinstance(given, Chosen) and given.shape[dim] == 1:
+        return squeeze(importer, given, dim)
     tensor = importer.tensor(given)
     shape, at = tensor.value.shape, dim % len(tensor.view)
     if (index == 0 and at == 1 and len(shape) == 3
@@ -299,6 +298,8 @@ def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
     if at == 1 and tensor.view[at] == (Axis(1, shape[1]),) and len(shape) == 3:
         raise Refusal(f"position {index} of [batch, sequence, features]: known is "
                       "the first, x[:, 0]")
+    if tensor.view[at] == ():
+        return squeeze(importer, tensor, at)
     index %= tensor.shape[at]
     part = importer.tensor(Slice(tensor, at, index, index + 1))
     return Tensor(part.value, (*part.view[:at], *part.view[at + 1:]))
@@ -315,7 +316,7 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     if len(parts) == 1:
         return parts[0]
     at = dim % len(parts[0].shape)
-    found = attention.rejoined(importer, list(parts), at)
+    found = rotation.rejoined(importer, list(parts), at)
     if found is not None:
         return found
     first, second = parts if len(parts) == 2 else (None, None)

@@ -12,10 +12,12 @@ from mtplan._torch_layers import Segment
 
 # Operators whose types are those of the result alone.
 SAME_TYPE = ("add", "mul", "scale", "dropout", "activation", "swiglu",
-             "logit_softcap", "softmax", "rope")
+             "logit_softcap", "softmax", "rope", "moe_gate")
 # Attributes that stand elsewhere than in braces.
 PLACED = ("left", "right", "result", "kind", "factor", "limit", "source")
-INTEGERS = ("head_dim", "rotary_dim", "max_distance", "classes")
+INTEGERS = ("head_dim", "rotary_dim", "max_distance", "classes", "top_k")
+# These stand without a value, or not at all.
+WORDS = ("interleaved", "normalise")
 
 
 class Writer:
@@ -197,7 +199,9 @@ class Writer:
             given["mask"] = label
         parts = []
         for key, value in sorted(given.items()):
-            if isinstance(value, bool):
+            if key in WORDS:
+                parts += [key] if value else []
+            elif isinstance(value, bool):
                 parts.append(f"{key} = {str(value).lower()}")
             elif key in INTEGERS:
                 parts.append(f"{key} = {value} : i64")

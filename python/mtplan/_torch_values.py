@@ -183,6 +183,8 @@ class Rows(_Viewed):
 class Slice:
     """Is a part of a tensor along one dimension, times a number.
 
+    It has every ``step``-th element from ``start`` to ``stop``.
+
     >>> Slice(Tensor(Value([]), views.whole([2, 8])), 1, 4, 8).shape
     (2, 4)
     """
@@ -192,6 +194,7 @@ class Slice:
     start: int
     stop: int
     factor: float = 1.0
+    step: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -201,7 +204,7 @@ class Slice:
         (4,)
         """
         shape = list(self.base.shape)
-        shape[self.dim] = self.stop - self.start
+        shape[self.dim] = -(-(self.stop - self.start) // self.step)
         return tuple(shape)
 
 
@@ -209,11 +212,28 @@ class Slice:
 class Turned(_OfPart):
     """Is the second half of a slice, negated, followed by the first half.
 
+    If ``interleaved``, the halves are the elements with odd and with even numbers,
+    and those of each pair follow each other. They are a dimension of their own
+    unless ``is_flat``.
+
     >>> Turned(Slice(Tensor(Value([]), views.whole([2, 8])), 1, 0, 8)).shape
     (2, 8)
     """
 
     part: Slice
+    interleaved: bool = False
+    is_flat: bool = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees.
+
+        >>> x = Slice(Tensor(Value([]), views.whole([8])), 0, 0, 8)
+        >>> Turned(x, True, False).shape
+        (4, 2)
+        """
+        *first, last = self.part.shape
+        return (*first, last) if self.is_flat else (*first, last // 2, 2)
 
 
 @dataclass(frozen=True)
@@ -238,6 +258,7 @@ class Rotated(_OfPart):
 
     part: Slice
     theta: float
+    interleaved: bool = False
 
 
 @dataclass(frozen=True)
@@ -298,4 +319,69 @@ class Patches(_Viewed):
     weight: Any
     bias: Any
     windows: tuple[int, ...]
+    view: View
+
+
+@dataclass(eq=False)
+class Routing:
+    """Is the choice of the ``count`` experts with the largest logits.
+
+    ``gates`` are the weights of experts by whether they are normalised, ``sent``
+    the tokens at their experts.
+
+    >>> Routing(Value([]), 2).slots is None
+    True
+    """
+
+    logits: Value
+    count: int
+    slots: Value | None = None
+    gates: dict[bool, Value] = field(default_factory=dict)
+    sent: dict[Value, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chosen(_Viewed):
+    """Is what belongs to the experts that tokens chose in a routing.
+
+    ``part`` is "numbers", "logits", "probabilities", their "sum" for each token, or
+    "normalised" weights. The view is over [batch, sequence, chosen].
+
+    >>> Chosen(1, "numbers", views.whole([2, 8, 2])).shape
+    (2, 8, 2)
+    """
+
+    routing: int
+    part: str
+    view: View
+
+
+@dataclass(frozen=True)
+class ChosenWeights:
+    """Is the matrix of weights of the expert of each choice.
+
+    >>> ChosenWeights(None, None).chosen is None
+    True
+    """
+
+    weights: Any
+    chosen: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return (*self.chosen.shape, *self.weights.shape[1:])
+
+
+@dataclass(frozen=True)
+class Weighed(_Viewed):
+    """Is what experts compute, [experts, batch, capacity, features], times the
+    weights of the experts.
+
+    >>> Weighed(None, None, views.whole([16, 4])).shape
+    (16, 4)
+    """
+
+    value: Any
+    chosen: Any
     view: View

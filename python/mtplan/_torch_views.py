@@ -18,7 +18,7 @@ class Axis:
     """Runs ``size`` steps of ``stride`` along the dimension ``dim`` of a value.
 
     ``dim`` is None where a tensor is repeated along a dimension that its value
-    does not have.
+    does not have, and negative for the choices of a routing to experts.
 
     >>> Axis(2, 8, 4)
     Axis(dim=2, size=8, stride=4)
@@ -131,8 +131,34 @@ def dim_of(group: Group, shape: Sequence[int]) -> int | None:
     >>> dim_of((Axis(1, 5),), [2, 5]), dim_of((Axis(1, 5),), [2, 10])
     (1, None)
     """
-    if len(group) != 1 or group[0].dim is None:
+    axis = group[0] if len(group) == 1 else None
+    if axis is None or axis.dim is None or axis.dim < 0:
         return None
-    axis = group[0]
-    assert axis.dim is not None
     return axis.dim if axis.size == shape[axis.dim] else None
+
+
+def row_of(group: Group, shape: Sequence[int]) -> int | None:
+    """Returns the size of a group that is the last dimension of the value or one
+    of its equal parts, such as a head; None for others.
+
+    >>> row_of((Axis(1, 5),), [2, 10]), row_of((Axis(1, 5, 2),), [2, 10])
+    (5, None)
+    """
+    last = len(shape) - 1
+    if len(group) != 1 or group[0] != Axis(last, group[0].size) or (
+            shape[last] % group[0].size):
+        return None
+    return group[0].size
+
+
+def narrowed(group: Group, axis: Axis, size: int) -> Group:
+    """Returns a group after the ranges of an axis were cut to ``size`` elements.
+
+    >>> heads, features = Axis(2, 4, 24), Axis(2, 24)
+    >>> narrowed((heads,), features, 8)
+    (Axis(dim=2, size=4, stride=8),)
+    """
+    block = axis.size * axis.stride
+    return tuple(
+        Axis(one.dim, one.size, one.stride // block * size)
+        if one.dim == axis.dim and one.stride >= block else one for one in group)

@@ -79,6 +79,21 @@ const std::map<std::string, std::string> &signatures() {
   return kTable;
 }
 
+bool isNormOfHeads(const KernelSpec &spec) {
+  return spec.kernel.find("_norm") != std::string::npos &&
+         spec.find("head_dim");
+}
+
+/// Returns the signature of a call. The rows of a norm of heads are parts of
+/// the last dimension.
+std::string signatureOf(const KernelSpec &spec, std::string signature) {
+  if (isNormOfHeads(spec))
+    for (std::size_t at = 0;
+         (at = signature.find("*h", at)) != std::string::npos;)
+      signature.erase(at + 1, 1);
+  return signature;
+}
+
 /// Matches tensors with the patterns of a signature. Each letter is bound to
 /// the size of the first dimension that it matches.
 class Binding {
@@ -282,6 +297,16 @@ void checkHeads(const KernelSpec &spec) {
     refuse(spec, "has a bias or a gradient of it alone");
 }
 
+void checkNormOfHeads(const KernelSpec &spec) {
+  const std::vector<std::int64_t> &shape = spec.inputs[0].shape;
+  const std::int64_t width = spec.integer("head_dim", 0),
+                     features = shape.empty() ? 1 : shape.back();
+  if (width < 1 || features % width || spec.inputs[1].shape[0] != width)
+    refuse(spec, "has head_dim " + std::to_string(width) + " of " +
+                     std::to_string(features) + " features and a gain of " +
+                     std::to_string(spec.inputs[1].shape[0]));
+}
+
 void checkSettings(const KernelSpec &spec) {
   const double rate = spec.number("rate", 0.0);
   if (!(rate >= 0.0 && rate < 1.0))
@@ -300,6 +325,8 @@ void checkSettings(const KernelSpec &spec) {
     refuse(spec, "needs a cap above 0");
   if (spec.kernel.starts_with("attention") || spec.kernel == "rope")
     checkHeads(spec);
+  if (isNormOfHeads(spec))
+    checkNormOfHeads(spec);
 }
 
 } // namespace
@@ -345,10 +372,11 @@ void checkSpec(const KernelSpec &spec) {
     return checkSlice(spec);
   if (spec.kernel == "piece")
     return checkPiece(spec);
-  const std::size_t arrow = found->second.find("->");
-  std::string results = found->second.substr(arrow + 2);
+  const std::string signature = signatureOf(spec, found->second);
+  const std::size_t arrow = signature.find("->");
+  std::string results = signature.substr(arrow + 2);
   Binding binding(spec);
-  binding.match(found->second.substr(0, arrow), spec.inputs, "input");
+  binding.match(signature.substr(0, arrow), spec.inputs, "input");
   binding.match(results.empty() ? " " : results, spec.outputs, "output");
   checkSettings(spec);
 }

@@ -9,3 +9,12 @@ mtp.segment @default_epsilon () {
   %y = mtp.rms_norm "ln"(%x, %g) : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   mtp.yield
 }
+
+// CHECK-LABEL: @heads
+mtp.segment @heads () {
+  %x = mtp.parameter "x" : tensor<2x4x8xf32>
+  %g = mtp.parameter "g" : tensor<4xf32>
+  // CHECK: %{{.+}} = mtp.rms_norm "ln"(%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}) {head_dim = 4 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
+  %y = mtp.rms_norm "ln"(%x, %g) {head_dim = 4 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
+  mtp.yield
+}

@@ -17,3 +17,23 @@ mtp.segment @result_of_another_type () {
   %y = mtp.rms_norm "ln"(%x, %g) : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x9xf32>
   mtp.yield
 }
+
+// -----
+
+mtp.segment @heads_that_do_not_fit () {
+  %x = mtp.parameter "x" : tensor<2x4x8xf32>
+  %g = mtp.parameter "g" : tensor<3xf32>
+  // expected-error @below {{input has 8 features, needs a multiple of head_dim, 3}}
+  %y = mtp.rms_norm "ln"(%x, %g) {head_dim = 3 : i64} : (tensor<2x4x8xf32>, tensor<3xf32>) -> tensor<2x4x8xf32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @gamma_of_all_heads () {
+  %x = mtp.parameter "x" : tensor<2x4x8xf32>
+  %g = mtp.parameter "g" : tensor<8xf32>
+  // expected-error @below {{gamma has shape [8], needs [4]}}
+  %y = mtp.rms_norm "ln"(%x, %g) {head_dim = 4 : i64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  mtp.yield
+}

@@ -76,12 +76,16 @@ class Model:
         if kind == "attention":
             return attention(x, at, real)
         if kind == "rope":
-            return rope(x[0], real)
+            return rope(x[0], real, "interleaved" in rest)
+        if kind.startswith("moe_"):
+            return moe(kind, x, at, rest)
         if kind == "layer_norm":
-            return F.layer_norm(x[0], x[1].shape, x[1], x[2], real["epsilon"])
+            rows = x[0].unflatten(-1, (-1, int(real.get("head_dim", x[0].shape[-1]))))
+            return F.layer_norm(rows, x[1].shape, x[1], x[2], real["epsilon"]).flatten(-2)
         if kind == "rms_norm":
-            mean = (x[0] ** 2).mean(-1, keepdim=True)
-            return x[0] / torch.sqrt(mean + real["epsilon"]) * x[1]
+            rows = x[0].unflatten(-1, (-1, int(real.get("head_dim", x[0].shape[-1]))))
+            mean = (rows ** 2).mean(-1, keepdim=True)
+            return (rows / torch.sqrt(mean + real["epsilon"]) * x[1]).flatten(-2)
         return {
             "add": lambda: x[0] + x[1], "mul": lambda: x[0] * x[1],
             "swiglu": lambda: F.silu(x[0]) * x[1],
@@ -123,6 +127,34 @@ def attention(x, at, real):
     return mixed.transpose(1, 2).reshape(query.shape)
 
 
+def moe(kind, x, at, rest):
+    """Computes an operator of experts; the result's shape says the capacity."""
+    if kind in ("moe_gate", "moe_slots"):
+        count = int(re.search(r"top_k = (\d+)", rest)[1])
+        chosen = x[0].topk(count, -1).indices
+        if kind == "moe_gate":
+            probabilities = torch.softmax(x[0], -1)
+            kept = torch.zeros_like(x[0]).scatter(-1, chosen, 1.0)
+            gates = probabilities * kept
+            return gates / gates.sum(-1, keepdim=True) if "normalise" in rest else gates
+        slots = torch.full(x[0].shape, -1)
+        for sample, rows in enumerate(chosen):
+            taken = [0] * x[0].shape[-1]
+            for choice in range(count):
+                for place, expert in enumerate(rows[:, choice].tolist()):
+                    slots[sample, place, expert] = taken[expert]
+                    taken[expert] += 1
+        return slots
+    shape = [int(size) for size in re.findall(r"tensor<([\dx]+)x", rest)[0 if kind ==
+             "moe_combine" else -1].split("x")]
+    slots = x[-1]
+    # One for each slot [b, s, e, c] that a token takes.
+    taken = (slots[..., None] == torch.arange(shape[2])).to(x[0].dtype)
+    if kind == "moe_dispatch":
+        return torch.einsum("bsh,bsec->ebch", x[0], taken)
+    return torch.einsum("ebch,bse,bsec->bsh", x[0], x[1], taken)
+
+
 def bucket(distance, count, most, causal):
     first = 0
     if not causal:
@@ -137,7 +169,7 @@ def bucket(distance, count, most, causal):
     return first + torch.where(far < exact, far, large)
 
 
-def rope(x, real):
+def rope(x, real, interleaved):
     width, turned = int(real["head_dim"]), int(real["rotary_dim"])
     heads = x.reshape(*x.shape[:2], -1, width)
     half = turned // 2
@@ -145,4 +177,8 @@ def rope(x, real):
     angle = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * rate
     cos, sin = angle.cos()[:, None].to(x.dtype), angle.sin()[:, None].to(x.dtype)
     a, b, rest = heads[..., :half], heads[..., half:turned], heads[..., turned:]
+    if interleaved:
+        a, b = heads[..., :turned:2], heads[..., 1:turned:2]
+        pairs = torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+        return torch.cat([pairs, rest], -1).reshape(x.shape)
     return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], -1).reshape(x.shape)

@@ -31,9 +31,8 @@ def load(module, imported, weights):
             source, tensor = op.source, weights[op.label]
             target = parameters[source.name]
             if source.stop is not None:
-                target = target.narrow(source.dim, source.start,
-                                       source.stop - source.start)
-            tensor = tensor.t() if source.transposed else tensor
+                target = source.cut(target)
+            tensor = tensor.mT if source.transposed else tensor
             target.copy_((tensor - source.added).reshape(target.shape))
 
 

@@ -47,6 +47,11 @@ def exact_rotations(module):
                 theta = float(part.config.rope_parameters["rope_theta"])
                 steps = torch.arange(len(buffer), dtype=torch.float64) / len(buffer)
                 part._buffers[name] = theta ** -steps
+            if name.endswith("embed_positions") and buffer is not None:
+                width = buffer.shape[1]
+                steps = torch.arange(0, width, 2, dtype=torch.float64) / width
+                angles = torch.arange(len(buffer))[:, None] * 10000.0 ** -steps
+                part._buffers[name] = torch.cat([angles.sin(), angles.cos()], 1)
 
 
 def padded(tensor, value):

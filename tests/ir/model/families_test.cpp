@@ -281,6 +281,20 @@ TEST(GptNeox, ResidualIsParallelOrNot) {
   EXPECT_NE(parallel.print().find("rotary_dim = 2"), std::string::npos);
 }
 
+TEST(GptNeox, RotaryShareMayBeInRopeParameters) {
+  Loading newer(replaced(Loading::example("tiny-gpt_neox"),
+                         "\"rotary_pct\": 0.25",
+                         "\"rope_parameters\": {\"rope_type\": \"default\", "
+                         "\"partial_rotary_factor\": 0.5}"));
+  ASSERT_TRUE(newer.model) << newer.allErrors();
+  EXPECT_NE(newer.print().find("rotary_dim = 4"), std::string::npos);
+  // GPT-J does not have this key.
+  Loading other(replaced(Loading::example("tiny-gptj"), "{",
+                         "{\"rope_parameters\": "
+                         "{\"partial_rotary_factor\": 0.5},"));
+  EXPECT_FALSE(other.model);
+}
+
 TEST(Llama, KeysAndValuesAreGrouped) {
   Loading loading(Loading::example("llama-3-8b"));
   ASSERT_TRUE(loading.model) << loading.allErrors();

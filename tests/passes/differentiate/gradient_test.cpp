@@ -262,6 +262,20 @@ const Family kRmsNorm = {"rms_norm", R"(
   %y = mtp.rms_norm "h.*.ln" (%x, %g) {epsilon = 1.0e-3 : f64}
       : ($T, $V) -> $T)"};
 
+// Each of two heads is a row.
+const Family kLayerNormOfHeads = {"layer_norm_of_heads", R"(
+  %g = mtp.parameter "h.*.ln.weight" {init = "ones"} : tensor<4xf32>
+  %b = mtp.parameter "h.*.ln.bias" {init = "zeros"} : tensor<4xf32>
+  %y = mtp.layer_norm "h.*.ln" (%x, %g, %b)
+      {epsilon = 1.0e-3 : f64, head_dim = 4 : i64}
+      : ($T, tensor<4xf32>, tensor<4xf32>) -> $T)"};
+
+const Family kRmsNormOfHeads = {"rms_norm_of_heads", R"(
+  %g = mtp.parameter "h.*.ln.weight" {init = "ones"} : tensor<4xf32>
+  %y = mtp.rms_norm "h.*.ln" (%x, %g)
+      {epsilon = 1.0e-3 : f64, head_dim = 4 : i64}
+      : ($T, tensor<4xf32>) -> $T)"};
+
 const Family kPositions = {"positions", kProduct + R"(
   %y = mtp.add "h.*.add" (%p, %x) : $T)",
                            R"(
@@ -327,7 +341,8 @@ INSTANTIATE_TEST_SUITE_P(
                       kSwiglu, kSoftcap),
     nameOf);
 INSTANTIATE_TEST_SUITE_P(Norm, Gradient,
-                         ::testing::Values(kSoftmax, kLayerNorm, kRmsNorm),
+                         ::testing::Values(kSoftmax, kLayerNorm, kRmsNorm,
+                                           kLayerNormOfHeads, kRmsNormOfHeads),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(
     Attention, Gradient,

@@ -143,6 +143,32 @@ void Writer::norms() {
                         .in(x)
                         .out(x)
                         .out(slope));
+    // With head_dim, every tenth of the last dimension is a row.
+    const std::int64_t width = shape.back() / 10;
+    const TensorView head = of({width}), headSlope = summed({width});
+    cases.push_back(named("layer_norm")
+                        .set("head_dim", width)
+                        .in(x)
+                        .in(head)
+                        .in(head)
+                        .out(x));
+    cases.push_back(
+        named("rms_norm").set("head_dim", width).in(x).in(head).out(x));
+    cases.push_back(named("layer_norm_grad")
+                        .set("head_dim", width)
+                        .in(x)
+                        .in(head)
+                        .in(x)
+                        .out(x)
+                        .out(headSlope)
+                        .out(headSlope));
+    cases.push_back(named("rms_norm_grad")
+                        .set("head_dim", width)
+                        .in(x)
+                        .in(head)
+                        .in(x)
+                        .out(x)
+                        .out(headSlope));
     cases.push_back(named("softmax").in(x).out(x));
     cases.push_back(named("softmax_grad").in(x).in(x).out(x));
   }

@@ -182,6 +182,28 @@ TEST(Reference, NormsHaveTheirSlopes) {
   }
 }
 
+TEST(Reference, NormalisesHeads) {
+  const Case heads = Case("rms_norm")
+                         .set("epsilon", 0.0)
+                         .set("head_dim", std::int64_t{2})
+                         .in({kF64, {1, 4}, {}}, Doubles{3, 1, 0, 2})
+                         .in({kF64, {2}, {}}, Doubles{1, 10})
+                         .out({kF64, {1, 4}, {}});
+  // The mean squares are 5 and 2.
+  const Doubles out = run(heads)[0];
+  EXPECT_NEAR(out[0], 3 / std::sqrt(5.0), 1e-14);
+  EXPECT_NEAR(out[1], 10 / std::sqrt(5.0), 1e-14);
+  EXPECT_NEAR(out[2], 0.0, 1e-14);
+  EXPECT_NEAR(out[3], 20 / std::sqrt(2.0), 1e-14);
+  EXPECT_EQ(message(Case("rms_norm")
+                        .set("head_dim", std::int64_t{3})
+                        .in({kF64, {1, 4}, {}})
+                        .in({kF64, {3}, {}})
+                        .out({kF64, {1, 4}, {}})),
+            "h.*.rms_norm (rms_norm): has head_dim 3 of 4 features and a gain "
+            "of 3");
+}
+
 TEST(Reference, NormalisesRows) {
   const Case one = Case("layer_norm")
                        .set("epsilon", 0.0)
