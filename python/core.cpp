@@ -99,6 +99,7 @@ NB_MODULE(_core, module) {
       .def("page", &FoundPlan::page, Released())
       .def("saved", &FoundPlan::saved, Released())
       .def("trace", &FoundPlan::trace, Released())
+      .def("verified", &FoundPlan::verified, Released())
       .def("explain", &FoundPlan::explain, Released())
       .def(
           "why",

@@ -11,6 +11,7 @@
 #include "tools/driver/executable.h"
 #include "tools/driver/objective.h"
 #include "tools/driver/plan_text.h"
+#include "tools/driver/prove_plan.h"
 #include "tools/driver/read_flags.h"
 #include "tools/driver/saved_plan.h"
 #include "tools/report/comparison.h"
@@ -149,6 +150,15 @@ std::string FoundPlan::trace() const {
   std::string text = traceTextOf(state->outcome, errors);
   throwAny(errors);
   return text;
+}
+
+std::string FoundPlan::verified() const {
+  std::lock_guard lock(state->mutex);
+  Errors errors;
+  const std::optional<passes::Proof> proof =
+      provePlan(*state->outcome.problem, state->best(), errors);
+  throwAny(errors);
+  return jsonOf(state->outcome, {false, &*proof});
 }
 
 std::vector<std::string> FoundPlan::explain() const {

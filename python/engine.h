@@ -74,6 +74,10 @@ public:
   std::string page() const;
   std::string saved() const; ///< docs/plan-files.md
   std::string trace() const; ///< the simulated step, for Perfetto
+  /// Proves the plan as `mtplan --verify` does, and returns json() with the key
+  /// `proof`.
+  /// \throws Failure
+  std::string verified() const;
   /// Returns a line for the plan, each listed alternative, and each mesh
   /// without a plan.
   std::vector<std::string> explain() const;
