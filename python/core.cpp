@@ -1,16 +1,18 @@
 //===- core.cpp - The extension module mtplan._core -----------------------===//
 //
-// Binds engine.h. Slow functions release the interpreter's lock, and searches
-// let Python handle signals, so that Ctrl-C ends a search.
+// Binds engine.h. Slow functions release the interpreter's lock. Searches let
+// Python handle signals, so that Ctrl-C ends a search, and report progress.
 //
 //===----------------------------------------------------------------------===//
 
 #include <chrono>
+#include <tuple>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -24,18 +26,40 @@ namespace {
 
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
-// Lets Python handle signals, at most twenty times a second. A handler's
-// exception passes through the search.
-Poll signals() {
+// Calls into Python are at least 50 ms apart, because they need its lock.
+class Pace {
+public:
+  bool isDue() {
+    const Clock::time_point now = Clock::now();
+    if (now - last < std::chrono::milliseconds(50))
+      return false;
+    last = now;
+    return true;
+  }
+
+private:
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kBetween{50};
-  return [last = Clock::now(), kBetween]() mutable {
-    if (Clock::now() - last < kBetween)
+  Clock::time_point last = Clock::now();
+};
+
+// Lets Python handle signals. A handler's exception passes through the search.
+Poll signals() {
+  return [pace = Pace()]() mutable {
+    if (!pace.isDue())
       return;
-    last = Clock::now();
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0)
       throw nb::python_error();
+  };
+}
+
+// An exception of `watch` passes through the search, too.
+Watch paced(const Watch &watch) {
+  if (!watch)
+    return nullptr;
+  return [pace = Pace(), watch](std::int64_t open, double fastest) mutable {
+    if (pace.isDue())
+      watch(open, fastest);
   };
 }
 
@@ -99,6 +123,7 @@ NB_MODULE(_core, module) {
       .def("page", &FoundPlan::page, Released())
       .def("saved", &FoundPlan::saved, Released())
       .def("trace", &FoundPlan::trace, Released())
+      .def("verified", &FoundPlan::verified, Released())
       .def("explain", &FoundPlan::explain, Released())
       .def(
           "why",
@@ -118,22 +143,23 @@ NB_MODULE(_core, module) {
 
   module.def(
       "search",
-      [](const Request &request) {
-        return FoundPlan::search(request, signals());
+      [](const Request &request, const Watch &watch) {
+        return FoundPlan::search(request, signals(), paced(watch));
       },
-      "request"_a, Released());
+      "request"_a, "watch"_a.none() = nb::none(), Released());
   module.def("load", &FoundPlan::load, "file"_a, "model"_a, "flags"_a,
              "caller"_a, Released());
   module.def(
       "sweep",
-      [](const Request &request, const std::string &names) {
-        return sweep(request, names, signals());
+      [](const Request &request, const std::string &names, const Watch &watch) {
+        return sweep(request, names, signals(), paced(watch));
       },
-      "request"_a, "names"_a, Released());
+      "request"_a, "names"_a, "watch"_a.none() = nb::none(), Released());
   module.def("flags", [] {
-    nb::list rows;
+    std::vector<std::tuple<std::string, std::string, std::string, std::string>>
+        rows;
     for (const Flag &flag : flags())
-      rows.append(nb::make_tuple(flag.key, flag.type, flag.help, flag.group));
+      rows.emplace_back(flag.key, flag.type, flag.help, flag.group);
     return rows;
   });
   module.def("machine_names", &machineNames);

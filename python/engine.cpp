@@ -11,6 +11,7 @@
 #include "tools/driver/executable.h"
 #include "tools/driver/objective.h"
 #include "tools/driver/plan_text.h"
+#include "tools/driver/prove_plan.h"
 #include "tools/driver/read_flags.h"
 #include "tools/driver/saved_plan.h"
 #include "tools/report/comparison.h"
@@ -45,7 +46,7 @@ struct Asked {
   PlanRequest request;
 };
 
-Asked read(const Request &given, const Poll &poll) {
+Asked read(const Request &given, const Poll &poll, const Watch &watch) {
   Asked asked;
   Errors errors;
   asked.flags.texts["MODEL"] = given.model.name;
@@ -61,6 +62,10 @@ Asked read(const Request &given, const Poll &poll) {
   asked.request.machineText = given.machineText;
   asked.request.softwareText = given.softwareText;
   asked.request.poll = poll;
+  if (watch)
+    asked.request.watch = [watch](const planner::SearchState &now) {
+      watch(now.open, now.fastest.value);
+    };
   return asked;
 }
 
@@ -87,14 +92,19 @@ FoundPlan::FoundPlan(std::unique_ptr<State> found) : state(std::move(found)) {}
 FoundPlan::~FoundPlan() = default;
 
 std::unique_ptr<FoundPlan> FoundPlan::search(const Request &request,
-                                             const Poll &poll) {
+                                             const Poll &poll,
+                                             const Watch &watch) {
   auto state = std::make_unique<State>();
-  state->asked = read(request, poll);
+  state->asked = read(request, poll, watch);
   PlanOutcome &outcome = state->outcome;
   outcome = planFor(state->asked.request);
   throwAny(outcome.errors);
   if (!outcome.best())
     throwInfeasible(state->asked.request, outcome);
+  // Later questions search, too, when nobody watches any more.
+  state->asked.request.watch = nullptr;
+  outcome.asked.watch = nullptr;
+  outcome.problem->options.watch = nullptr;
   std::unique_ptr<FoundPlan> found(new FoundPlan(std::move(state)));
   if (!request.output.empty())
     found->compile(request.output, false);
@@ -151,6 +161,15 @@ std::string FoundPlan::trace() const {
   return text;
 }
 
+std::string FoundPlan::verified() const {
+  std::lock_guard lock(state->mutex);
+  Errors errors;
+  const std::optional<passes::Proof> proof =
+      provePlan(*state->outcome.problem, state->best(), errors);
+  throwAny(errors);
+  return jsonOf(state->outcome, {false, &*proof});
+}
+
 std::vector<std::string> FoundPlan::explain() const {
   std::lock_guard lock(state->mutex);
   return explanationsOf(state->outcome);
@@ -199,8 +218,8 @@ void FoundPlan::compile(const std::string &folder, bool withSource) const {
 }
 
 std::string sweep(const Request &request, const std::string &names,
-                  const Poll &poll) {
-  const Asked asked = read(request, poll);
+                  const Poll &poll, const Watch &watch) {
+  const Asked asked = read(request, poll, watch);
   Errors errors, swept;
   for (const std::string &name : distinct(wordsOf(names)))
     if (positionOf(name, "flag to sweep", sweepableNames(), errors))

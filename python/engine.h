@@ -9,6 +9,7 @@
 #ifndef MTPLAN_PYTHON_ENGINE_H
 #define MTPLAN_PYTHON_ENGINE_H
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -45,6 +46,11 @@ struct Request {
 /// the search.
 using Poll = std::function<void()>;
 
+/// Searches call this function like Poll, with the number of configurations
+/// left to decide, and with the step of the fastest plan so far in seconds, or
+/// infinity. It may be empty.
+using Watch = std::function<void(std::int64_t open, double fastest)>;
+
 struct ExportedText {
   std::string text;
   std::vector<std::string> notes;
@@ -56,8 +62,8 @@ class FoundPlan {
 public:
   /// Also compiles the plan if the request names an output.
   /// \throws Failure
-  static std::unique_ptr<FoundPlan> search(const Request &request,
-                                           const Poll &poll);
+  static std::unique_ptr<FoundPlan>
+  search(const Request &request, const Poll &poll, const Watch &watch);
   /// Reads a file with the text of saved().
   /// \param model  file of the model, or "" for the saved plan's
   /// \param flags  JSON object of the flags that may be given beside --load
@@ -74,6 +80,10 @@ public:
   std::string page() const;
   std::string saved() const; ///< docs/plan-files.md
   std::string trace() const; ///< the simulated step, for Perfetto
+  /// Proves the plan as `mtplan --verify` does, and returns json() with the key
+  /// `proof`.
+  /// \throws Failure
+  std::string verified() const;
   /// Returns a line for the plan, each listed alternative, and each mesh
   /// without a plan.
   std::vector<std::string> explain() const;
@@ -97,7 +107,7 @@ private:
 /// \param names  as after --sweep: "tp,pp"
 /// \throws Failure
 std::string sweep(const Request &request, const std::string &names,
-                  const Poll &poll);
+                  const Poll &poll, const Watch &watch);
 
 struct Flag {
   std::string key, type, help, group;

@@ -131,7 +131,13 @@ private:
   bool hasNext() const {
     return !open.empty() && open.begin()->first < pool.cutoff();
   }
-  bool timeIsUp() const { return options.stop && options.stop(); }
+  // Also reports the progress, because every loop of the search asks this.
+  bool timeIsUp() const {
+    if (options.watch)
+      options.watch({std::ssize(open) + std::ssize(later) + std::ssize(ready),
+                     {pool.best()}});
+    return options.stop && options.stop();
+  }
   bool isStopped() const { return !pool.plans().empty() && timeIsUp(); }
 
   // Returns the time above which plans of a configuration are useless. A plan

@@ -22,6 +22,7 @@ class Error(ValueError):
     errors: list[str]
 
     def __init__(self, errors: list[str] | str) -> None:
+        """Takes the faults, one line each, or a single fault."""
         self.errors = [errors] if isinstance(errors, str) else list(errors)
         super().__init__("\n".join(self.errors))
 
@@ -45,6 +46,7 @@ class NothingFits(Error):
     report: dict[str, Any]
 
     def __init__(self, errors: list[str] | str, report: str) -> None:
+        """Takes what the command prints, and the text of its JSON report."""
         super().__init__(errors)
         self.report = json.loads(report)
 

@@ -94,6 +94,9 @@ def json_text(name: str, value: Any) -> str:
 def source_of_file(name: str, value: Any) -> tuple[str, str]:
     """Returns the name in messages and the text of a JSON file or a dict.
 
+    Raises ``TypeError`` for other objects, and ``Error`` for a dict that JSON
+    cannot express.
+
     >>> source_of_file("deepspeed", {"train_batch_size": 8})
     ('deepspeed', '{"train_batch_size": 8}')
     >>> source_of_file("deepspeed", "ds.json")
@@ -116,6 +119,9 @@ def request_of(caller: str, model: Model, space: Mapping[str, Any],
     one per flag; a key with the value None is left out. ``hardware`` may also be
     a ``Machine`` or a dict, and ``software`` a dict. The core checks the rest. A
     module is exported first, with ``example_inputs``.
+
+    Raises ``TypeError`` for objects of another type, and ``Error`` for values
+    that JSON cannot express and modules that cannot be imported.
 
     >>> request = request_of("plan", "config.json", {"gpus": 8, "tp": None})
     """
@@ -182,6 +188,7 @@ def words_of(choices: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
+    """Returns one value in the form of --why."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(_text(one) for one in value)
     if isinstance(value, bool):

@@ -139,6 +139,7 @@ class Machine:
             file.write("\n")
 
     def __repr__(self) -> str:
+        """Returns the name in angle brackets."""
         return f"<mtplan.Machine {self.name}>"
 
 

@@ -24,6 +24,7 @@ class Record(dict[str, Any]):
     """
 
     def __getattr__(self, key: str) -> Any:
+        """Returns the value of a key. Raises ``AttributeError`` with all keys."""
         try:
             return self[key]
         except KeyError:
@@ -79,6 +80,7 @@ class Plan:
     """
 
     def __init__(self, found: _core.FoundPlan) -> None:
+        """Takes the core's plan, whose report is read once."""
         self._found = found
         self._report = json.loads(found.json(False), object_hook=Record)
 
@@ -223,6 +225,30 @@ class Plan:
         """
         return "\n".join(self._found.explain())
 
+    def verify(self) -> Record:
+        """Proves the plan by execution, as ``mtplan --verify`` does.
+
+        The step runs with smaller dimensions and in double precision: divided
+        as planned, on every one of up to 256 ranks, and whole, on one. The loss,
+        every gradient and every updated parameter must agree, and the executed
+        collectives must be those that the plan lists.
+
+        Returns ``holds``; the numbers ``ranks`` and ``tensors`` of what was
+        compared; ``worst_error``, the largest difference relative to the
+        largest element of its tensor, or None if a run failed; ``worst``, the
+        name of that tensor; ``failures``, a sentence each. Raises ``Error`` for
+        more than 256 ranks. Ctrl-C takes effect after the proof.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, tp=2, pp=2)
+        >>> proof = plan.verify()
+        >>> proof.holds, proof.ranks, proof.worst_error < 1e-10
+        (True, 4, True)
+        """
+        proof: Record = json.loads(self._found.verified(),
+                                   object_hook=Record)["proof"]
+        return proof
+
     def why(self, **choices: Any) -> str:
         """Returns a sentence that says what other choices would cost.
 
@@ -339,12 +365,11 @@ class Plan:
         the keywords of the nearest plan that it has words for.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2)
-        >>> plan.parallelize(model)  # doctest: +SKIP
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, tp=2)
+        >>> plan.parallelize(None)
         Traceback (most recent call last):
         ...
-        mtplan._errors.Error: pp 2: ...
-        nearest: mtplan.plan(..., pp=1)
+        mtplan._errors.Error: a plan for llama is applied to LlamaForCausalLM ...
         """
         from mtplan._parallelize import parallelize
         return parallelize(self, module, device_mesh)
@@ -360,8 +385,12 @@ class Plan:
         number of samples, and unless ``parallelize`` of this plan returned the
         module.
 
-        >>> plan.backward(model, input_ids=ids, labels=ids)  # doctest: +SKIP
-        6.2
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2)
+        >>> plan.backward(None)
+        Traceback (most recent call last):
+        ...
+        mtplan._errors.Error: this plan has not been applied to the module: ...
         """
         from mtplan._step import backward
         return backward(self, module, batch)
@@ -372,10 +401,23 @@ class Plan:
 
         The arguments are those of ``backward``. Gradients are set to None
         afterwards. Returns the comparison of this rank: ``print`` it for a
-        table; ``holds`` says whether all differences are explained.
+        table; ``holds`` says whether all differences are explained. Raises
+        ``Error`` as ``backward`` does.
 
-        >>> plan.check(model, input_ids=ids, labels=ids).holds  # doctest: +SKIP
+        >>> import mtplan, torch, transformers  # doctest: +SKIP
+        >>> torch.distributed.init_process_group(  # doctest: +SKIP
+        ...     "gloo", rank=0, world_size=1,
+        ...     store=torch.distributed.HashStore())
+        >>> model = transformers.LlamaForCausalLM(  # doctest: +SKIP
+        ...     transformers.LlamaConfig.from_json_file(
+        ...         "examples/tiny-llama.json"))
+        >>> plan = mtplan.plan(model.config, gpus=1,  # doctest: +SKIP
+        ...                    hardware="cpu", global_batch=2, micro_batch=2)
+        >>> ids = torch.zeros(2, 32, dtype=torch.long)  # doctest: +SKIP
+        >>> plan.check(plan.parallelize(model),  # doctest: +SKIP
+        ...            input_ids=ids, labels=ids).holds
         True
+        >>> torch.distributed.destroy_process_group()  # doctest: +SKIP
         """
         from mtplan._collectives import compare
         return compare(self, module, batch)
@@ -408,6 +450,7 @@ class Plan:
 
 
 def _write(path: str | os.PathLike[str] | None, text: str) -> None:
+    """Writes a text file in UTF-8, unless ``path`` is None."""
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)

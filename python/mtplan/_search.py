@@ -12,12 +12,14 @@ from typing import Any
 from mtplan import _core
 from mtplan._inputs import Hardware, Model, request_of, source_of_file
 from mtplan._plan import Plan, Record
+from mtplan._progress import Progress, watching
 
 
 def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
          hardware: Hardware | None = None, global_batch: int | None = None,
          seq: int | None = None,
-         output: str | os.PathLike[str] | None = None, **space: Any) -> Plan:
+         output: str | os.PathLike[str] | None = None,
+         progress: Progress = False, **space: Any) -> Plan:
     """Searches for the fastest way to train a model on a machine.
 
     ``model`` is a path of a Hugging Face config.json, of mtplan's own JSON or of
@@ -29,36 +31,50 @@ def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
     sample (default: the model's). With ``output``, the plan is compiled into
     that folder, and the search leaves out plans that cannot be compiled.
 
+    ``progress=True`` shows on standard error how far the search is; a function
+    is called instead, at most twenty times a second, with a record: ``seconds``
+    since the start, the number ``open`` of configurations that are left to
+    decide, and ``step_time`` of the fastest plan so far in seconds, or None.
+    An exception of the function ends the search.
+
     Every other keyword is a flag of the command that may stand in a constraints
     file, with "_" for "-"; ``help(mtplan.keywords)`` and docs/plan-files.md
     list them. Numbers and words are given as such, several values as a list.
     The search decides everything else.
 
-    Raises ``Error`` for bad input, with every fault that was found, and
-    ``NothingFits`` if no plan fits into the memory. Ctrl-C ends the search.
+    Raises ``Error`` for bad input, with every fault that was found,
+    ``NothingFits`` if no plan fits into the memory, and ``TypeError`` for a
+    model that is none of these. Ctrl-C ends the search.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=16, seq=4096,
     ...                    global_batch=512, tp=[1, 2][1], zero=[0, 1])
     >>> plan.parallelism.tp
     2
+    >>> states = []
+    >>> again = mtplan.plan("examples/llama-3-8b.json", gpus=16, seq=4096,
+    ...                     global_batch=512, tp=2, progress=states.append)
+    >>> all(state.open >= 0 and state.seconds > 0 for state in states)
+    True
     >>> mtplan.plan({"model_type": "gpt2", "n_layer": 12, "n_embd": 768,
     ...              "n_head": 12, "n_positions": 1024, "vocab_size": 50257},
     ...             gpus=4, global_batch=64)
     <mtplan.Plan gpt2 on 4 x H100-SXM5-80GB: ...>
     """
-    return Plan(_core.search(request_of(
+    request = request_of(
         "plan", model, dict(space, gpus=gpus, hardware=hardware,
                             global_batch=global_batch, seq=seq),
         output="" if output is None else os.fspath(output),
-        example_inputs=example_inputs)))
+        example_inputs=example_inputs)
+    with watching(progress) as watch:
+        return Plan(_core.search(request, watch))
 
 
 def price(model: Model, example_inputs: Any = None, *,
           megatron_flags: str | Sequence[str] | None = None,
           deepspeed: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           torchtitan: str | os.PathLike[str] | None = None,
-          **space: Any) -> Plan:
+          progress: Progress = False, **space: Any) -> Plan:
     """Prices another trainer's configuration.
 
     One of the three is given: ``megatron_flags``, the command line of
@@ -68,7 +84,7 @@ def price(model: Model, example_inputs: Any = None, *,
     ``plan``, except for those that the configuration decides.
 
     Returns the plan of that configuration. Raises ``Error`` and ``NothingFits``
-    as ``plan`` does.
+    as ``plan`` does, and ``TypeError`` unless one of the three is given.
 
     >>> import mtplan
     >>> megatron = mtplan.price(
@@ -94,12 +110,15 @@ def price(model: Model, example_inputs: Any = None, *,
         imported = ("torchtitan", torchtitan)
     else:
         imported = source_of_file("torchtitan", torchtitan)
-    return Plan(_core.search(request_of("price", model, space, imported,
-                                        example_inputs=example_inputs)))
+    request = request_of("price", model, space, imported,
+                         example_inputs=example_inputs)
+    with watching(progress) as watch:
+        return Plan(_core.search(request, watch))
 
 
 def sweep(model: Model, over: str | Sequence[str], *,
-          example_inputs: Any = None, **space: Any) -> list[Record]:
+          example_inputs: Any = None, progress: Progress = False,
+          **space: Any) -> list[Record]:
     """Searches once for each combination of the values of some keywords.
 
     ``over`` names the keywords: "tp", "pp" and others that ``mtplan --sweep``
@@ -108,7 +127,7 @@ def sweep(model: Model, over: str | Sequence[str], *,
     of one GPU, and ``plan``. Without a plan, the last three are None and
     ``reason`` says why. ``pandas.DataFrame(rows)`` makes a table of the rows.
 
-    Raises ``Error`` for bad input.
+    Raises ``Error`` for bad input. Ctrl-C ends the searches.
 
     >>> import mtplan
     >>> rows = mtplan.sweep("examples/llama-3-8b.json", over=["tp"], gpus=8)
@@ -118,9 +137,9 @@ def sweep(model: Model, over: str | Sequence[str], *,
     1
     """
     names = over if isinstance(over, str) else ",".join(over)
-    text = _core.sweep(request_of("sweep", model, space,
-                                  example_inputs=example_inputs),
-                       names.replace("_", "-"))
+    request = request_of("sweep", model, space, example_inputs=example_inputs)
+    with watching(progress) as watch:
+        text = _core.sweep(request, names.replace("_", "-"), watch)
     return [Record((name.replace("-", "_"), _value(name, cell))
                    for name, cell in row.items())
             for row in csv.DictReader(io.StringIO(text))]

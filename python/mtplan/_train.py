@@ -26,7 +26,7 @@ def train(folder: str | os.PathLike[str], *,
 
     ``folder`` is one that ``Plan.compile`` wrote, ``data`` a text or token file, or
     "synthetic", and ``steps`` the number of steps. The other keywords are flags
-    of ``mtrun``, with "_" for "-"; True stands for a flag without a value.
+    of ``mtrun``, with "_" for "-".
 
     Yields a record per step, as soon as it is logged: ``step``, ``loss`` in nats
     per token, ``grad_norm``, ``lr``, ``tokens_per_s`` and so on
@@ -49,12 +49,10 @@ def train(folder: str | os.PathLike[str], *,
                  os.fspath(data), "--steps", str(steps)]
     keeps = "metrics" in flags
     for key, value in flags.items():
-        if value is None or value is False:
-            continue
-        arguments.append("--" + key.replace("_", "-"))
-        if value is not True:
-            arguments.append(os.fspath(value) if isinstance(value, os.PathLike)
-                             else str(value))
+        if value is not None:
+            arguments += ["--" + key.replace("_", "-"),
+                          os.fspath(value) if isinstance(value, os.PathLike)
+                          else str(value)]
     with tempfile.TemporaryDirectory() as scratch:
         metrics = pathlib.Path(flags["metrics"] if keeps
                                else os.path.join(scratch, "metrics.jsonl"))
@@ -67,6 +65,10 @@ def train(folder: str | os.PathLike[str], *,
 
 def _run(arguments: list[str], metrics: pathlib.Path, errors: IO[str]
          ) -> Iterator[Record]:
+    """Yields the records of a run, and interrupts it if nobody reads them.
+
+    Raises ``Error`` with the lines in ``errors`` if the run fails.
+    """
     before = metrics.read_bytes() if metrics.exists() else b""
     process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=errors)
@@ -108,7 +110,11 @@ def _records(process: subprocess.Popen[bytes], metrics: pathlib.Path,
 
 
 def _end_of_kept_lines(before: bytes, now: bytes) -> int | None:
-    """Returns the size of the lines with which both begin; None if equal."""
+    """Returns the bytes of the lines with which both begin; None if equal.
+
+    >>> _end_of_kept_lines(b"1\\n2\\n", b"1\\n3\\n")
+    2
+    """
     if now == before:
         return None
     kept = 0

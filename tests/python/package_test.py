@@ -3,9 +3,11 @@
 The current folder is the repository's, as for the examples in docstrings.
 """
 
+import ast
 import doctest
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -14,11 +16,12 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import warnings
 
 import mtplan
-from helpers import LLAMA, ROOT, command
+from helpers import LLAMA, ROOT, TINY, command
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -29,6 +32,22 @@ def modules():
         importlib.import_module(f"mtplan.{found.name}")
         for found in pkgutil.iter_modules(mtplan.__path__)
         if found.name != "_core"]
+
+
+def members(name, value):
+    """Returns a function, or a class and its public functions, by name."""
+    found = {name: value}
+    if isinstance(value, type):
+        found |= {f"{name}.{key}": one for key, one in vars(value).items()
+                  if not key.startswith("_")
+                  and (callable(one) or isinstance(one, property))}
+    return found
+
+
+def public():
+    """Returns the names and functions that users call."""
+    return [pair for name in mtplan.__all__ if callable(getattr(mtplan, name))
+            for pair in members(name, getattr(mtplan, name)).items()]
 
 
 class Examples(unittest.TestCase):
@@ -58,18 +77,42 @@ class Examples(unittest.TestCase):
                         or getattr(value, "__module__", "")
                         != module.__name__):
                     continue
-                members = {name: value}
-                if isinstance(value, type):
-                    members |= {f"{name}.{key}": one
-                                for key, one in vars(value).items()
-                                if not key.startswith("_")
-                                and (callable(one)
-                                     or isinstance(one, property))}
-                for key, one in members.items():
+                for key, one in members(name, value).items():
                     if key.startswith("Config"):
                         continue  # a protocol, which callers implement
                     with self.subTest(f"{module.__name__}.{key}"):
                         self.assertIn(">>>", one.__doc__ or "")
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"),
+                         "no transformers")
+    def test_examples_that_need_torch(self):
+        for name, value in public():
+            for example in doctest.DocTestFinder(recurse=False).find(
+                    value, name, module=inspect.getmodule(value)):
+                if not any(one.options.pop(doctest.SKIP, False)
+                           for one in example.examples):
+                    continue
+                for one in example.examples:
+                    one.options.pop(doctest.SKIP, None)
+                with self.subTest(name):
+                    runner = doctest.DocTestRunner(verbose=False,
+                                                   optionflags=OPTIONS)
+                    self.assertEqual(runner.run(example).failed, 0)
+
+
+class Docstrings(unittest.TestCase):
+    """Docstrings of what users call name errors."""
+
+    def test_errors(self):
+        for name, value in public():
+            function = getattr(value, "fget", value)
+            if isinstance(function, type):
+                continue
+            source = textwrap.dedent(inspect.getsource(function))
+            if any(isinstance(node, ast.Raise)
+                   for node in ast.walk(ast.parse(source))):
+                with self.subTest(name):
+                    self.assertIn("Raises", function.__doc__)
 
 
 class Types(unittest.TestCase):
@@ -84,6 +127,21 @@ class Types(unittest.TestCase):
                  cache, "python/mtplan"], capture_output=True, text=True,
                 check=False, cwd=ROOT)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+
+    def test_the_stub_is_that_of_the_extension(self):
+        if not importlib.util.find_spec("nanobind"):
+            self.skipTest("no nanobind")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "_core.pyi"
+            subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q",
+                            "-m", "mtplan._core", "-o", path], check=True)
+            generated = path.read_text(encoding="utf-8")
+        stub = ROOT / "python" / "mtplan" / "_core.pyi"
+        self.assertEqual(
+            ast.unparse(ast.parse(stub.read_text(encoding="utf-8"))),
+            ast.unparse(ast.parse(generated)),
+            f"python3 -m nanobind.stubgen -m mtplan._core -o {stub}")
 
 
 class Models(unittest.TestCase):
@@ -121,6 +179,26 @@ class Models(unittest.TestCase):
                              (Module, "or a torch.nn.Module, but is a type")):
             with self.assertRaisesRegex(TypeError, words):
                 mtplan.plan(model)
+
+    def test_an_imported_module_is_a_model(self):
+        text = command("examples/native/mlp.json", "--emit", "mlir", "--stage",
+                       "model").stdout
+        model = mtplan.TorchModel("MLP", text, 2, 32, [], [], None)
+        self.assertEqual(mtplan.plan(model, gpus=2, seq=32).step_time,
+                         mtplan.plan(model, gpus=2).step_time)
+        with self.assertRaisesRegex(mtplan.Error,
+                                    "^MLP: --seq: .* 32 positions, and not 64"):
+            mtplan.plan(model, seq=64)
+        with self.assertRaisesRegex(TypeError, "but the model is a str"):
+            mtplan.plan(LLAMA, (1,))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
+    def test_a_module_is_a_model(self):
+        torch = importlib.import_module("torch")
+        module = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(),
+                                     torch.nn.Linear(256, 16))
+        plan = mtplan.plan(module, (torch.zeros(2, 64),), gpus=2, tp=2)
+        self.assertIn("Sequential", repr(plan))
 
     def test_a_value_without_json_is_refused(self):
         with self.assertRaisesRegex(mtplan.Error, "not JSON serializable"):
@@ -271,6 +349,16 @@ class Plans(unittest.TestCase):
             self.plan.parallelism.ddp  # pylint: disable=pointless-statement
         record = pickle.loads(pickle.dumps(self.plan.parallelism))
         self.assertEqual(record.tp, 2)
+
+    def test_a_proof_names_what_it_compared(self):
+        proof = self.plan.verify()
+        self.assertEqual((proof.holds, proof.ranks, proof.failures),
+                         (True, 8, []))
+        self.assertGreater(proof.tensors, 20)
+        self.assertIn("rank", proof.worst)
+        many = mtplan.plan(TINY, gpus=512, dp=512, global_batch=512)
+        with self.assertRaisesRegex(mtplan.Error, "here 512; at most 256"):
+            many.verify()
 
     def test_why_refuses_unknown_choices(self):
         with self.assertRaisesRegex(mtplan.Error, "^--why: .*tp"):

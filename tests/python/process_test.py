@@ -4,7 +4,10 @@ threads and signals beside a search, and the program that trains.
 The current folder is the repository's.
 """
 
+import contextlib
+import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -118,6 +121,45 @@ class Interpreter(unittest.TestCase):
             "sys.argv = ['mtplan', 'examples/mixtral-8x7b.json', '--gpus', "
             "'512', '--cp', 'any']; print('ready', flush=True); mtplan()")
         self.assertEqual(status, -signal.SIGINT)
+
+
+class Progress(unittest.TestCase):
+    """A search says how far it is."""
+
+    MODEL = "examples/mixtral-8x7b.json"
+
+    def test_a_function_gets_the_states(self):
+        states = []
+        mtplan.plan(self.MODEL, gpus=64, progress=states.append)
+        self.assertGreater(len(states), 3)
+        for earlier, later in zip(states, states[1:]):
+            self.assertGreater(later.seconds, earlier.seconds + 0.04)
+            self.assertLessEqual(later.step_time or math.inf,
+                                 earlier.step_time or math.inf)
+        self.assertLess(states[-1].open, max(one.open for one in states))
+        self.assertGreater(states[-1].step_time, 0)
+
+    def test_an_exception_ends_the_search(self):
+        def refuse(state):
+            raise InterruptedError(f"{state.seconds > 0}")
+
+        with self.assertRaisesRegex(InterruptedError, "True"):
+            mtplan.plan(self.MODEL, gpus=64, progress=refuse)
+
+    def test_a_line_is_shown_and_erased(self):
+        with contextlib.redirect_stderr(io.StringIO()) as stream:
+            mtplan.sweep(self.MODEL, over=["tp"], gpus=64, progress=True)
+        first, *_, last = stream.getvalue().split("\r")[1:]
+        self.assertRegex(first,
+                         r"^searching \d+ s: [\d,]+ configurations left")
+        self.assertEqual(last, "")
+        with contextlib.redirect_stderr(io.StringIO()) as stream:
+            mtplan.plan(TINY, gpus=1)
+        self.assertEqual(stream.getvalue(), "")
+
+    def test_other_values_are_refused(self):
+        with self.assertRaisesRegex(TypeError, "True or a function.* is a int"):
+            mtplan.price(TINY, megatron_flags="", progress=3)
 
 
 class Training(unittest.TestCase):

@@ -14,8 +14,6 @@
 
 #include "llvm/Support/raw_os_ostream.h"
 
-#include "passes/verify/prove.h"
-#include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
@@ -24,6 +22,7 @@
 #include "tools/driver/executable.h"
 #include "tools/driver/objective.h"
 #include "tools/driver/pipeline.h"
+#include "tools/driver/prove_plan.h"
 #include "tools/driver/read_flags.h"
 #include "tools/driver/saved_plan.h"
 #include "tools/exchange/prediction.h"
@@ -324,27 +323,7 @@ private:
 
   std::optional<passes::Proof> prove(const planner::PlannedCandidate &best) {
     Progress progress(err, terminal.progress, "proving...");
-    mlir::OwningOpRef<mlir::ModuleOp> module =
-        moduleOf(*outcome.problem, Stage::planned, &best, errors);
-    mlir::OwningOpRef<mlir::ModuleOp> model =
-        moduleOf(*outcome.problem, Stage::differentiated, nullptr, errors);
-    if (!module || !model)
-      return std::nullopt;
-    passes::resizeBatch(*model, best.config.microBatch * best.config.dp);
-    // A plan that fails to run at the small sizes of the proof fails the proof,
-    // but does not make the user's input invalid.
-    std::vector<std::string> failures;
-    CapturedDiagnostics captured(*outcome.problem->context, failures);
-    passes::ProofOptions options;
-    options.schedule = best.config.schedule;
-    // An interleaved schedule runs in rounds of pp micro-batches.
-    if (best.config.virtualStages > 1)
-      options.microBatches = best.config.pp;
-    passes::Proof proof = passes::prove(*model, *module, options);
-    proof.holds = proof.holds && failures.empty();
-    proof.failures.insert(proof.failures.end(), failures.begin(),
-                          failures.end());
-    return proof;
+    return provePlan(*outcome.problem, best, errors);
   }
 
   static std::string textOf(const passes::Proof &proof) {

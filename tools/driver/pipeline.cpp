@@ -18,6 +18,7 @@
 #include "planner/search/space/pipeline_parts.h"
 #include "tools/driver/imported_config.h"
 #include "tools/driver/limits.h"
+#include "tools/driver/prove_plan.h"
 #include "tools/driver/repeated_work.h"
 #include "tools/text/text_file.h"
 
@@ -258,12 +259,8 @@ private:
                        std::to_string(options.globalBatch) + "; at most " +
                        std::to_string(kMostSamples) +
                        " samples can be planned");
-    constexpr int kMostProved = 256;
-    if (request.verify && options.devices > kMostProved)
-      errors.push_back("--verify: a proof runs every rank, here " +
-                       std::to_string(options.devices) + "; at most " +
-                       std::to_string(kMostProved) +
-                       " can be proved: prove the same --tp on fewer replicas");
+    if (request.verify)
+      checkProvable(options.devices, errors);
     options.precision = precision;
     options.tensorSplits = options.splitsOfTwoAxes = request.splits;
     if (!request.asksForSplits)

@@ -138,6 +138,8 @@ struct PlanRequest {
   /// Searches call this function often, on the thread that started the search.
   /// An exception ends the search without a result.
   std::function<void()> poll;
+  /// Searches report their progress to this function (SearchOptions::watch).
+  std::function<void(const planner::SearchState &)> watch;
   std::string load; ///< a saved plan
   std::string save;
   std::string output; ///< a folder

@@ -93,6 +93,7 @@ void searchProblem(PlanOutcome &outcome) {
              std::chrono::duration<double>(Clock::now() - start).count() >=
                  budget->value;
     };
+  options.watch = outcome.asked.watch;
   searchWithin(outcome);
   const bool mayOffload =
       outcome.asked.offloadsIfNeeded &&

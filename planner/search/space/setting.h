@@ -111,6 +111,13 @@ struct Divisor {
   Split split = Split::head; ///< if not allowed, the divisor does not matter
 };
 
+/// Describes a search that runs.
+struct SearchState {
+  std::int64_t open = 0; ///< number of configurations left to decide
+  /// Is the step of the fastest plan so far.
+  Seconds fastest{std::numeric_limits<double>::infinity()};
+};
+
 /// Holds the choices that are open to a search, and the limits of the search.
 struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
@@ -168,6 +175,9 @@ struct SearchOptions {
   /// candidates that probably fit until there is one. If null, the search never
   /// stops early.
   std::function<bool()> stop;
+  /// If set, the search calls `watch` between candidates, on the thread that
+  /// started the search. An exception ends the search.
+  std::function<void(const SearchState &)> watch;
 };
 
 Setting settingOf(const SearchOptions &options, const Machine &machine,
