@@ -206,6 +206,7 @@ ExportedText FoundPlan::exported(const std::string &notation) const {
   const PlanRequest request = readFlags(flags, errors);
   throwAny(errors);
   Exported text = exportPlan(state->outcome, *request.exportKind);
+  throwAny(text.refusals);
   return {std::move(text.text), std::move(text.notes)};
 }
 

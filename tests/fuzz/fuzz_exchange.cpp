@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   if (!config.errors.empty())
     return 0;
   Exported written = write(kind, config);
-  if (!written.notes.empty())
+  if (!written.notes.empty() || !written.refusals.empty())
     return 0;
   launch.stages = config.parallelism.pp;
   launch.globalBatch = config.parallelism.globalBatch;

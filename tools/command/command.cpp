@@ -304,6 +304,9 @@ private:
 
   int exportIt() {
     Exported exported = exportPlan(outcome, *request.exportKind);
+    errors = exported.refusals;
+    if (!errors.empty())
+      return refuse();
     out << exported.text;
     for (const std::string &note : exported.notes)
       err << "note: " << note << '\n';

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
@@ -86,7 +87,10 @@ private:
     tensor.rejectOthers();
     p.cp = static_cast<int>(
         fields.integer("sequence_parallel_size", 1, kMostRanks, 1));
-    p.pp = launch.stages;
+    if (p.cp > 1)
+      config.warn("/sequence_parallel_size: DeepSpeed's ranks exchange heads; "
+                  "planned as ranks that gather keys and values");
+    stages();
     std::size_t before = config.errors.size();
     TrainerNames names;
     names.assign = ": ";
@@ -106,6 +110,24 @@ private:
                   fmt::format("{} contradicts the {} replicas that {} GPUs "
                               "make; nearest: {}",
                               replicas, p.dp, launch.gpus, p.dp));
+  }
+
+  // DeepSpeed keeps the section without using the number of stages, which the
+  // code gives; writeDeepSpeed states the number here.
+  void stages() {
+    JsonFields pipeline = section("pipeline");
+    p.pp = static_cast<int>(
+        pipeline.integer("stages", 1, kMostRanks, launch.stages));
+    if (launch.stages > 1 && p.pp != launch.stages)
+      pipeline.fail("stages", fmt::format("{} contradicts the {} pipeline "
+                                          "stages asked for; nearest: {}",
+                                          p.pp, launch.stages, launch.stages));
+    noteIrrelevant(pipeline,
+                   {"partition", "seed_layers",
+                    "activation_checkpoint_interval", "pipe_partitioned",
+                    "grad_partitioned", "use_reentrant"},
+                   config);
+    pipeline.rejectOthers();
   }
 
   void precision() {
@@ -327,10 +349,10 @@ private:
          "data_efficiency", "curriculum_learning", "elasticity"},
         config);
     noteIrrelevant(fields,
-                   {"aio", "pipeline", "timers", "compile", "amp",
-                    "hybrid_engine", "graph_harvesting",
-                    "use_data_before_expert_parallelism", "nebula",
-                    "eigenvalue", "quantize_training", "$schema", "comment"},
+                   {"aio", "timers", "compile", "amp", "hybrid_engine",
+                    "graph_harvesting", "use_data_before_expert_parallelism",
+                    "nebula", "eigenvalue", "quantize_training", "$schema",
+                    "comment"},
                    config);
   }
 
@@ -357,37 +379,66 @@ TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch) {
 
 namespace {
 
-// Notes the choices that DeepSpeed reads from code or does not support.
-void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
-  const Parallelism &p = config.parallelism;
+// Notes the choices that DeepSpeed reads from code.
+void addNotes(const Parallelism &p, Exported &out) {
   if (p.pp > 1)
-    notes.push_back(fmt::format("DeepSpeed takes {} pipeline stages from the "
-                                "code: PipelineModule(num_stages={})",
-                                p.pp, p.pp));
-  if (p.virtualStages > 1)
-    notes.push_back(fmt::format("DeepSpeed has one chunk a stage, not {}",
-                                p.virtualStages));
+    out.note(fmt::format("DeepSpeed takes {} pipeline stages from the code: "
+                         "PipelineModule(num_stages={}){}{}",
+                         p.pp, p.pp, p.layers.empty() ? "" : ", with layers ",
+                         fmt::join(p.layers, ", ")));
   if (p.ep > 1)
-    notes.push_back(fmt::format(
+    out.note(fmt::format(
         "DeepSpeed takes {} expert ranks from the code: MoE(ep_size={})", p.ep,
         p.ep));
+  if (p.tp > 1)
+    out.note(fmt::format("DeepSpeed counts the {} tensor ranks as replicas, "
+                         "and so reports a batch of {} for the plan's {}; it "
+                         "chooses by itself whether they split the embedding",
+                         p.tp, p.globalBatch * p.tp, p.globalBatch));
+  if (p.recompute == Recompute::selective)
+    out.note("DeepSpeed recomputes where the model's code asks for it; here: "
+             "the core of attention");
+  if (p.recompute == Recompute::full && p.recomputeLayers >= 0)
+    out.note(fmt::format("DeepSpeed recomputes where the model's code "
+                         "asks for it; here: {} layers a part",
+                         p.recomputeLayers));
+}
+
+void refuseOthers(const Parallelism &p, Exported &out) {
+  if (p.pp > 1 && p.schedule != planner::ScheduleKind::oneForwardOneBackward)
+    out.refuse(fmt::format("DeepSpeed runs its stages by the schedule 1f1b, "
+                           "but the plan has {}; nearest: --schedule 1f1b",
+                           nameOf(p.schedule)));
+  if (p.pp > 1 && p.zeroStage > 1)
+    out.refuse(fmt::format("DeepSpeed's pipeline has at most ZeRO stage 1, but "
+                           "the {} stages have {}; nearest: --zero 1",
+                           p.pp, p.zeroStage));
+  if (p.pp > 1 && p.tp > 1)
+    out.refuse(fmt::format("DeepSpeed's automatic tensor parallelism has no "
+                           "pipeline, but the plan has {} tensor ranks and {} "
+                           "stages; nearest: --tp 1 or --pp 1",
+                           p.tp, p.pp));
+  if (p.cp > 1)
+    out.refuse(fmt::format("DeepSpeed's sequence ranks exchange heads by "
+                           "all-to-all, but the plan's {} context ranks gather "
+                           "keys and values; nearest: --cp 1",
+                           p.cp));
   if (p.sequenceParallel)
-    notes.emplace_back("DeepSpeed's tensor ranks do not split the sequence");
+    out.refuse(fmt::format("DeepSpeed's tensor ranks hold all positions, but "
+                           "the plan's {} split the sequence; nearest: "
+                           "--sequence-parallel off",
+                           p.tp));
   if (p.zeroStage > 0 && p.zeroStage < 3 && p.zeroRanks < p.dp)
-    notes.push_back(
-        fmt::format("DeepSpeed splits stage {} over all {} replicas, not {}",
-                    p.zeroStage, p.dp, p.zeroRanks));
+    out.refuse(fmt::format("DeepSpeed shards ZeRO stage {} over all {} "
+                           "replicas, but the plan over {}; nearest: "
+                           "--zero-ranks all, or --zero 3",
+                           p.zeroStage, p.dp, p.zeroRanks));
   if (p.offload == planner::Offload::optimizer && p.zeroStage == 0 &&
       p.dp * p.cp > 1)
-    notes.emplace_back("DeepSpeed offloads from stage 1 on, where replicas "
-                       "share the optimizer's state");
-  if (p.recompute == Recompute::selective)
-    notes.emplace_back("DeepSpeed recomputes where the model's code asks for "
-                       "it; here: the core of attention");
-  if (p.recompute == Recompute::full && p.recomputeLayers >= 0)
-    notes.push_back(fmt::format("DeepSpeed recomputes where the model's code "
-                                "asks for it; here: {} layers a part",
-                                p.recomputeLayers));
+    out.refuse(fmt::format("DeepSpeed offloads an optimizer that is sharded "
+                           "over the {} replicas, ZeRO stage 1, but the plan "
+                           "has stage 0; nearest: --zero 1",
+                           p.dp * p.cp));
 }
 
 ordered_json zeroSection(const TrainerConfig &config) {
@@ -414,7 +465,10 @@ ordered_json zeroSection(const TrainerConfig &config) {
 Exported writeDeepSpeed(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json root;
-  root["train_batch_size"] = p.globalBatch;
+  // With tensor ranks, DeepSpeed multiplies by all ranks instead of all
+  // replicas, and rejects a global batch that it cannot make so.
+  if (p.tp == 1)
+    root["train_batch_size"] = p.globalBatch;
   root["train_micro_batch_size_per_gpu"] = p.microBatch;
   root["gradient_accumulation_steps"] = p.microBatches();
   if (config.precision == Precision::bf16)
@@ -426,13 +480,14 @@ Exported writeDeepSpeed(const TrainerConfig &config) {
   root["zero_optimization"] = zeroSection(config);
   if (p.tp > 1)
     root["tensor_parallel"] = {{"autotp_size", p.tp}};
-  if (p.cp > 1)
-    root["sequence_parallel_size"] = p.cp;
+  if (p.pp > 1)
+    root["pipeline"] = {{"stages", p.pp}};
   if (p.recompute == Recompute::full)
     root["activation_checkpointing"] = ordered_json::object();
   Exported out;
   out.text = root.dump(2) + '\n';
-  addNotes(config, out.notes);
+  addNotes(p, out);
+  refuseOthers(p, out);
   return out;
 }
 

@@ -39,6 +39,8 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
       flags.integer("make-vocab-size-divisible-by", 1, kMostSize, 128);
   m.swiglu = flags.given("swiglu");
   m.linearBias = !flags.given("disable-bias-linear");
+  m.qkvBias = !m.linearBias && flags.given("add-qkv-bias");
+  m.normEpsilon = flags.number("norm-epsilon", 0, 1, m.normEpsilon);
   m.tied = !flags.given("untie-embeddings-and-output-weights");
   m.ffn = size("ffn-hidden-size");
   if (m.ffn == 0)
@@ -60,6 +62,8 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
     m.position = PositionKind::rope;
   else if (position == "none")
     m.position = PositionKind::none;
+  m.rotaryBase = flags.number("rotary-base", 1, 1e15, m.rotaryBase);
+  m.rotaryShare = flags.number("rotary-percent", 0, 1, m.rotaryShare);
   std::int64_t positions = size("max-position-embeddings");
   if (positions > 0 && m.sequence > positions)
     config.fail(fmt::format("--seq-length {} is more than "
@@ -70,6 +74,8 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
     m.expertsPerToken = flags.integer("moe-router-topk", 1, kMostSize, 2);
   else if (flags.given("moe-router-topk"))
     config.warn("--moe-router-topk: has no effect without --num-experts");
+  m.expertCapacity = flags.number("moe-expert-capacity-factor", 0, 1e6, 0);
+  m.balanceLoss = flags.number("moe-aux-loss-coeff", 0, 1e6, 0);
 }
 
 void readDegrees(const MegatronFlags &flags, TrainerConfig &config) {

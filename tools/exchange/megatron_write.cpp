@@ -51,7 +51,6 @@ private:
     if (condition)
       put(name);
   }
-  void note(std::string text) { out.notes.push_back(std::move(text)); }
 
   void model() {
     putUnless("num-layers", m.layers, 0);
@@ -70,24 +69,45 @@ private:
     putUnless("vocab-size", m.vocab, 0);
     putUnless("make-vocab-size-divisible-by", m.vocabMultiple, 128);
     putIf(m.swiglu, "swiglu");
+    const ModelFacts usual;
     if (m.norm == NormKind::rmsNorm)
       put("normalization", "RMSNorm");
+    if (m.normEpsilon != usual.normEpsilon)
+      put("norm-epsilon", m.normEpsilon);
     if (m.position != PositionKind::learned)
       put("position-embedding-type",
           m.position == PositionKind::rope ? "rope" : "none");
+    if (m.rotaryBase != usual.rotaryBase)
+      put("rotary-base", static_cast<std::int64_t>(m.rotaryBase));
+    if (m.rotaryShare != usual.rotaryShare)
+      put("rotary-percent", m.rotaryShare);
     putIf(!m.tied, "untie-embeddings-and-output-weights");
     putIf(!m.linearBias, "disable-bias-linear");
-    if (m.experts > 0) {
-      put("num-experts", m.experts);
-      put("moe-router-topk", m.expertsPerToken);
+    putIf(m.qkvBias, "add-qkv-bias");
+    if (m.experts > 0)
+      experts();
+  }
+
+  void experts() {
+    put("num-experts", m.experts);
+    put("moe-router-topk", m.expertsPerToken);
+    put("moe-token-dispatcher-type", "alltoall");
+    if (m.expertCapacity > 0) {
+      put("moe-expert-capacity-factor", m.expertCapacity);
+      put("moe-pad-expert-input-to-capacity");
     }
+    if (m.balanceLoss > 0)
+      put("moe-aux-loss-coeff", m.balanceLoss);
   }
 
   void degrees() {
     put("tensor-model-parallel-size", p.tp);
     putIf(p.sequenceParallel, "sequence-parallel");
     put("pipeline-model-parallel-size", p.pp);
-    putUnless("context-parallel-size", p.cp, 1);
+    if (p.cp > 1) {
+      put("context-parallel-size", p.cp);
+      put("cp-comm-type", "all_gather");
+    }
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
@@ -107,10 +127,11 @@ private:
   }
 
   void stages() {
-    if (p.schedule == ScheduleKind::gpipe ||
-        p.schedule == ScheduleKind::zeroBubble)
-      note("Megatron-LM has no such schedule; it will run one forward, one "
-           "backward");
+    if (p.pp > 1 && (p.schedule == ScheduleKind::gpipe ||
+                     p.schedule == ScheduleKind::zeroBubble))
+      out.refuse(fmt::format("Megatron-LM has no schedule {}, which the {} "
+                             "stages run; nearest: --schedule 1f1b",
+                             nameOf(p.schedule), p.pp));
     std::vector<int> sums = alikeChunks();
     if (sums.empty() && !p.layers.empty())
       return put("pipeline-model-parallel-layout",
@@ -138,20 +159,46 @@ private:
     if (p.zeroStage > 0 || (offloads && p.dp * p.cp == 1))
       put("use-distributed-optimizer");
     else if (offloads)
-      note("Megatron-LM offloads its distributed optimizer only, which splits "
-           "the state over the replicas: --use-distributed-optimizer");
+      out.refuse(fmt::format("Megatron-LM offloads an optimizer that is "
+                             "sharded over the {} replicas, ZeRO stage 1, but "
+                             "the plan has stage 0; nearest: --zero 1",
+                             p.dp * p.cp));
     if (p.zeroStage > 1) {
       put("use-megatron-fsdp");
       put("data-parallel-sharding-strategy", strategies[p.zeroStage]);
+      put("ckpt-format", "fsdp_dtensor"); // required by --use-megatron-fsdp
     }
+    if (p.zeroStage > 0 && p.cp > 1)
+      out.note(fmt::format("Megatron-LM shards the state over {} replicas "
+                           "times {} context ranks, the plan over the replicas",
+                           p.zeroRanks, p.cp));
     if (p.zeroStage > 0 && p.zeroRanks < p.dp)
       put("num-distributed-optimizer-instances", p.dp / p.zeroRanks);
-    putIf(config.training.overlapGradReduce, "overlap-grad-reduce");
-    putIf(config.training.overlapParamGather, "overlap-param-gather");
-    putIf(!config.training.overlapPipeline, "no-overlap-p2p-communication");
+    overlaps();
     putUnless("ddp-bucket-size", config.training.reduceBucket, 0);
     putIf(offloads, "optimizer-cpu-offload");
     putIf(offloads, "use-precision-aware-optimizer");
+  }
+
+  // Megatron-LM overlaps all-gathers of weights only with ZeRO and along with
+  // gradients, and sends only in interleaved schedules.
+  void overlaps() {
+    const TrainingKnobs &t = config.training;
+    putIf(t.overlapGradReduce, "overlap-grad-reduce");
+    if (t.overlapParamGather && p.zeroStage > 0 && t.overlapGradReduce)
+      put("overlap-param-gather");
+    else if (t.overlapParamGather && p.zeroStage > 0)
+      out.note("Megatron-LM overlaps the all-gathers of weights only if "
+               "reductions of gradients overlap too");
+    if (p.virtualStages > 1 && !t.overlapPipeline) {
+      put("no-overlap-p2p-communication");
+      if (p.pp == 2)
+        out.refuse(fmt::format("Megatron-LM runs {} virtual stages on 2 stages "
+                               "only if sends overlap compute, which the plan "
+                               "leaves out; nearest: --overlap sends, or 3 "
+                               "stages",
+                               p.virtualStages));
+    }
   }
 
   void recompute() {
@@ -160,9 +207,10 @@ private:
     if (p.recompute == Recompute::selective) {
       put("recompute-granularity", "selective");
       if (p.recomputeLayers > 0)
-        note(fmt::format("Megatron-LM recomputes selectively in all layers, "
-                         "not in {} of a part",
-                         p.recomputeLayers));
+        out.refuse(fmt::format(
+            "Megatron-LM recomputes attention in all layers, but the plan in "
+            "{} of a virtual stage; nearest: all layers",
+            p.recomputeLayers));
       return;
     }
     put("recompute-granularity", "full");
@@ -186,7 +234,7 @@ private:
       putIf(t.fp32Gradients, "accumulate-allreduce-grads-in-fp32");
     }
     if (t.gatherBucket > 0)
-      note("Megatron-LM has no size for buckets of gathered parameters");
+      out.note("Megatron-LM has no size for buckets of gathered parameters");
   }
 
   const TrainerConfig &config;

@@ -59,28 +59,57 @@ std::string modules(const std::vector<int> &layers) {
   return text + "]\n";
 }
 
-void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
-  const Parallelism &p = config.parallelism;
-  if (p.zeroStage == 1)
-    notes.emplace_back("torchtitan has no ZeRO stage 1; written as stage 2");
-  if (p.tp > 1 && !p.sequenceParallel)
-    notes.emplace_back("torchtitan's tensor ranks always split the sequence");
-  if (p.recompute != Recompute::none && p.recomputeLayers > 0)
-    notes.push_back(
-        fmt::format("torchtitan recomputes in all layers, not in {} of a part",
-                    p.recomputeLayers));
-  if (p.recompute == Recompute::selective)
-    notes.emplace_back("torchtitan's selective recomputation keeps other "
-                       "operators: every second matrix product and attention");
+// Refuses choices that FSDP2 lacks, in torchtitan and in accelerate.
+void refuseForFsdp(const Parallelism &p, const char *trainer, Exported &out) {
+  if (p.zeroStage == 1 && p.zeroRanks > 1)
+    out.refuse(fmt::format("{} shards gradients along with the optimizer's "
+                           "state, ZeRO stage 2 or 3, but the plan has stage "
+                           "1; nearest: --zero 2",
+                           trainer));
+  if (p.recompute == Recompute::selective && p.recomputeLayers != 0)
+    out.refuse(fmt::format("{} does not recompute the core of attention "
+                           "alone, as the plan does; nearest: --recompute none "
+                           "or full",
+                           trainer));
+  if (p.recompute == Recompute::full && p.recomputeLayers >= 0)
+    out.refuse(fmt::format("{} recomputes all layers or none, but the plan {} "
+                           "of a virtual stage; nearest: --recompute full, "
+                           "without --recompute-layers",
+                           trainer, p.recomputeLayers));
   if (p.offload == planner::Offload::optimizer)
-    notes.emplace_back(
-        "torchtitan offloads parameters along with the optimizer");
-  if (p.schedule == ScheduleKind::zeroBubble)
-    notes.emplace_back("torchtitan's InterleavedZeroBubble has two chunks a "
-                       "stage by default");
+    out.refuse(fmt::format("{} offloads parameters along with the optimizer, "
+                           "but the plan the optimizer alone; nearest: "
+                           "--offload none",
+                           trainer));
+  if (p.cp > 1 && (p.zeroStage == 0 || p.zeroRanks == 1))
+    out.refuse(fmt::format("{} shards the state over the {} context ranks, but "
+                           "the plan has ZeRO stage 0; nearest: --cp 1",
+                           trainer, p.cp));
+  else if (p.cp > 1)
+    out.note(fmt::format("{} shards the state over {} replicas times {} "
+                         "context ranks, the plan over the replicas",
+                         trainer, p.zeroRanks, p.cp));
+}
+
+void judge(const TrainerConfig &config, Exported &out) {
+  const Parallelism &p = config.parallelism;
+  refuseForFsdp(p, "torchtitan", out);
+  if (p.tp > 1 && !p.sequenceParallel)
+    out.refuse(fmt::format("torchtitan's tensor ranks always split the "
+                           "sequence, but the plan's {} do not; nearest: "
+                           "--sequence-parallel on, or --tp 1",
+                           p.tp));
+  if (p.pp > 1 && p.schedule == ScheduleKind::zeroBubble)
+    out.refuse("torchtitan runs InterleavedZeroBubble with several virtual "
+               "stages on a stage, but zero-bubble has 1; nearest: --schedule "
+               "1f1b");
   if (config.precision == Precision::fp16)
-    notes.emplace_back(
-        "torchtitan trains in bfloat16 or float32; written as float32");
+    out.refuse("torchtitan trains in bfloat16 or float32, but the plan in "
+               "fp16; nearest: --precision bf16");
+  if (p.dp > 1 && config.precision == Precision::bf16 &&
+      !config.training.fp32Gradients)
+    out.note("torchtitan reduces gradients in float32, twice the bytes of the "
+             "plan's bfloat16");
 }
 
 } // namespace
@@ -154,11 +183,7 @@ Exported writeTorchtitan(const TrainerConfig &config) {
   bool brain = config.precision == Precision::bf16;
   text += fmt::format("mixed_precision_param = \"{}\"\n",
                       brain ? "bfloat16" : "float32");
-  text += fmt::format("mixed_precision_reduce = \"{}\"\n",
-                      brain && !config.training.fp32Gradients ? "bfloat16"
-                                                              : "float32");
-  if (p.offload == planner::Offload::optimizer)
-    text += "enable_cpu_offload = true\n";
+  text += "mixed_precision_reduce = \"float32\"\n"; // torchtitan's only value
   text += "\n[activation_checkpoint]\n";
   text += fmt::format("mode = \"{}\"\n", p.recompute == Recompute::none ? "none"
                                          : p.recompute == Recompute::full
@@ -166,33 +191,42 @@ Exported writeTorchtitan(const TrainerConfig &config) {
                                              : "selective");
   Exported out;
   out.text = std::move(text);
-  addNotes(config, out.notes);
+  judge(config, out);
   return out;
 }
 
 namespace {
 
-void addAccelerateNotes(const Parallelism &p, std::vector<std::string> &notes) {
-  notes.push_back(fmt::format("set in the script: {} samples per device at "
-                              "once, {} steps of gradient accumulation",
-                              p.microBatch, p.microBatches()));
+void judgeForAccelerate(const Parallelism &p, int shard, Exported &out) {
+  refuseForFsdp(p, "FSDP2", out);
   if (p.pp > 1)
-    notes.push_back(fmt::format("accelerate has no pipeline for training; {} "
-                                "stages are left out of the file",
-                                p.pp));
+    out.refuse(fmt::format("accelerate has no pipeline for training, but the "
+                           "plan has {} stages; nearest: --pp 1",
+                           p.pp));
   if (p.ep > 1)
-    notes.push_back(fmt::format(
-        "accelerate has no expert ranks; {} are left out of the file", p.ep));
-  if (p.zeroStage == 1)
-    notes.emplace_back("FSDP2 has no ZeRO stage 1; written as stage 2");
-  if (p.recompute == Recompute::selective)
-    notes.emplace_back(
-        "FSDP2 recomputes whole layers or nothing; written as nothing");
-  if (p.recompute == Recompute::full && p.recomputeLayers > 0)
-    notes.push_back(fmt::format("FSDP2 recomputes all layers, not {} of a part",
-                                p.recomputeLayers));
-  if (p.offload == planner::Offload::optimizer)
-    notes.emplace_back("FSDP2 offloads parameters along with the optimizer");
+    out.refuse(fmt::format("accelerate has no expert ranks, but the plan has "
+                           "{}; nearest: --ep 1",
+                           p.ep));
+  if (p.sequenceParallel)
+    out.refuse(fmt::format("accelerate's tensor ranks hold all positions, but "
+                           "the plan's {} split the sequence; nearest: "
+                           "--sequence-parallel off",
+                           p.tp));
+  if (p.tp > 1 && p.dp > 1 && shard == 1)
+    out.refuse(fmt::format("accelerate has no replicas of tensor ranks unless "
+                           "they shard the state, but the {} replicas have "
+                           "ZeRO stage 0; nearest: --zero 2 or 3, or --dp 1",
+                           p.dp));
+  out.note(fmt::format("set in the script: {} samples per device at once, {} "
+                       "steps of gradient accumulation",
+                       p.microBatch, p.microBatches()));
+  if (p.tp > 1)
+    out.note(fmt::format("set in the script: the {} tensor ranks split the "
+                         "model by its tp_plan, which --export hf-tp-plan "
+                         "writes",
+                         p.tp));
+  if (shard == 1 && p.recompute == Recompute::full)
+    out.note("set in the script: model.gradient_checkpointing_enable()");
 }
 
 } // namespace
@@ -218,8 +252,7 @@ Exported writeAccelerate(const TrainerConfig &config) {
     text += "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
     text += fmt::format("  fsdp_activation_checkpointing: {}\n",
                         word(p.recompute == Recompute::full));
-    text += fmt::format("  fsdp_offload_params: {}\n",
-                        word(p.offload == planner::Offload::optimizer));
+    text += "  fsdp_offload_params: false\n";
     text += "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
   }
   if (p.tp > 1 || p.cp > 1 || (shard > 1 && shard < p.dp)) {
@@ -232,7 +265,7 @@ Exported writeAccelerate(const TrainerConfig &config) {
     degree("tp", p.tp);
     degree("cp", p.cp);
   }
-  addAccelerateNotes(p, out.notes);
+  judgeForAccelerate(p, shard, out);
   return out;
 }
 

@@ -1,8 +1,10 @@
 //===- tp_plan.h - Hugging Face's base_model_tp_plan ------------*- C++ -*-===//
 //
 // A dictionary in a model's configuration maps module names to splits of
-// weights: {"layers.*.self_attn.q_proj": "colwise", ...}. Each model family has
-// its own names for the same operators.
+// weights: {"layers.*.self_attn.q_proj": "colwise", ...}. A DistributedConfig
+// overrides it, with names that start at the whole model:
+// "model.layers.*.self_attn.q_proj". Each model family has its own names for
+// the same operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +37,9 @@ struct PlacedParameter {
   planner::Layout layout;
 };
 
-/// Writes JSON for the family's configuration, without weights that tp does not
-/// split. Notes list layouts that the notation cannot express.
+/// Writes the fields `tp_size` and `tp_plan` of transformers' DistributedConfig
+/// as JSON. The plan names every product and table, because transformers keeps
+/// its own rule for modules that a plan leaves out.
 Exported writeTpPlan(const std::string &family,
                      const std::vector<PlacedParameter> &parameters,
                      const planner::Mesh &mesh);

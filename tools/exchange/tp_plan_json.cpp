@@ -31,12 +31,17 @@ struct TpModule {
 
 struct Family {
   std::vector<std::string_view> names;
+  std::string_view prefix; ///< of modules of the base model: "model."
   std::vector<TpModule> modules;
+  /// Says why transformers cannot run the family on tensor ranks; empty: it
+  /// can.
+  std::string_view unable;
 };
 
 const std::vector<Family> &families() {
   static const std::vector<Family> all = {
       {{"llama", "mistral", "qwen2"},
+       "model.",
        {{"layers.*.self_attn.q_proj", {"h.*.attn.q"}},
         {"layers.*.self_attn.k_proj", {"h.*.attn.k"}},
         {"layers.*.self_attn.v_proj", {"h.*.attn.v"}},
@@ -48,8 +53,10 @@ const std::vector<Family> &families() {
         {"layers.*.post_attention_layernorm", {"h.*.ln_2"}, Kind::norm},
         {"embed_tokens", {"wte"}, Kind::embedding},
         {"norm", {"ln_f"}, Kind::norm},
-        {"lm_head", {"lm_head"}, Kind::head}}},
+        {"lm_head", {"lm_head"}, Kind::head}},
+       ""},
       {{"gpt_neox"},
+       "gpt_neox.",
        {{"layers.*.attention.query_key_value",
          {"h.*.attn.q", "h.*.attn.k", "h.*.attn.v"}},
         {"layers.*.attention.dense", {"h.*.attn.proj"}},
@@ -59,8 +66,10 @@ const std::vector<Family> &families() {
         {"layers.*.post_attention_layernorm", {"h.*.ln_2"}, Kind::norm},
         {"embed_in", {"wte"}, Kind::embedding},
         {"final_layer_norm", {"ln_f"}, Kind::norm},
-        {"embed_out", {"lm_head"}, Kind::head}}},
+        {"lm_head", {"lm_head"}, Kind::head}},
+       ""},
       {{"gptj"},
+       "transformer.",
        {{"h.*.attn.q_proj", {"h.*.attn.q"}},
         {"h.*.attn.k_proj", {"h.*.attn.k"}},
         {"h.*.attn.v_proj", {"h.*.attn.v"}},
@@ -70,8 +79,10 @@ const std::vector<Family> &families() {
         {"h.*.ln_1", {"h.*.ln_1"}, Kind::norm},
         {"wte", {"wte"}, Kind::embedding},
         {"ln_f", {"ln_f"}, Kind::norm},
-        {"lm_head", {"lm_head"}, Kind::head}}},
+        {"lm_head", {"lm_head"}, Kind::head}},
+       "its attention counts on all heads being on every rank"},
       {{"gpt2"},
+       "transformer.",
        {{"h.*.attn.c_attn", {"h.*.attn.q", "h.*.attn.k", "h.*.attn.v"}},
         {"h.*.attn.c_proj", {"h.*.attn.proj"}},
         {"h.*.mlp.c_fc", {"h.*.mlp.fc1"}},
@@ -80,17 +91,19 @@ const std::vector<Family> &families() {
         {"h.*.ln_2", {"h.*.ln_2"}, Kind::norm},
         {"wte", {"wte"}, Kind::embedding},
         {"ln_f", {"ln_f"}, Kind::norm},
-        {"lm_head", {"lm_head"}, Kind::head}}},
+        {"lm_head", {"lm_head"}, Kind::head}},
+       "its Conv1D modules hold weights as [in, out], and splits are for "
+       "nn.Linear"},
   };
   return all;
 }
 
 // Returns null if the `model_type` is unknown.
-const std::vector<TpModule> *tpModules(std::string_view family) {
+const Family *familyNamed(std::string_view family) {
   for (const Family &candidate : families())
     for (std::string_view name : candidate.names)
       if (name == family)
-        return &candidate.modules;
+        return &candidate;
   return nullptr;
 }
 
@@ -121,6 +134,7 @@ constexpr std::array kStyles = {
     StyleName{"local_rowwise", Style::rows},
     StyleName{"packed_rowwise", Style::rows},
     StyleName{"embedding_rowwise", Style::rows},
+    StyleName{"embedding_colwise", Style::columns},
     StyleName{"sequence_parallel", Style::sequence},
     StyleName{"replicate", Style::whole},
     StyleName{"replicated", Style::whole},
@@ -187,6 +201,8 @@ std::string withoutBase(const std::string &module) {
 void readEntry(const std::vector<TpModule> &modules, const std::string &key,
                const json &value, const std::string &pointer, PlanPins &pins) {
   std::string number, pattern = withStar(withoutBase(key), number);
+  if (pattern == "embed_out")
+    pattern = "lm_head"; // the name before transformers 5
   auto module = std::ranges::find(modules, pattern, &TpModule::module);
   if (module == modules.end()) {
     std::vector<std::string> known;
@@ -229,12 +245,15 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
     if (auto type = root.find("model_type");
         family.empty() && type != root.end() && type->is_string())
       family = type->get<std::string>();
+  } else if (root.contains("tp_plan")) {
+    plan = &root["tp_plan"];
+    where = "/tp_plan";
   } else if (root.contains("model_type")) {
     pins.errors.emplace_back("/base_model_tp_plan: is missing");
     return;
   }
-  const std::vector<TpModule> *modules = tpModules(family);
-  if (!modules) {
+  const Family *known = familyNamed(family);
+  if (!known) {
     pins.errors.push_back(fmt::format(
         "/model_type: no module names are known for \"{}\"; known: {}",
         family.substr(0, 60), tpFamilies()));
@@ -251,67 +270,109 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
     byName.emplace(key, &value);
   for (const auto &[key, value] : byName)
     if (pins.errors.size() < kMostErrors)
-      readEntry(*modules, key, *value, base::childPointer(where, key), pins);
+      readEntry(known->modules, key, *value, base::childPointer(where, key),
+                pins);
 }
 
-// Returns Hugging Face's word for a split of dimension `place`; empty if tp
-// does not split the weight, or if no word exists.
+// Returns Hugging Face's word for a split of dimension `place`; empty if no
+// word exists.
 std::string_view styleOf(int place, Kind kind) {
+  if (place == planner::kReplicated)
+    return "replicate";
   switch (kind) {
   case Kind::linear:
     return place == 1 ? "colwise" : place == 0 ? "rowwise" : "";
   case Kind::embedding:
-    return place == 0 ? "embedding_rowwise" : "";
+    return place == 0   ? "embedding_rowwise"
+           : place == 1 ? "embedding_colwise"
+                        : "";
   case Kind::head: // the output is all-gathered before the loss
-    return place == 1 ? "colwise_rep" : place == 0 ? "rowwise" : "";
+    return place == 1   ? "colwise_gather_output"
+           : place == 0 ? "rowwise_split_input"
+                        : "";
   case Kind::norm:
     return "";
   }
   return "";
 }
 
-// Returns the layers that have weights of the module: "*" or numbers.
-std::vector<std::string>
-numbersOf(const TpModule &module,
-          const std::vector<PlacedParameter> &parameters) {
-  std::vector<std::string> numbers;
-  for (const PlacedParameter &parameter : parameters) {
-    std::string number, pattern = withStar(parameter.name, number);
-    bool matches =
-        std::ranges::any_of(module.labels, [&](std::string_view label) {
-          return pattern == std::string(label) + ".weight";
-        });
-    if (matches && std::ranges::find(numbers, number) == numbers.end())
-      numbers.push_back(number);
-  }
-  return numbers;
-}
+/// Finds the styles of modules, which must be the same in all layers.
+class StyleFinder {
+public:
+  StyleFinder(const std::vector<PlacedParameter> &all, int tensorAxis,
+              Exported &exported)
+      : parameters(all), axis(tensorAxis), out(exported) {}
 
-// Returns the style of one layer's module. Returns an empty text if tp does not
-// split the weights. If no style expresses the split, adds a note and returns
-// an empty text.
-std::string_view styleFor(const TpModule &module, const std::string &number,
-                          const std::vector<PlacedParameter> &parameters,
-                          int axis, std::vector<std::string> &notes) {
-  std::vector<int> places;
-  for (std::string_view label : module.labels)
-    for (const PlacedParameter &parameter : parameters)
-      if (parameter.name == numbered(label, number) + ".weight")
-        places.push_back(axis < 0 ? planner::kReplicated
-                                  : placementOf(parameter.layout, axis));
-  if (std::ranges::count(places, places.front()) !=
-      static_cast<std::ptrdiff_t>(places.size())) {
-    notes.push_back(fmt::format(
-        "{}: one module there, but its {} weights here are split differently",
-        numbered(module.module, number), places.size()));
-    return {};
+  /// Returns "" if the model lacks the module's weights, or with a refusal.
+  std::string_view find(const TpModule &module) {
+    std::string_view style;
+    std::string first;
+    for (const PlacedParameter &parameter : parameters) {
+      std::string number, pattern = withStar(parameter.name, number);
+      const bool matches =
+          std::ranges::any_of(module.labels, [&](std::string_view label) {
+            return pattern == std::string(label) + ".weight";
+          });
+      if (!matches)
+        continue;
+      const int place =
+          axis < 0 ? planner::kReplicated : placementOf(parameter.layout, axis);
+      const std::string_view here = styleOf(place, module.kind);
+      if (here.empty()) {
+        out.refuse(fmt::format("{} is split over dimension {}, for which "
+                               "transformers has no style; nearest: --splits "
+                               "column,row,head,vocab",
+                               parameter.name, place));
+        return {};
+      }
+      if (!style.empty() && here != style) {
+        out.refuse(fmt::format(
+            "{} is {} but {} is {}; transformers has one style for {} of all "
+            "layers; nearest: the same --pin for all, or --export dtensor",
+            first, style, parameter.name, here, module.module));
+        return {};
+      }
+      if (style.empty())
+        first = parameter.name;
+      style = here;
+    }
+    return style;
   }
-  std::string_view style = styleOf(places.front(), module.kind);
-  if (style.empty() && places.front() != planner::kReplicated)
-    notes.push_back(
-        fmt::format("{}: has no word for tp over dimension {} of the weight",
-                    numbered(module.module, number), places.front()));
-  return style;
+
+private:
+  const std::vector<PlacedParameter> &parameters;
+  const int axis;
+  Exported &out;
+};
+
+// A product that is split by rows takes what products that are split by columns
+// give, and modules pass each other nothing else that is split.
+void refuseBrokenChains(
+    const std::vector<std::pair<const TpModule *, std::string_view>> &styles,
+    Exported &out) {
+  for (const std::string_view branch : {".attn.", ".mlp."}) {
+    const TpModule *first = nullptr;
+    std::string_view wanted;
+    for (const auto &[module, style] : styles) {
+      const std::string_view label = module->labels.front();
+      if (label.find(branch) == label.npos)
+        continue;
+      const bool isLast = label.ends_with(".proj") ||
+                          label.ends_with(".down") || label.ends_with(".fc2");
+      if (!first) {
+        first = module;
+        wanted = style == "replicate" ? style : "colwise";
+      }
+      const std::string_view here =
+          isLast && wanted == "colwise" ? "rowwise" : wanted;
+      if (style != here)
+        out.refuse(fmt::format(
+            "{} is {}, but {} is {}, and transformers does not change layouts "
+            "between them; nearest: {} {}, by --splits column,row,head,vocab",
+            first->module, wanted, module->module, style, module->module,
+            here));
+    }
+  }
 }
 
 } // namespace
@@ -334,28 +395,38 @@ Exported writeTpPlan(const std::string &family,
                      const std::vector<PlacedParameter> &parameters,
                      const planner::Mesh &mesh) {
   Exported out;
-  const std::vector<TpModule> *modules = tpModules(family);
-  if (!modules) {
-    out.notes.push_back(
-        fmt::format("no module names are known for \"{}\"; known: {}", family,
-                    tpFamilies()));
+  const Family *known = familyNamed(family);
+  if (!known || !known->unable.empty()) {
+    out.refuse(
+        known ? fmt::format("transformers cannot run {} on tensor ranks: {}; "
+                            "nearest: --export dtensor",
+                            family, known->unable)
+              : fmt::format("no module names are known for \"{}\"; known: {}",
+                            family, tpFamilies()));
     return out;
   }
-  ordered_json base = ordered_json::object(), head = ordered_json::object();
-  for (const TpModule &module : *modules)
-    for (const std::string &number : numbersOf(module, parameters)) {
-      std::string_view style =
-          styleFor(module, number, parameters, mesh.find("tp"), out.notes);
-      if (!style.empty())
-        (module.kind == Kind::head ? head
-                                   : base)[numbered(module.module, number)] =
-            style;
-    }
+  const int axis = mesh.find("tp");
+  StyleFinder finder(parameters, axis, out);
+  std::vector<std::pair<const TpModule *, std::string_view>> styles;
+  for (const TpModule &module : known->modules)
+    if (module.kind != Kind::norm)
+      if (std::string_view style = finder.find(module); !style.empty())
+        styles.emplace_back(&module, style);
+  refuseBrokenChains(styles, out);
+  ordered_json plan = ordered_json::object();
+  for (const auto &[module, style] : styles)
+    plan[(module->kind == Kind::head ? "" : std::string(known->prefix)) +
+         std::string(module->module)] = style;
   ordered_json root;
-  root["base_model_tp_plan"] = std::move(base);
-  if (!head.empty())
-    root["tp_plan"] = std::move(head);
+  root["tp_size"] =
+      axis < 0 ? 1 : mesh.axes[static_cast<std::size_t>(axis)].size;
+  root["tp_plan"] = std::move(plan);
   out.text = root.dump(2) + '\n';
+  if (std::ranges::any_of(styles, [](const auto &one) {
+        return one.second == "colwise_gather_output";
+      }))
+    out.note("transformers all-gathers the logits over tp before the loss, "
+             "which the plan does not");
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json_fields.h"
 #include "planner/integers.h"
@@ -125,6 +126,17 @@ bool divide(const BatchTriple &triple, std::int64_t unit,
   return false;
 }
 
+// Returns "none", "full" or "full of 3 layers a virtual stage".
+std::string recomputationText(const Parallelism &p) {
+  if (p.recompute == planner::Recompute::none || p.recomputeLayers == 0)
+    return nameOf(planner::Recompute::none);
+  const int most = p.layers.empty() ? 0 : std::ranges::max(p.layers);
+  if (p.recomputeLayers < 0 || (most > 0 && p.recomputeLayers >= most))
+    return nameOf(p.recompute);
+  return fmt::format("{} of {} layers a virtual stage", nameOf(p.recompute),
+                     p.recomputeLayers);
+}
+
 } // namespace
 
 std::string TrainerNames::say(const std::string &name,
@@ -224,6 +236,44 @@ bool completeTriple(BatchTriple &triple, std::int64_t replicas,
                   triple.global.name, global, triple.micro.name, micro,
                   triple.steps.name, steps, ranks, product));
   return false;
+}
+
+void refuseOtherPlan(const Parallelism &planned, const TrainerConfig &read,
+                     const std::string &trainer, Exported &out) {
+  for (const std::string &error : read.errors)
+    out.refuse(error);
+  if (!read.errors.empty())
+    return;
+  const Parallelism &other = read.parallelism;
+  auto compare = [&](const char *what, auto ours, auto theirs) {
+    if (ours != theirs)
+      out.refuse(fmt::format("{} would run {} {}, but the plan has {}", trainer,
+                             what, theirs, ours));
+  };
+  compare("data-parallel replicas", planned.dp, other.dp);
+  compare("tensor ranks", planned.tp, other.tp);
+  compare("pipeline stages", planned.pp, other.pp);
+  compare("context ranks", planned.cp, other.cp);
+  compare("expert ranks", planned.ep, other.ep);
+  compare("virtual stages", planned.virtualStages, other.virtualStages);
+  compare("micro-batch", planned.microBatch, other.microBatch);
+  compare("global batch", planned.globalBatch, other.globalBatch);
+  if (planned.dp > 1) {
+    compare("ZeRO stage", planned.zeroStage, other.zeroStage);
+    compare("ZeRO ranks", planned.zeroRanks, other.zeroRanks);
+  }
+  if (planned.pp > 1) {
+    compare("schedule", std::string(nameOf(planned.schedule)),
+            std::string(nameOf(other.schedule)));
+    if (!other.layers.empty())
+      compare("layers per virtual stage",
+              fmt::format("{}", fmt::join(planned.layers, ", ")),
+              fmt::format("{}", fmt::join(other.layers, ", ")));
+  }
+  compare("recomputation", recomputationText(planned),
+          recomputationText(other));
+  compare("offloading", std::string(nameOf(planned.offload)),
+          std::string(nameOf(other.offload)));
 }
 
 void noteIrrelevant(base::JsonFields &from,

@@ -43,11 +43,18 @@ struct ModelFacts {
   std::int64_t sequence = 0;
   std::int64_t experts = 0;
   std::int64_t expertsPerToken = 0;
+  /// Tokens that an expert takes, relative to an even distribution; 0: all.
+  double expertCapacity = 0;
+  double balanceLoss = 0; ///< coefficient of the experts' balance loss
   bool swiglu = false;
   bool linearBias = true;
+  bool qkvBias = false; ///< q, k and v alone have biases
   bool tied = true;
   NormKind norm = NormKind::layerNorm;
+  double normEpsilon = 1e-5;
   PositionKind position = PositionKind::learned;
+  double rotaryBase = 10'000;
+  double rotaryShare = 1; ///< of a head's features
   bool operator==(const ModelFacts &) const = default;
 };
 
@@ -93,9 +100,23 @@ struct Launch {
 
 struct Exported {
   std::string text;
-  /// Lists facts that the notation cannot express exactly.
+  /// Lists facts that belong elsewhere, such as the code of the model, and
+  /// differences that change neither what ranks hold nor what they send.
   std::vector<std::string> notes;
+  /// Lists the reasons why the format would run another plan. If there is one,
+  /// the text must not be used.
+  std::vector<std::string> refusals;
+
+  void note(std::string line) { notes.push_back(std::move(line)); }
+  void refuse(std::string reason) { refusals.push_back(std::move(reason)); }
 };
+
+/// Compares a plan with the configuration that a reader makes of its export.
+/// Adds a refusal for each of the reader's errors and each difference.
+/// \param trainer  "Megatron-LM"
+void refuseOtherPlan(const planner::Parallelism &planned,
+                     const TrainerConfig &read, const std::string &trainer,
+                     Exported &out);
 
 /// Holds the option names of a notation. An option that the notation lacks has
 /// an empty name.

@@ -157,9 +157,9 @@ TEST(ExchangeDeepSpeed, RejectsWithJsonPointerAndNearestValue) {
 
 TEST(ExchangeDeepSpeed, WritesAGoldenFile) {
   TrainerConfig config;
-  config.parallelism.tp = 2;
   config.parallelism.pp = 4;
   config.parallelism.dp = 8;
+  config.parallelism.layers = {3, 3, 3, 2};
   config.parallelism.microBatch = 2;
   config.parallelism.globalBatch = 64;
   config.parallelism.zeroStage = 1;
@@ -179,15 +179,97 @@ TEST(ExchangeDeepSpeed, WritesAGoldenFile) {
     "stage": 1,
     "overlap_comm": true
   },
-  "tensor_parallel": {
-    "autotp_size": 2
+  "pipeline": {
+    "stages": 4
   },
   "activation_checkpointing": {}
 }
 )");
+  EXPECT_THAT(written.refusals, IsEmpty());
+  EXPECT_THAT(
+      written.notes,
+      ElementsAre("DeepSpeed takes 4 pipeline stages from the code: "
+                  "PipelineModule(num_stages=4), with layers 3, 3, 3, 2"));
+}
+
+// DeepSpeed checks a global batch against all ranks, tensor ranks included.
+TEST(ExchangeDeepSpeed, LeavesTheGlobalBatchToTensorRanks) {
+  TrainerConfig config;
+  config.parallelism.tp = 2;
+  config.parallelism.dp = 4;
+  config.parallelism.microBatch = 1;
+  config.parallelism.globalBatch = 32;
+  Exported written = writeDeepSpeed(config);
+  EXPECT_EQ(written.text, R"({
+  "train_micro_batch_size_per_gpu": 1,
+  "gradient_accumulation_steps": 8,
+  "zero_optimization": {
+    "stage": 0,
+    "overlap_comm": false
+  },
+  "tensor_parallel": {
+    "autotp_size": 2
+  }
+}
+)");
+  EXPECT_THAT(written.refusals, IsEmpty());
   EXPECT_THAT(written.notes,
-              ElementsAre("DeepSpeed takes 4 pipeline stages from the code: "
-                          "PipelineModule(num_stages=4)"));
+              ElementsAre("DeepSpeed counts the 2 tensor ranks as replicas, "
+                          "and so reports a batch of 64 for the plan's 32; it "
+                          "chooses by itself whether they split the "
+                          "embedding"));
+  EXPECT_EQ(read(written.text, 8).parallelism.globalBatch, 32);
+}
+
+TEST(ExchangeDeepSpeed, RefusesPlansThatItWouldRunOtherwise) {
+  TrainerConfig config;
+  auto &p = config.parallelism;
+  p.pp = p.tp = p.cp = 2;
+  p.dp = 4;
+  p.sequenceParallel = true;
+  p.schedule = mtplan::planner::ScheduleKind::zeroBubble;
+  p.zeroStage = p.zeroRanks = 2;
+  EXPECT_THAT(
+      writeDeepSpeed(config).refusals,
+      ElementsAre(
+          "DeepSpeed runs its stages by the schedule 1f1b, but the plan has "
+          "zero-bubble; nearest: --schedule 1f1b",
+          "DeepSpeed's pipeline has at most ZeRO stage 1, but the 2 stages "
+          "have 2; nearest: --zero 1",
+          "DeepSpeed's automatic tensor parallelism has no pipeline, but the "
+          "plan has 2 tensor ranks and 2 stages; nearest: --tp 1 or --pp 1",
+          "DeepSpeed's sequence ranks exchange heads by all-to-all, but the "
+          "plan's 2 context ranks gather keys and values; nearest: --cp 1",
+          "DeepSpeed's tensor ranks hold all positions, but the plan's 2 split "
+          "the sequence; nearest: --sequence-parallel off",
+          "DeepSpeed shards ZeRO stage 2 over all 4 replicas, but the plan "
+          "over 2; nearest: --zero-ranks all, or --zero 3"));
+  TrainerConfig offloads;
+  offloads.parallelism.dp = 4;
+  offloads.parallelism.offload = Offload::optimizer;
+  EXPECT_THAT(writeDeepSpeed(offloads).refusals,
+              ElementsAre("DeepSpeed offloads an optimizer that is sharded "
+                          "over the 4 replicas, ZeRO stage 1, but the plan has "
+                          "stage 0; nearest: --zero 1"));
+}
+
+TEST(ExchangeDeepSpeed, TheFileMayNameItsStages) {
+  const char *const file = R"({"train_batch_size": 16,
+    "train_micro_batch_size_per_gpu": 2,
+    "pipeline": {"stages": 2, "partition": "best"}})";
+  TrainerConfig config = read(file, 8);
+  EXPECT_THAT(config.errors, IsEmpty());
+  EXPECT_EQ(config.parallelism.pp, 2);
+  EXPECT_EQ(config.parallelism.dp, 4);
+  EXPECT_THAT(read(file, 8, 4).errors,
+              ElementsAre("/pipeline/stages: 2 contradicts the 4 pipeline "
+                          "stages asked for; nearest: 4"));
+  EXPECT_THAT(
+      read(R"({"train_batch_size": 16, "sequence_parallel_size": 2})", 8)
+          .warnings,
+      ElementsAre("/sequence_parallel_size: DeepSpeed's ranks exchange "
+                  "heads; planned as ranks that gather keys and "
+                  "values"));
 }
 
 TEST(ExchangeDeepSpeed, WritesWhatItRead) {
@@ -196,13 +278,12 @@ TEST(ExchangeDeepSpeed, WritesWhatItRead) {
   for (int i = 0; i < 500; ++i) {
     TrainerConfig config;
     mtplan::planner::Parallelism &p = config.parallelism;
-    p.tp = 1 << draw(4);
-    p.cp = 1 << draw(2);
     p.pp = 1 + draw(3);
+    p.tp = p.pp > 1 ? 1 : 1 << draw(4);
     p.dp = 1 << draw(5);
     p.microBatch = 1 + draw(4);
     p.globalBatch = p.microBatch * p.dp * (1 + draw(8));
-    p.zeroStage = draw(4);
+    p.zeroStage = draw(p.pp > 1 ? 2 : 4);
     p.zeroRanks = p.zeroStage == 0 ? 1 : p.dp;
     if (p.zeroStage == 3 && p.dp > 1)
       p.zeroRanks = p.dp >> draw(2);
@@ -218,7 +299,8 @@ TEST(ExchangeDeepSpeed, WritesWhatItRead) {
     t.reduceBucket = draw(2) * 1000;
     t.gatherBucket = draw(2) * 2000;
     Exported written = writeDeepSpeed(config);
-    TrainerConfig again = read(written.text, p.devices(), p.pp);
+    EXPECT_THAT(written.refusals, IsEmpty()) << written.text;
+    TrainerConfig again = read(written.text, p.devices());
     ASSERT_THAT(again.errors, IsEmpty()) << written.text;
     EXPECT_EQ(again.parallelism, p) << written.text;
     EXPECT_EQ(again.training, t) << written.text;

@@ -86,6 +86,25 @@ const Case kCases[] = {
      "1",
      {"--tp", "1", "--dp", "1", "--micro-batch", "2", "--offload",
       "optimizer"}},
+    {"zero3",
+     "gpt2-2.5b",
+     "8",
+     {"--tp", "1", "--dp", "8", "--micro-batch", "1", "--zero", "3"}},
+    {"overlap0",
+     "gpt2-1.2b",
+     "8",
+     {"--tp", "2", "--dp", "4", "--micro-batch", "2", "--zero", "0",
+      "--overlap", "on"}},
+    {"pp2vp2",
+     "gpt2-8.3b",
+     "8",
+     {"--tp", "4", "--dp", "1", "--pp", "2", "--micro-batch", "1", "--vp", "2",
+      "--overlap", "sends"}},
+    {"experts",
+     "mixtral-8x7b",
+     "64",
+     {"--tp", "1", "--dp", "64", "--ep", "8", "--micro-batch", "1", "--zero",
+      "1"}},
     {"recompute",
      "gpt3-175b",
      "64",
@@ -110,6 +129,15 @@ INSTANTIATE_TEST_SUITE_P(
                              "8",
                              {"--tp", "1", "--dp", "8", "--micro-batch", "2",
                               "--zero", "1"}},
+                        Case{"dsPipeline",
+                             "gpt2-2.5b",
+                             "8",
+                             {"--tp", "1", "--dp", "4", "--pp", "2",
+                              "--micro-batch", "1", "--zero", "1"}},
+                        Case{"dsTensor",
+                             "gpt2-1.2b",
+                             "8",
+                             {"--tp", "2", "--dp", "4", "--micro-batch", "2"}},
                         Case{"ds2",
                              "gpt2-2.5b",
                              "8",
@@ -131,19 +159,20 @@ INSTANTIATE_TEST_SUITE_P(
                              {"--tp", "1", "--dp", "8", "--micro-batch", "1",
                               "--zero", "3"}})));
 
-// No trainer's configuration has tiles, so the export has a note.
-TEST(Export, NotesTiledWeights) {
-  for (auto [notation, where] :
-       {std::pair("deepspeed", "TiledLinear"), std::pair("megatron", "none"),
-        std::pair("torchtitan", "none"), std::pair("accelerate", "none")}) {
+// Only DeepSpeed has tiles, in the model's code.
+TEST(Export, RefusesTiledWeights) {
+  for (const char *notation :
+       {"deepspeed", "megatron", "torchtitan", "accelerate"}) {
     Ran ran = runExample("gpt2-1.2b",
                          {"--gpus", "8", "--tp", "1", "--zero", "3", "--tiles",
                           "4", "--global-batch", "8", "--export", notation});
-    EXPECT_EQ(ran.code, kDone) << ran.err;
-    EXPECT_THAT(ran.err + ran.out,
+    const bool isNoted = std::string_view(notation) == "deepspeed";
+    EXPECT_EQ(ran.code, isNoted ? kDone : kBadInput) << ran.err;
+    EXPECT_THAT(ran.err,
                 HasSubstr("weights are used in tiles, h.*.mlp.fc1.weight in 4, "
                           "h.*.mlp.fc2.weight in 4; "));
-    EXPECT_THAT(ran.err + ran.out, HasSubstr(where));
+    EXPECT_THAT(ran.err, HasSubstr(isNoted ? "TiledLinear"
+                                           : "has none; nearest: --tiles 1"));
   }
 }
 
@@ -154,13 +183,113 @@ TEST(Export, WritesFp8AsBf16WithANote) {
        {std::pair("megatron", "--bf16"), std::pair("deepspeed", "\"bf16\""),
         std::pair("torchtitan", "\"bfloat16\""),
         std::pair("accelerate", "'bf16'")}) {
-    Ran ran = runExample("llama-3-8b",
-                         {"--gpus", "8", "--tp", "8", "--micro-batch", "1",
-                          "--precision", "fp8", "--export", notation});
+    Ran ran =
+        runExample("llama-3-8b", {"--gpus", "8", "--tp", "1", "--zero", "3",
+                                  "--micro-batch", "1", "--global-batch", "8",
+                                  "--precision", "fp8", "--export", notation});
     EXPECT_EQ(ran.code, kDone) << ran.err;
     EXPECT_THAT(ran.err + ran.out, HasSubstr("products are in fp8"))
         << notation;
     EXPECT_THAT(ran.out, HasSubstr(bf16)) << notation;
+  }
+}
+
+std::vector<std::string> onFour(const char *notation,
+                                std::vector<std::string> more = {}) {
+  more.insert(more.begin(),
+              {"--gpus", "4", "--hardware", "cpu", "--global-batch", "16"});
+  more.insert(more.end(), {"--export", notation});
+  return more;
+}
+
+// The options that Megatron-LM would otherwise take from its defaults.
+TEST(Export, DescribesTheModelToMegatron) {
+  const auto optionsOf = [](const char *model) {
+    Ran ran = runExample(model, onFour("megatron", {"--tp", "1", "--zero", "3",
+                                                    "--layers", "2"}));
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    return ran.out;
+  };
+  const std::string mixtral = optionsOf("tiny-mixtral");
+  for (const char *option :
+       {"--num-experts 8 ", "--moe-router-topk 2 ", "--swiglu ",
+        "--moe-token-dispatcher-type alltoall ",
+        "--moe-expert-capacity-factor 1.25 ",
+        "--moe-pad-expert-input-to-capacity ", "--moe-aux-loss-coeff 0.02 ",
+        "--normalization RMSNorm ", "--position-embedding-type rope ",
+        "--disable-bias-linear ", "--attention-dropout 0 ",
+        "--hidden-dropout 0", "--ckpt-format fsdp_dtensor "})
+    EXPECT_THAT(mixtral, HasSubstr(option));
+  EXPECT_THAT(optionsOf("tiny-qwen2"), HasSubstr("--add-qkv-bias "));
+  EXPECT_THAT(optionsOf("tiny-gpt_neox-sequential"),
+              HasSubstr("--rotary-percent 0.25 "));
+  // GPT-2 has Megatron-LM's dropout.
+  EXPECT_THAT(optionsOf("tiny-gpt2"), testing::Not(HasSubstr("dropout")));
+  Ran llama = runExample(
+      "llama-3-8b", {"--gpus", "8", "--tp", "1", "--zero", "3", "--micro-batch",
+                     "1", "--global-batch", "8", "--export", "megatron"});
+  EXPECT_THAT(llama.out, HasSubstr("--rotary-base 500000 "));
+}
+
+// At tp 8 Megatron-LM would pad to a multiple of 1,024.
+TEST(Export, PadsTheVocabularyAsTheModelDoes) {
+  Ran ran =
+      runExample("gpt2-8.3b", {"--gpus", "8", "--tp", "8", "--splits",
+                               "column,row,head,vocab", "--micro-batch", "1",
+                               "--global-batch", "8", "--export", "megatron"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("--vocab-size 50257 \\\n"
+                                 "--make-vocab-size-divisible-by 16 "));
+}
+
+TEST(Export, RefusesModelsThatAreNoGpt) {
+  for (auto [model, reason] :
+       {std::pair("tiny-t5", "tiny-t5 is a t5: it has no operator like "
+                             "encoder.*.ln_1"),
+        std::pair("tiny-vit", "tiny-vit is a vit: it has no operator like "
+                              "patch"),
+        std::pair("tiny-bert", "it has no operator like wtt"),
+        std::pair("tiny-gptj", "its h.*.attn.add comes before h.*.mlp.drop"),
+        std::pair("tiny-gemma2", "it has no operator like embed.scale"),
+        std::pair("tiny-qwen2_moe", "it has no operator like "
+                                    "h.*.shared.gate")}) {
+    Ran ran = runExample(model, onFour("megatron", {"--tp", "1"}));
+    EXPECT_EQ(ran.code, kBadInput) << model;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("error: --export megatron: Megatron-LM's "
+                                   "options describe a GPT, but "))
+        << model;
+    EXPECT_THAT(ran.err, HasSubstr(reason));
+  }
+}
+
+// Tensor ranks that split otherwise would be run as Megatron-LM's; the flags
+// that the refusal names give a plan that is exported.
+TEST(Export, RefusesOtherTensorSplits) {
+  Ran ran = runExample("tiny-llama", onFour("megatron", {"--tp", "4"}));
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err,
+              HasSubstr("error: --export megatron: the 4 tensor ranks work "
+                        "otherwise than Megatron-LM's: wte is column, not "
+                        "vocab, "));
+  for (const char *notation : {"megatron", "deepspeed"}) {
+    Ran nearest =
+        runExample("tiny-llama", onFour(notation, {"--tp", "4", "--splits",
+                                                   "column,row,head,vocab",
+                                                   "--pin", "wte=vocab"}));
+    EXPECT_EQ(nearest.code, kDone) << nearest.err;
+  }
+  // All operators of one layer split the sequence as Megatron-LM does.
+  std::vector<std::string> pins = {"--tp", "4"};
+  for (const char *pin :
+       {"wte=vocab", "h.*.attn.q=column", "h.*.attn.k=column",
+        "h.*.attn.v=column", "h.*.attn.core=head", "h.*.attn.proj=row",
+        "h.*.mlp.gate=column", "h.*.mlp.up=column", "h.*.mlp.down=row",
+        "*ln_*=sequence", "*.add=sequence", "lm_head=vocab"})
+    pins.insert(pins.end(), {"--pin", pin});
+  for (const char *notation : {"megatron", "torchtitan"}) {
+    Ran sequence = runExample("tiny-llama", onFour(notation, pins));
+    EXPECT_EQ(sequence.code, kDone) << sequence.err;
   }
 }
 

@@ -112,16 +112,25 @@ std::vector<Spelling> spellings() {
                "--global-batch-size 64 --bf16")},
       {16, with("--tensor-model-parallel-size 2 "
                 "--pipeline-model-parallel-size 1 --context-parallel-size 4 "
+                "--cp-comm-type all_gather --micro-batch-size 1 "
+                "--global-batch-size 8 --bf16")},
+      {16, with("--tensor-model-parallel-size 2 "
+                "--pipeline-model-parallel-size 1 "
                 "--use-distributed-optimizer --use-megatron-fsdp "
                 "--data-parallel-sharding-strategy optim_grads_params "
+                "--ckpt-format fsdp_dtensor "
                 "--micro-batch-size 1 --global-batch-size 8 --bf16")},
       {64, with("--tensor-model-parallel-size 1 "
                 "--pipeline-model-parallel-size 1 --use-distributed-optimizer "
                 "--use-megatron-fsdp --data-parallel-sharding-strategy "
-                "optim_grads --num-distributed-optimizer-instances 4 "
+                "optim_grads --ckpt-format fsdp_dtensor "
+                "--num-distributed-optimizer-instances 4 "
                 "--micro-batch-size 1 --global-batch-size 64 --fp16 "
                 "--accumulate-allreduce-grads-in-fp32")},
       {16, with("--num-experts 8 --moe-router-topk 2 "
+                "--moe-token-dispatcher-type alltoall "
+                "--moe-expert-capacity-factor 1.25 "
+                "--moe-pad-expert-input-to-capacity --moe-aux-loss-coeff 0.02 "
                 "--tensor-model-parallel-size 2 --sequence-parallel "
                 "--pipeline-model-parallel-size 1 "
                 "--expert-model-parallel-size 8 --micro-batch-size 1 "
@@ -136,8 +145,10 @@ std::vector<Spelling> spellings() {
            "--num-query-groups 8 --seq-length 8192 "
            "--max-position-embeddings 8192 --vocab-size 128256 "
            "--make-vocab-size-divisible-by 1 --swiglu --normalization RMSNorm "
-           "--position-embedding-type rope "
+           "--norm-epsilon 1e-06 --position-embedding-type rope "
+           "--rotary-base 500000 --rotary-percent 0.5 "
            "--untie-embeddings-and-output-weights --disable-bias-linear "
+           "--add-qkv-bias "
            "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 1 "
            "--use-distributed-optimizer --ddp-bucket-size 40000000 "
            "--optimizer-cpu-offload --use-precision-aware-optimizer "
@@ -173,18 +184,75 @@ TEST(ExchangeMegatron, WritesOneOptionALine) {
   config.parallelism.dp = 4;
   config.parallelism.microBatch = 2;
   config.parallelism.globalBatch = 64;
-  config.parallelism.schedule = ScheduleKind::zeroBubble;
   config.precision = Precision::bf16;
   config.training.fp32Gradients = true;
+  config.training.overlapParamGather = config.training.overlapGradReduce = true;
+  config.training.overlapPipeline = false;
   Exported written = writeMegatron(config);
   EXPECT_EQ(written.text, R"(--tensor-model-parallel-size 2 \
 --pipeline-model-parallel-size 1 \
+--overlap-grad-reduce \
 --micro-batch-size 2 \
 --global-batch-size 64 \
 --bf16)");
-  EXPECT_THAT(written.notes,
-              ElementsAre("Megatron-LM has no such schedule; it will run one "
-                          "forward, one backward"));
+  EXPECT_THAT(written.notes, IsEmpty());
+  EXPECT_THAT(written.refusals, IsEmpty());
+}
+
+TEST(ExchangeMegatron, RefusesPlansThatItWouldRunOtherwise) {
+  TrainerConfig config;
+  auto &p = config.parallelism;
+  p.pp = 2;
+  p.dp = 4;
+  p.schedule = ScheduleKind::zeroBubble;
+  p.offload = Offload::optimizer;
+  p.recompute = Recompute::selective;
+  p.recomputeLayers = 3;
+  EXPECT_THAT(
+      writeMegatron(config).refusals,
+      ElementsAre("Megatron-LM has no schedule zero-bubble, which the 2 stages "
+                  "run; nearest: --schedule 1f1b",
+                  "Megatron-LM offloads an optimizer that is sharded over the "
+                  "4 replicas, ZeRO stage 1, but the plan has stage 0; "
+                  "nearest: --zero 1",
+                  "Megatron-LM recomputes attention in all layers, but the "
+                  "plan in 3 of a virtual stage; nearest: all layers"));
+  p = {};
+  p.pp = p.virtualStages = 2;
+  p.schedule = ScheduleKind::interleaved;
+  config.training.overlapPipeline = false;
+  EXPECT_THAT(writeMegatron(config).refusals,
+              ElementsAre("Megatron-LM runs 2 virtual stages on 2 stages only "
+                          "if sends overlap compute, which the plan leaves "
+                          "out; nearest: --overlap sends, or 3 stages"));
+  config.training.overlapPipeline = true;
+  EXPECT_THAT(writeMegatron(config).refusals, IsEmpty());
+}
+
+// A reader's configuration is held to the plan that was written.
+TEST(ExchangeMegatron, RefusesAFileThatReadsAsAnotherPlan) {
+  TrainerConfig config;
+  auto &p = config.parallelism;
+  p.dp = 4;
+  p.zeroStage = 1;
+  p.zeroRanks = 4;
+  p.microBatch = 1;
+  p.globalBatch = 8;
+  Exported written = writeMegatron(config);
+  refuseOtherPlan(p, readMegatron(written.text, 4), "Megatron-LM", written);
+  EXPECT_THAT(written.refusals, IsEmpty());
+  refuseOtherPlan(p, readMegatron(written.text, 8), "Megatron-LM", written);
+  EXPECT_THAT(written.refusals,
+              ElementsAre("Megatron-LM would run data-parallel replicas 8, but "
+                          "the plan has 4",
+                          "Megatron-LM would run ZeRO ranks 8, but the plan "
+                          "has 4"));
+  written.refusals.clear();
+  refuseOtherPlan(p, readMegatron(written.text, 3), "Megatron-LM", written);
+  EXPECT_THAT(written.refusals,
+              ElementsAre("--global-batch-size 8 does not divide by 3, which "
+                          "is --micro-batch-size 1 times 3 data-parallel "
+                          "replicas; nearest that do: 6 and 9"));
 }
 
 TEST(ExchangeMegatron, BothSpellingsOfVirtualStagesAgree) {

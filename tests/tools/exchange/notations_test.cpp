@@ -40,6 +40,12 @@ std::string lineOf(const std::string &text, const std::string &name) {
 
 planner::Mesh mesh() { return planner::meshOf(2, 4); }
 
+// Returns whether torch.nn.Linear holds the weight as [out, in].
+bool isOfLinear(const std::string &label) {
+  return label.find(".attn.") != label.npos ||
+         label.find(".mlp.") != label.npos || label == "lm_head.weight";
+}
+
 // The report's layouts, written in each notation, are read back unchanged.
 TEST(Shardings, AreThePlansLayouts) {
   std::vector<std::string> arguments = kAsked;
@@ -55,8 +61,13 @@ TEST(Shardings, AreThePlansLayouts) {
   std::string jax = exported("tiny-llama", "jax").out;
   std::string dtensor = exported("tiny-llama", "dtensor").out;
   std::string shardy = exported("tiny-llama", "shardy").out;
-  EXPECT_THAT(
-      jax, testing::StartsWith("mesh = jax.make_mesh((2, 4), ('dp', 'tp'))\n"));
+  EXPECT_THAT(jax, testing::StartsWith(
+                       "import jax\n"
+                       "from jax.sharding import AxisType, PartitionSpec as P\n"
+                       "\n"
+                       "mesh = jax.make_mesh((2, 4), ('dp', 'tp'),\n"
+                       "                     axis_types=(AxisType.Auto, "
+                       "AxisType.Auto))\n"));
   for (const auto &[label, layout] : layouts) {
     Errors errors;
     auto same = [&,
@@ -70,9 +81,12 @@ TEST(Shardings, AreThePlansLayouts) {
                            mesh(), errors),
          spec);
     std::string placements = lineOf(dtensor, "'" + label + "': ");
-    same(readDTensor(placements.substr(0, placements.size() - 1), layout.second,
-                     mesh(), errors),
-         placements);
+    auto placed = readDTensor(placements.substr(0, placements.size() - 1),
+                              layout.second, mesh(), errors);
+    ASSERT_TRUE(placed) << placements;
+    if (isOfLinear(label))
+      std::swap(placed->dims[0], placed->dims[1]);
+    same(placed, placements);
     std::string attribute = lineOf(shardy, "\n" + label + " ");
     auto read = readShardy(attribute, {"mesh", mesh()}, errors);
     ASSERT_TRUE(read) << attribute;
@@ -81,13 +95,44 @@ TEST(Shardings, AreThePlansLayouts) {
   }
 }
 
-// The weight of mlp.down is split by rows: its result is a partial sum over tp.
+// A column split of torch.nn.Linear's [out, in] is a split of dimension 0.
+TEST(Shardings, OfDTensorAreThoseOfLinear) {
+  const std::string text = exported("tiny-llama", "dtensor").out;
+  for (const char *line :
+       {"'h.0..1.mlp.up.weight': (Replicate(), Shard(dim=0)),\n",
+        "'h.0..1.mlp.down.weight': (Replicate(), Shard(dim=1)),\n",
+        "'lm_head.weight': (Replicate(), Shard(dim=0)),\n",
+        "'h.0..1.mlp.up.weight': (192, 64),\n",
+        "'h.0..1.mlp.down.weight': (64, 192),\n",
+        "'h.0..1.mlp.up': (Shard(dim=0), Shard(dim=2)),\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  // The head of GPT-2 is the table [vocabulary, hidden], which is [out, in].
+  EXPECT_THAT(exported("tiny-gpt2", "dtensor").out,
+              HasSubstr("'wte.weight': (Replicate(), Shard(dim=0)),\n"));
+}
+
+TEST(Shardings, HaveThePaddedShapes) {
+  for (const char *notation : {"jax", "dtensor"}) {
+    const std::string text = exported("tiny-llama", notation).out;
+    EXPECT_THAT(text, HasSubstr("shapes = {\n    'wte.weight': (512, 64),  # "
+                                "with 12 of padding\n"
+                                "    'h.0..1.ln_1.weight': (64,),\n"));
+    EXPECT_THAT(text, HasSubstr(notation == std::string("jax")
+                                    ? "'lm_head.weight': (64, 512),  # with 12 "
+                                      "of padding\n"
+                                    : "'lm_head.weight': (512, 64),  # with 12 "
+                                      "of padding\n"));
+  }
+}
+
+// The weight of mlp.down is split by rows: its result is a partial sum over tp,
+// which a mesh of Auto axes rejects.
 TEST(Shardings, MarkPartialValues) {
   Ran jax = exported("tiny-llama", "jax");
-  EXPECT_THAT(jax.out, HasSubstr("'h.0..1.mlp.gate': P('dp', None, 'tp'),\n"));
-  EXPECT_THAT(
-      jax.out,
-      HasSubstr("'h.0..1.mlp.down': P('dp', None, None, unreduced={'tp'}),\n"));
+  EXPECT_THAT(jax.out,
+              HasSubstr("\n    'h.0..1.mlp.gate': P('dp', None, 'tp'),\n"));
+  EXPECT_THAT(jax.out, HasSubstr("\n    # 'h.0..1.mlp.down': P('dp', None, "
+                                 "None, unreduced={'tp'}),\n"));
   Ran rules = exported("tiny-llama", "mesh-tensorflow");
   EXPECT_THAT(rules.out, testing::StartsWith("mesh_shape dp:2;tp:4\n"));
   EXPECT_THAT(rules.out, HasSubstr("h.0..1.mlp.gate batch:dp;column:tp\n"));
@@ -101,15 +146,68 @@ TEST(Shardings, MarkPartialValues) {
 TEST(TpPlan, IsMegatronsSplit) {
   Ran plan = exported("tiny-llama", "hf-tp-plan");
   EXPECT_EQ(plan.code, kDone) << plan.err;
-  Json read = Json::parse(plan.out)["base_model_tp_plan"];
-  EXPECT_EQ(read["layers.*.self_attn.q_proj"], "colwise");
-  EXPECT_EQ(read["layers.*.self_attn.o_proj"], "rowwise");
-  EXPECT_EQ(read["layers.*.mlp.up_proj"], "colwise");
-  EXPECT_EQ(read["layers.*.mlp.down_proj"], "rowwise");
+  Json config = Json::parse(plan.out);
+  EXPECT_EQ(config["tp_size"], 4);
+  Json read = config["tp_plan"];
+  EXPECT_EQ(read.size(), 9);
+  EXPECT_EQ(read["model.layers.*.self_attn.q_proj"], "colwise");
+  EXPECT_EQ(read["model.layers.*.self_attn.o_proj"], "rowwise");
+  EXPECT_EQ(read["model.layers.*.mlp.up_proj"], "colwise");
+  EXPECT_EQ(read["model.layers.*.mlp.down_proj"], "rowwise");
+  EXPECT_EQ(read["model.embed_tokens"], "embedding_colwise");
+  EXPECT_EQ(read["lm_head"], "colwise_gather_output");
+  EXPECT_THAT(plan.err, HasSubstr("the text says how tp 4 splits the weights; "
+                                  "set the rest of dp 2 x tp 4 elsewhere"));
+}
+
+// A module that the plan leaves whole has a rule, because transformers would
+// split it by its own.
+TEST(TpPlan, NamesReplicatedModules) {
+  Ran plan =
+      exported("tiny-llama", "hf-tp-plan",
+               {"--pin", "wte=replicated", "--pin", "h.*.mlp.*=replicated"});
+  ASSERT_EQ(plan.code, kDone) << plan.err;
+  Json read = Json::parse(plan.out)["tp_plan"];
+  EXPECT_EQ(read["model.embed_tokens"], "replicate");
+  EXPECT_EQ(read["model.layers.*.mlp.gate_proj"], "replicate");
+  EXPECT_EQ(read["model.layers.*.self_attn.q_proj"], "colwise");
+}
+
+// The tied table is also the head, which transformers would split by its own
+// rule.
+TEST(TpPlan, NamesATiedHead) {
+  Ran plan = runExample("llama-3.2-1b",
+                        {"--gpus", "4", "--tp", "4", "--micro-batch", "1",
+                         "--global-batch", "4", "--splits",
+                         "column,row,head,vocab", "--export", "hf-tp-plan"});
+  ASSERT_EQ(plan.code, kDone) << plan.err;
+  Json read = Json::parse(plan.out)["tp_plan"];
+  EXPECT_EQ(read["model.embed_tokens"], "embedding_rowwise");
+  EXPECT_EQ(read["lm_head"], "colwise_gather_output");
+}
+
+TEST(TpPlan, RefusesWhatTransformersWouldRunOtherwise) {
+  Ran layers = exported("tiny-llama", "hf-tp-plan",
+                        {"--pin", "h.1.mlp.gate=replicated"});
+  EXPECT_EQ(layers.code, kBadInput);
+  EXPECT_EQ(layers.out, "");
+  EXPECT_THAT(layers.err,
+              HasSubstr("error: --export hf-tp-plan: h.0.mlp.gate.weight is "
+                        "colwise but h.1.mlp.gate.weight is replicate; "));
+  Ran sequence = runExample(
+      "tiny-llama", {"--gpus", "8", "--tp", "4", "--global-batch", "16",
+                     "--pin", "h.*.ln_1=sequence", "--export", "hf-tp-plan"});
+  EXPECT_EQ(sequence.code, kBadInput);
+  EXPECT_THAT(sequence.err,
+              HasSubstr("error: --export hf-tp-plan: transformers' tensor "
+                        "ranks hold all positions, but the plan's 4 split the "
+                        "sequence; nearest: --sequence-parallel off\n"));
+  EXPECT_THAT(exported("tiny-gpt2", "hf-tp-plan").err,
+              HasSubstr("transformers cannot run gpt2 on tensor ranks: "));
 }
 
 TEST(Accelerate, HasTheDegrees) {
-  Ran ran = exported("tiny-llama", "accelerate");
+  Ran ran = exported("tiny-llama", "accelerate", {"--zero", "3"});
   EXPECT_THAT(ran.out, HasSubstr("num_processes: 8\n"));
   EXPECT_THAT(ran.out, HasSubstr("parallelism_config_tp_size: 4\n"));
 }

@@ -120,13 +120,13 @@ TEST(ExchangeTorchtitan, WritesWhatItRead) {
     p.tp = 1 << draw(3);
     p.sequenceParallel = p.tp > 1;
     p.pp = 1 + draw(4);
-    p.cp = 1 << draw(2);
     p.dp = 1 << draw(4);
     p.microBatch = 1 + draw(3);
     p.globalBatch = p.microBatch * p.dp * p.pp * (1 + draw(4));
     p.zeroStage = p.dp > 1 ? std::array{0, 2, 3}[draw(3)] : 0;
+    p.cp = p.zeroStage > 0 ? 1 << draw(2) : 1;
     p.zeroRanks = p.zeroStage > 0 ? (p.dp > 2 ? p.dp >> draw(2) : p.dp) : 1;
-    p.recompute = static_cast<Recompute>(draw(3));
+    p.recompute = draw(2) ? Recompute::full : Recompute::none;
     if (p.pp > 1 && draw(2)) {
       p.schedule = ScheduleKind::interleaved;
       p.virtualStages = 2 + draw(2);
@@ -136,9 +136,10 @@ TEST(ExchangeTorchtitan, WritesWhatItRead) {
     for (int part = 0; part < p.pp * p.virtualStages; ++part)
       p.layers.push_back(1 + draw(3));
     config.precision = draw(2) ? Precision::bf16 : Precision::fp32;
-    config.training.fp32Gradients =
-        config.precision == Precision::fp32 || draw(2);
-    std::string text = writeTorchtitan(config).text;
+    config.training.fp32Gradients = true; // torchtitan has no other
+    Exported written = writeTorchtitan(config);
+    EXPECT_THAT(written.refusals, IsEmpty());
+    std::string text = written.text;
     int layers = std::accumulate(p.layers.begin(), p.layers.end(), 0);
     TrainerConfig again = readTorchtitan(text, launchOf(p.devices(), layers));
     ASSERT_THAT(again.errors, IsEmpty()) << text;
@@ -147,6 +148,55 @@ TEST(ExchangeTorchtitan, WritesWhatItRead) {
     EXPECT_EQ(again.training.fp32Gradients, config.training.fp32Gradients);
     EXPECT_EQ(writeTorchtitan(again).text, text);
   }
+}
+
+TEST(ExchangeTorchtitan, RefusesPlansThatItWouldRunOtherwise) {
+  TrainerConfig config;
+  auto &p = config.parallelism;
+  p.pp = p.tp = p.cp = 2;
+  p.dp = 4;
+  p.zeroStage = 1;
+  p.zeroRanks = 4;
+  p.schedule = ScheduleKind::zeroBubble;
+  p.recompute = Recompute::selective;
+  p.offload = mtplan::planner::Offload::optimizer;
+  config.precision = Precision::fp16;
+  EXPECT_THAT(
+      writeTorchtitan(config).refusals,
+      ElementsAre(
+          "torchtitan shards gradients along with the optimizer's state, ZeRO "
+          "stage 2 or 3, but the plan has stage 1; nearest: --zero 2",
+          "torchtitan does not recompute the core of attention alone, as the "
+          "plan does; nearest: --recompute none or full",
+          "torchtitan offloads parameters along with the optimizer, but the "
+          "plan the optimizer alone; nearest: --offload none",
+          "torchtitan's tensor ranks always split the sequence, but the plan's "
+          "2 do not; nearest: --sequence-parallel on, or --tp 1",
+          "torchtitan runs InterleavedZeroBubble with several virtual stages "
+          "on a stage, but zero-bubble has 1; nearest: --schedule 1f1b",
+          "torchtitan trains in bfloat16 or float32, but the plan in fp16; "
+          "nearest: --precision bf16"));
+  p = {};
+  p.cp = 2;
+  p.recompute = Recompute::full;
+  p.recomputeLayers = 3;
+  config.precision = Precision::bf16;
+  EXPECT_THAT(writeTorchtitan(config).refusals,
+              ElementsAre("torchtitan recomputes all layers or none, but the "
+                          "plan 3 of a virtual stage; nearest: --recompute "
+                          "full, without --recompute-layers",
+                          "torchtitan shards the state over the 2 context "
+                          "ranks, but the plan has ZeRO stage 0; nearest: "
+                          "--cp 1"));
+  p = {};
+  p.dp = 2;
+  p.zeroStage = p.zeroRanks = 2;
+  Exported written = writeTorchtitan(config);
+  EXPECT_THAT(written.text,
+              testing::HasSubstr("mixed_precision_reduce = \"float32\"\n"));
+  EXPECT_THAT(written.notes,
+              ElementsAre("torchtitan reduces gradients in float32, twice the "
+                          "bytes of the plan's bfloat16"));
 }
 
 TEST(ExchangeTorchtitan, RefusesByPointer) {
@@ -259,7 +309,30 @@ parallelism_config:
 )");
   EXPECT_THAT(written.notes,
               ElementsAre("set in the script: 2 samples per device at "
-                          "once, 4 steps of gradient accumulation"));
+                          "once, 4 steps of gradient accumulation",
+                          "set in the script: the 2 tensor ranks split the "
+                          "model by its tp_plan, which --export hf-tp-plan "
+                          "writes"));
+  EXPECT_THAT(written.refusals, IsEmpty());
+}
+
+TEST(ExchangeAccelerate, RefusesPlansThatItWouldRunOtherwise) {
+  TrainerConfig config;
+  auto &p = config.parallelism;
+  p.pp = p.tp = p.ep = 2;
+  p.dp = 4;
+  p.sequenceParallel = true;
+  EXPECT_THAT(
+      writeAccelerate(config).refusals,
+      ElementsAre(
+          "accelerate has no pipeline for training, but the plan has 2 stages; "
+          "nearest: --pp 1",
+          "accelerate has no expert ranks, but the plan has 2; nearest: --ep 1",
+          "accelerate's tensor ranks hold all positions, but the plan's 2 "
+          "split the sequence; nearest: --sequence-parallel off",
+          "accelerate has no replicas of tensor ranks unless they shard the "
+          "state, but the 4 replicas have ZeRO stage 0; nearest: --zero 2 or "
+          "3, or --dp 1"));
 }
 
 TEST(ExchangeSchedules, KnowsPyTorchsNames) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,16 +39,85 @@ const char *const kLlama = R"({
 }
 )";
 
-TEST(ExchangeTpPlan, WritesLlamasPlan) {
-  std::vector<PlacedParameter> parameters = {
+std::vector<PlacedParameter> llama() {
+  return {
       {"wte.weight", kWholeLayout},      {"h.*.ln_1.weight", {{{}}, {}, {}}},
       {"h.*.attn.q.weight", kColumns},   {"h.*.attn.k.weight", kColumns},
       {"h.*.attn.v.weight", kColumns},   {"h.*.attn.proj.weight", kRows},
       {"h.*.mlp.gate.weight", kColumns}, {"h.*.mlp.up.weight", kColumns},
-      {"h.*.mlp.down.weight", kRows},    {"lm_head.weight", kWholeLayout}};
-  Exported written = writeTpPlan("llama", parameters, kMesh);
-  EXPECT_EQ(written.text, kLlama);
-  EXPECT_THAT(written.notes, IsEmpty());
+      {"h.*.mlp.down.weight", kRows},    {"lm_head.weight", kColumns}};
+}
+
+// transformers keeps its own rule for a module without one, so that the table
+// is named, too.
+TEST(ExchangeTpPlan, WritesADistributedConfig) {
+  Exported written = writeTpPlan("llama", llama(), kMesh);
+  EXPECT_EQ(written.text, R"({
+  "tp_size": 4,
+  "tp_plan": {
+    "model.layers.*.self_attn.q_proj": "colwise",
+    "model.layers.*.self_attn.k_proj": "colwise",
+    "model.layers.*.self_attn.v_proj": "colwise",
+    "model.layers.*.self_attn.o_proj": "rowwise",
+    "model.layers.*.mlp.gate_proj": "colwise",
+    "model.layers.*.mlp.up_proj": "colwise",
+    "model.layers.*.mlp.down_proj": "rowwise",
+    "model.embed_tokens": "replicate",
+    "lm_head": "colwise_gather_output"
+  }
+}
+)");
+  EXPECT_THAT(written.notes,
+              ElementsAre("transformers all-gathers the logits over tp before "
+                          "the loss, which the plan does not"));
+  EXPECT_THAT(written.refusals, IsEmpty());
+  PlanPins pins = readTpPlan(written.text, "llama");
+  EXPECT_THAT(pins.errors, IsEmpty());
+  EXPECT_THAT(pins.pins,
+              testing::IsSupersetOf({"wte=replicated", "lm_head=vocab",
+                                     "h.*.attn.q=column", "h.*.mlp.down=row"}));
+}
+
+TEST(ExchangeTpPlan, RefusesLayersThatDiffer) {
+  std::vector<PlacedParameter> parameters = llama();
+  for (PlacedParameter &parameter : parameters)
+    if (parameter.name == "h.*.mlp.gate.weight")
+      parameter.name = "h.0.mlp.gate.weight";
+  parameters.push_back({"h.1.mlp.gate.weight", kWholeLayout});
+  EXPECT_THAT(writeTpPlan("llama", parameters, kMesh).refusals,
+              testing::Contains(
+                  "h.0.mlp.gate.weight is colwise but h.1.mlp.gate.weight is "
+                  "replicate; transformers has one style for "
+                  "layers.*.mlp.gate_proj of all layers; nearest: the same "
+                  "--pin for all, or --export dtensor"));
+}
+
+TEST(ExchangeTpPlan, RefusesLayoutsThatTransformersWouldNotChange) {
+  std::vector<PlacedParameter> parameters = llama();
+  for (PlacedParameter &parameter : parameters)
+    if (parameter.name == "h.*.mlp.up.weight")
+      parameter.layout = kWholeLayout;
+  EXPECT_THAT(writeTpPlan("llama", parameters, kMesh).refusals,
+              ElementsAre("layers.*.mlp.gate_proj is colwise, but "
+                          "layers.*.mlp.up_proj is replicate, and transformers "
+                          "does not change layouts between them; nearest: "
+                          "layers.*.mlp.up_proj colwise, by --splits "
+                          "column,row,head,vocab"));
+}
+
+TEST(ExchangeTpPlan, RefusesModelsThatTransformersCannotSplit) {
+  for (auto [family, reason] :
+       {std::pair("gpt2", "its Conv1D modules hold weights as [in, out], and "
+                          "splits are for nn.Linear"),
+        std::pair("gptj", "its attention counts on all heads being on every "
+                          "rank")})
+    EXPECT_THAT(writeTpPlan(family, {}, kMesh).refusals,
+                ElementsAre(fmt::format("transformers cannot run {} on tensor "
+                                        "ranks: {}; nearest: --export dtensor",
+                                        family, reason)));
+  EXPECT_THAT(writeTpPlan("mixtral", {}, kMesh).refusals,
+              ElementsAre("no module names are known for \"mixtral\"; known: "
+                          "llama, mistral, qwen2, gpt_neox, gptj, gpt2"));
 }
 
 TEST(ExchangeTpPlan, ReadsLlamasPlanAsPins) {
@@ -72,28 +142,29 @@ TEST(ExchangeTpPlan, FusedModulesStandForSeveralOperators) {
               UnorderedElementsAre("h.7.attn.q=column", "h.7.attn.k=column",
                                    "h.7.attn.v=column", "wte=vocab",
                                    "lm_head=vocab", "h.*.ln_1=sequence"));
-  Exported written = writeTpPlan("gpt2",
+  Exported written = writeTpPlan("gpt_neox",
                                  {{"h.*.attn.q.weight", kColumns},
                                   {"h.*.attn.k.weight", kColumns},
-                                  {"h.*.attn.v.weight", kWholeLayout},
-                                  {"h.3.mlp.fc1.weight", kColumns},
+                                  {"h.*.attn.v.weight", kColumns},
+                                  {"h.*.attn.proj.weight", kRows},
+                                  {"h.*.mlp.fc1.weight", kWholeLayout},
+                                  {"h.*.mlp.fc2.weight", kWholeLayout},
                                   {"wte.weight", kColumns},
-                                  {"lm_head.weight", kColumns}},
+                                  {"lm_head.weight", kRows}},
                                  kMesh);
   EXPECT_EQ(written.text, R"({
-  "base_model_tp_plan": {
-    "h.3.mlp.c_fc": "colwise"
-  },
+  "tp_size": 4,
   "tp_plan": {
-    "lm_head": "colwise_rep"
+    "gpt_neox.layers.*.attention.query_key_value": "colwise",
+    "gpt_neox.layers.*.attention.dense": "rowwise",
+    "gpt_neox.layers.*.mlp.dense_h_to_4h": "replicate",
+    "gpt_neox.layers.*.mlp.dense_4h_to_h": "replicate",
+    "gpt_neox.embed_in": "embedding_colwise",
+    "lm_head": "rowwise_split_input"
   }
 }
 )");
-  EXPECT_THAT(written.notes,
-              ElementsAre("h.*.attn.c_attn: one module there, but its 3 "
-                          "weights here are split differently",
-                          "wte: has no word for tp over dimension 1 of the "
-                          "weight"));
+  EXPECT_THAT(written.refusals, IsEmpty());
 }
 
 TEST(ExchangeTpPlan, RefusesByPointer) {
@@ -108,8 +179,8 @@ TEST(ExchangeTpPlan, RefusesByPointer) {
                   "/layers.*.mlp.up_proj: must be one of colwise, colwise_rep, "
                   "colwise_gather_output, local_colwise, packed_colwise, "
                   "rowwise, rowwise_rep, rowwise_split_input, local_rowwise, "
-                  "packed_rowwise, embedding_rowwise, sequence_parallel, "
-                  "replicate, replicated",
+                  "packed_rowwise, embedding_rowwise, embedding_colwise, "
+                  "sequence_parallel, replicate, replicated",
                   "/norm: \"rowwise\" does not apply to a norm"));
   EXPECT_THAT(readTpPlan("{}", "bloom").errors,
               ElementsAre("/model_type: no module names are known for "
