@@ -246,6 +246,14 @@ std::string nameOfLayers(const std::string &label, int first, int count) {
   return label.substr(0, star) + copies + label.substr(star + 1);
 }
 
+std::string twoAxesText(const std::string &trainer,
+                        const planner::Parallelism &config) {
+  return fmt::format(
+      "{} has one tensor axis, but the plan has two of {} and {} "
+      "ranks; nearest: --tp-axes 1",
+      trainer, config.tp / config.tp2, config.tp2);
+}
+
 std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
                                               const std::string &trainer,
                                               bool sequence) {
@@ -253,6 +261,8 @@ std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
   const planner::PlannedCandidate &plan = *outcome.best();
   if (plan.config.tp == 1)
     return {};
+  if (plan.config.tp2 > 1)
+    return {twoAxesText(trainer, plan.config)};
   const int axis = planner::tensorAxisOf(planner::meshOf(plan.config));
   const bool wholeKeys =
       problem.model.kvHeads && *problem.model.kvHeads % plan.config.tp != 0;
@@ -264,8 +274,7 @@ std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const planner::Op &op = segment.ops[o];
       const std::string_view expected = expectedWord(op, sequence);
-      const std::string_view word =
-          planner::wordOf(op, run.strategies[o], axis);
+      const std::string word = planner::wordOf(op, run.strategies[o], axis);
       const bool isSum = expected == "replicated" && word == "partial";
       const bool isWhole =
           wholeKeys && word == "replicated" &&

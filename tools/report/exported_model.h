@@ -25,6 +25,10 @@ void describeModel(const ir::LoadedModel &model, std::int64_t tensorRanks,
 /// decoder of equal layers with norms before each branch.
 std::vector<std::string> unlikeGpt(const ir::LoadedModel &model);
 
+/// Returns why `trainer` cannot run a configuration with two tensor axes.
+std::string twoAxesText(const std::string &trainer,
+                        const planner::Parallelism &config);
+
 /// Returns the reasons why the best plan's tensor ranks work otherwise than
 /// those of `trainer`, which are Megatron-LM's: q, k, v and the first products
 /// of an MLP are split by columns, the last products by rows, and attention by

@@ -65,6 +65,10 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
   const planner::Mesh mesh = planner::meshOf(plan.config);
   std::vector<PlacedParameter> placed;
   Exported stored;
+  if (plan.config.tp2 > 1) {
+    stored.refuse(twoAxesText("transformers", plan.config));
+    return stored;
+  }
   for (const SegmentPlan &run : plan.plans())
     addRun(problem.graph, run, planner::tensorAxisOf(mesh), placed, stored);
   Exported out = writeTpPlan(problem.model.family, placed, mesh);

@@ -88,6 +88,19 @@ TEST(TensorAxes, ConstraintsFindThePlanAgain) {
   EXPECT_EQ(stepOf(again), stepOf(before));
 }
 
+TEST(TensorAxes, TrainersWithOneAxisAreRefused) {
+  for (const char *trainer :
+       {"megatron", "deepspeed", "torchtitan", "hf-tp-plan"}) {
+    Ran ran = runExample(
+        "tiny-llama", {"--gpus", "4", "--tp-axes", "2,2", "--export", trainer});
+    EXPECT_EQ(ran.code, kBadInput) << trainer;
+    EXPECT_THAT(ran.err,
+                HasSubstr("has one tensor axis, but the plan has two of 2 and "
+                          "2 ranks; nearest: --tp-axes 1"))
+        << trainer;
+  }
+}
+
 TEST(TensorAxes, FaultsNameWhatWouldDo) {
   for (const char *axes : {"0", "3", "8,1", "2,2,2", "any"})
     EXPECT_THAT(runExample("tiny-gpt2", {"--tp-axes", axes}).err,
