@@ -109,7 +109,7 @@ def typed_flags(draw, gpus):
 def check_typed(binary, draw, count, folder):
     """Checks that no typed configuration is faster than the default's fastest plan."""
     kept_free = 0.96  # plans that fill more of the memory are a last resort
-    faults = fit = closest = 0
+    faults = fit = closest = refused = 0
     names = list(TYPED_MODELS)
     for i, name in enumerate(names):
         gpus, config = TYPED_MODELS[name]
@@ -123,8 +123,7 @@ def check_typed(binary, draw, count, folder):
             report, status, _, _ = run(
                 binary, config, ["--gpus", str(gpus), "--tolerance", "0",
                                  "--open", "none", *flags], folder)
-            if status == 2:
-                sys.exit(f"{name}: {' '.join(flags)} is refused: {report}")
+            refused += status == 2  # such as heads that tp does not divide
             if status != 0:
                 continue
             memory = report["prediction"]["memory_bytes"]
@@ -137,8 +136,8 @@ def check_typed(binary, draw, count, folder):
                 faults += 1
                 print(f"{name} on {gpus}: {' '.join(flags)} takes {step:.6g} "
                       f"s, the default search {best:.6g} s")
-    print(f"typed: {count} configurations, {fit} fit, {closest} within 1 % of "
-          f"the default's fastest plan, {faults} faster")
+    print(f"typed: {count} configurations, {refused} refused, {fit} fit, "
+          f"{closest} within 1 % of the default's fastest plan, {faults} faster")
     return faults + (fit < count // 10)
 
 
