@@ -144,13 +144,10 @@ private:
   // with uneven stages or partial recomputation is more complicated, so it must
   // be faster than the fastest plan so far, without a tolerance.
   double cutoffOf(const Parallelism &config) const {
-    const bool isEven =
-        !options.layers.empty() ||
-        config.layers ==
-            evenLayers(layersOf(model), static_cast<int>(config.layers.size()));
+    const bool isSimple = !options.layers.empty() || isEven(config);
     const bool isCounted =
         config.recomputeLayers > 0 && options.recomputeLayers.only.size() != 1;
-    return isEven && !isCounted ? pool.cutoff() : pool.cutoffOfFastest();
+    return isSimple && !isCounted ? pool.cutoff() : pool.cutoffOfFastest();
   }
 
   double cutoffOf(const Candidate &one) const {

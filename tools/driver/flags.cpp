@@ -325,7 +325,8 @@ std::vector<FlagRow> rowsOfMemory() {
        chosen<&SearchOptions::recompute>},
       {kMemory, "--recompute-layers", "N|any",
        "layers per virtual stage that recompute in full (default: all; without "
-       "--recompute, any for dense models on up to 8 GPUs)",
+       "--recompute, any for dense models, but on more than 8 GPUs not in "
+       "uneven stages)",
        counts(&PlanRequest::recomputeLayers, kMostGpus), kBoth,
        [](const PlanRequest &, const SearchOptions &options) {
          return planner::isCounted(options) ? jsonOf(options.recomputeLayers)

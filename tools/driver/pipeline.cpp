@@ -359,13 +359,15 @@ private:
         "long; --cp any opens it");
   }
 
-  // Implements PlanRequest::countsOnFewGpus. The objective gpus is excluded,
-  // because it also tries many GPUs.
+  // Implements PlanRequest::opensCounts. The objective gpus is excluded,
+  // because it tries many GPUs.
   void openRecomputedLayers() {
-    if (request.countsOnFewGpus && request.objective != Objective::gpus &&
-        request.importFile.empty() && problem->options.devices <= kFewGpus &&
-        planner::expertsOf(problem->graph) == 1)
-      problem->options.recomputeLayers.only.clear();
+    planner::SearchOptions &options = problem->options;
+    if (!request.opensCounts || request.objective == Objective::gpus ||
+        !request.importFile.empty() || planner::expertsOf(problem->graph) > 1)
+      return;
+    options.recomputeLayers.only.clear();
+    options.countsOfUnevenCuts = options.devices <= kFewGpus;
   }
 
   // Drops the requirement that tp divides a dimension if pins decide about

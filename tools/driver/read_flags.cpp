@@ -246,7 +246,7 @@ constexpr Openable kOpenable[] = {
     {"recompute",
      [](PlanRequest &request) {
        request.recompute.only.clear();
-       request.countsOnFewGpus = true;
+       request.opensCounts = true;
      }},
     {"offload", [](PlanRequest &request) { request.offloadsIfNeeded = true; }}};
 const char *nameOf(const Openable &choice) { return choice.name; }
@@ -339,7 +339,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   applyOpen(flags, request, errors);
   readRows(flags, request, errors);
   request.offloadsIfNeeded &= !flags.find("--offload");
-  request.countsOnFewGpus &=
+  request.opensCounts &=
       !flags.find("--recompute") && !flags.find("--recompute-layers");
   applyRecomputeLayers(flags, request, errors);
   applyVirtualStages(flags, request);

@@ -90,10 +90,9 @@ struct PlanRequest {
   /// ep takes long.
   bool cpNeedsDenseModel = false;
   /// If set, the search chooses the number of recomputed layers for dense
-  /// models on up to kFewGpus GPUs. In other cases, full recomputation covers
-  /// all layers, because a search over these numbers and uneven stages takes
-  /// long.
-  bool countsOnFewGpus = false;
+  /// models. On more than kFewGpus GPUs, uneven stages recompute all layers or
+  /// none, because a search over both takes long.
+  bool opensCounts = false;
   /// If set, the search may offload the optimizer's state if nothing else fits.
   bool offloadsIfNeeded = false;
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};

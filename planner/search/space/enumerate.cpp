@@ -300,6 +300,13 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
   return Enumeration(model, machine, options, rejections).run();
 }
 
+bool isEven(const Parallelism &config) {
+  const int layers =
+      std::accumulate(config.layers.begin(), config.layers.end(), 0);
+  return config.layers ==
+         evenLayers(layers, static_cast<int>(config.layers.size()));
+}
+
 bool isCounted(const SearchOptions &options) {
   return options.recomputeLayers.only != std::vector{-1};
 }
@@ -315,7 +322,9 @@ std::vector<int> recomputeCounts(const Parallelism &config,
     counts.push_back(0);
   const Choices<int> &asked = options.recomputeLayers;
   int most = *std::ranges::max_element(config.layers);
-  for (int count = 1; count < most; ++count)
+  const bool isAllOrNone = !options.countsOfUnevenCuts &&
+                           allowsUnevenCut(config, options) && !isEven(config);
+  for (int count = 1; count < most && !isAllOrNone; ++count)
     if (asked.allows(count))
       counts.push_back(count);
   if (asked.allows(-1) ||

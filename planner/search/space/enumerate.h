@@ -80,6 +80,9 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections);
 
+/// Returns whether the layers are divided as evenLayers() divides them.
+bool isEven(const Parallelism &config);
+
 /// Returns whether the number of recomputing layers is a choice.
 bool isCounted(const SearchOptions &options);
 

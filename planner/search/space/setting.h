@@ -129,6 +129,9 @@ struct SearchOptions {
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
   Choices<int> recomputeLayers{{-1}};        ///< for full recomputation
+  /// Says whether `recomputeLayers` also holds for uneven cuts. Otherwise all
+  /// their layers recompute, or none.
+  bool countsOfUnevenCuts = true;
   Choices<Offload> offload{{Offload::none}}; ///< requires a machine with hosts
   Choices<int> tiles{{1}}; ///< other numbers than 1 only in ZeRO stage 3
   std::vector<int> layers; ///< by virtual stage; empty: evenly distributed

@@ -293,7 +293,7 @@ TEST(PlannerSearch, PinsApplyToTheTensorAxisAlone) {
         model.segments[static_cast<std::size_t>(plan.segment)].ops;
     for (std::size_t o = 0; o < ops.size(); ++o)
       if (ops[o].opClass == OpClass::gemm) {
-        EXPECT_STREQ(wordOf(ops[o], plan.strategies[o], kTensorAxis), "column");
+        EXPECT_EQ(wordOf(ops[o], plan.strategies[o], kTensorAxis), "column");
       }
     for (const auto &state : plan.parameters)
       if (state) {

@@ -150,7 +150,7 @@ TEST(StateOfAModel, IsGivenInGigabytesAndGibibytes) {
     model.parameters[0].elementBytes = bytesOf(precision);
     model.segments.emplace_back();
     SegmentPlan plan;
-    plan.parameters = {ParameterState{Layout::replicated(1), false, {}, false}};
+    plan.parameters = {ParameterState{Layout::replicated(1), {}, {}, false}};
     return memoryOf(model, {plan}, setting);
   };
   MemoryUse ten = use(10'000'000'000, Precision::bf16);

@@ -95,7 +95,7 @@ protected:
     plan.made[kZ] = plan.saved[kZ] = layout({{0}, {}});
     plan.made[kLoss] = layout({}, {0});
     plan.made[kDw] = layout({{1}, {}}, {0});
-    plan.parameters = {ParameterState{layout({{1}, {}}), false, {}, false}};
+    plan.parameters = {ParameterState{layout({{1}, {}}), {}, {}, false}};
     plan.conversions = {
         {kY, Phase::forward, layout({{0}, {}}, {1}), layout({{0}, {}})},
         {kZ, Phase::backward, layout({{0}, {}}), layout({{0}, {1}})}};
@@ -323,7 +323,7 @@ TEST(StateBytes, SixteenPerWeight) {
     model.parameters[0].elementBytes = bytesOf(precision);
     model.segments.emplace_back();
     SegmentPlan plan;
-    plan.parameters = {ParameterState{layout({{}}), false, {}, false}};
+    plan.parameters = {ParameterState{layout({{}}), {}, {}, false}};
     Bytes total = memoryOf(model, {plan}, setting).total();
     EXPECT_EQ(total.value, 19'415'678'976.0);
     EXPECT_NEAR(total.value / 1024 / 1024 / 1024, 18.08, 0.005);

@@ -79,7 +79,7 @@ protected:
     plan.made[kW] = rows;
     plan.made[kY] = rows;
     plan.made[kDw] = terms;
-    plan.parameters = {ParameterState{rows, false, {}, true}};
+    plan.parameters = {ParameterState{rows, {}, {}, true}};
     plan.conversions = {{kW, Phase::forward, rows, untiled},
                         {kDw, Phase::backward, terms, rows}};
   }
