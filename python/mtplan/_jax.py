@@ -121,12 +121,15 @@ class Shardings:
             near = difflib.get_close_matches(name, known, 1, 0.0)
             raise Error(f"{name}: the plan has no such operator or parameter; "
                         f"the nearest is {near[0]}")
-        return self._gathered(stored, value)
+        return self._gathered(stored, value, "*" in stored.label)
 
-    def _gathered(self, stored: Stored, value: Any) -> Any:
-        """Returns a weight as operators use it, also that of one layer."""
+    def _gathered(self, stored: Stored, value: Any, last: bool) -> Any:
+        """Returns a weight as operators use it, also that of one layer.
+
+        ``last`` says whether its gradient is sharded over dp here.
+        """
         used = used_dims(self._kinds, stored)
-        back = gradient_dims(self.plan, stored)
+        back = gradient_dims(self.plan, stored) if last else used
         first = len(used) - len(value.shape)
         # A table's gradient is summed as a whole and sharded then: XLA would
         # gather tokens and their gradients otherwise.
@@ -145,7 +148,8 @@ class Shardings:
         tree = jax_module("tree_util")
         leaves, structure = tree.tree_flatten(params)
         return structure.unflatten([
-            leaf if "*" in stored.label else self._gathered(stored, leaf)
+            leaf if "*" in stored.label else self._gathered(
+                stored, leaf, True)
             for leaf, stored in zip(leaves, self._found)])
 
     def products(self, names: Sequence[str], value: Any, weights: Sequence[Any]

@@ -6,7 +6,9 @@ what the compiled program has instead.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mtplan._collective_table import (Calls, Comparison, Reason, compared,
@@ -66,19 +68,88 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
     ...     plan, ledger_of(plan), "gpu", set())]
     ['gradient norm', 'loss']
     """
-    reasons = []
+    changed = _Changed(ledger)
+    changed.by("gradient norm: the optimizer's, which sums it where it wants "
+               "it", lambda line: line.axis == "all", lambda line: [])
+    changed.by("loss: XLA sums one number over dp in forward, and knows that "
+               "tp ranks have the same one",
+               lambda line: line.cause == "loss" and line.phase == "update",
+               lambda line: [Record(line, phase="forward", bytes=4)]
+               if line.axis == "dp" else [])
+    changed.by("products: XLA sums the gradient of an input over tp for each "
+               "of the operators that share it",
+               lambda line: _sharing(line.cause) and line.axis == "tp"
+               and _sharing(line.cause)[0] not in {
+                   _starred(one) for one in shared},
+               lambda line: [Record(line, count_per_step=line.count_per_step
+                                    * len(_sharing(line.cause)))])
+    once = {line.cause for line in plan.collectives
+            if line.phase == "update" and line.axis == "dp"
+            and line.kind != "all_gather"} - {"loss"}
+    if plan.parallelism.micro_batches > 1:
+        changed.by("micro-batches: XLA sums gradients in each of them",
+                   lambda line: line.cause in once and line.axis == "dp"
+                   and line.phase == "backward",
+                   lambda line: [Record(
+                       line, count_per_step=line.count_per_step
+                       * plan.parallelism.micro_batches)])
+    if _is_tied(plan):
+        changed.by("a tied table: XLA sums the gradients of its two uses "
+                   "apart", lambda line: line.axis == "dp"
+                   and line.phase == "backward" and line.kind != "all_gather"
+                   and line.cause.startswith("wte."),
+                   lambda line: [Record(line, count_per_step=2
+                                        * line.count_per_step)])
+    if platform == "cpu":
+        changed.by("CPU: XLA sums everything and slices, where it scatters on "
+                   "other devices",
+                   lambda line: line.kind == "reduce_scatter",
+                   lambda line: [Record(line, kind="all_reduce")])
+    return changed.reasons
 
-    def add(words: str, lines: list[Record], issued: Calls) -> None:
-        planned: Calls = Counter()
-        for line in lines:
-            planned[key_of(line)] += int(line.count_per_step)
-        if planned or issued:
-            reasons.append(Reason(words, planned, issued))
 
-    add("gradient norm: the optimizer's, which sums it where it wants it",
-        [line for line in ledger if line.axis == "all"], Counter())
-    losses = [line for line in ledger if line.cause == "loss"
-              and line.phase == "update"]
-    add("loss: XLA sums one number over dp in forward", losses,
-        Counter({("forward", "all_reduce", "dp", 4): len(losses)}))
-    return reasons
+class _Changed:
+    """Holds the lines of a plan, as one behaviour after another changes them."""
+
+    def __init__(self, lines: list[Record]) -> None:
+        self._lines = lines
+        self.reasons = list[Reason]()
+
+    def by(self, words: str, which: Callable[[Record], Any],
+           into: Callable[[Record], list[Record]]) -> None:
+        """Replaces each line of some by other lines."""
+        before = [line for line in self._lines if which(line)]
+        after = [one for line in before for one in into(line)]
+        if before:
+            self.reasons.append(Reason(words, _calls(before), _calls(after)))
+            self._lines = [line for line in self._lines
+                           if not which(line)] + after
+
+
+def _calls(lines: list[Record]) -> Calls:
+    calls: Calls = Counter()
+    for line in lines:
+        calls[key_of(line)] += int(line.count_per_step)
+    return calls
+
+
+def _starred(label: str) -> str:
+    return re.sub(r"^h\.\d+\.", "h.*.", label)
+
+
+def _sharing(cause: str) -> list[str]:
+    """Returns the operators the sum of whose gradients is a cause.
+
+    >>> _sharing("h.*.mlp.gate.sum")
+    ['h.*.mlp.gate', 'h.*.mlp.up']
+    """
+    block, _, last = cause.rpartition(".")
+    layer, _, name = block.rpartition(".")
+    names = {"q": "qkv", "gate": ("gate", "up")}.get(name, ())
+    return [f"{layer}.{one}" for one in names] if last == "sum" else []
+
+
+def _is_tied(plan: Plan) -> bool:
+    """Returns whether the head's matrix is the embedding's table."""
+    return sum(one.label == "wte.weight" for run in plan.layers
+               for one in run.parameters) > 1

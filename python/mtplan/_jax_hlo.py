@@ -1,8 +1,8 @@
 """Counts the collectives of a compiled program of XLA.
 
 The text of a program lists its computations. A collective names its groups of
-devices by their place in the mesh, in one of three notations; a loop carries the
-number of its iterations.
+devices by their place in the mesh, in one of three notations; a loop carries
+the number of its iterations.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _CALLED = re.compile(
 _SHAPE = re.compile(r"(?P<type>[a-z]+\d*[a-z\d]*)\[(?P<sizes>[\d,]*)\]")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _LISTED = re.compile(r"replica_groups=\{(?P<groups>[\d,{} ]*)\}")
-_COUNTED = re.compile(r"replica_groups=\[(?P<shape>[\d,]+)\]<=\[(?P<sizes>[\d,]+)"
-                      r"\](?:T\((?P<order>[\d,]+)\))?")
-_NAMED = re.compile(r"replica_groups=mesh\[(?P<sizes>[^\]]*)\] "
-                    r"\{(?P<axes>[^}]*)\}")
+_COUNTED = re.compile(r"replica_groups=\[(?P<shape>[\d,]+)\]<="
+                      r"(?P<order>\[[\d,]+\](?:T\([\d,]+\))?)")
+_NAMED = re.compile(r"replica_groups=mesh\[(?P<sizes>[^\]]*)\](?:, device_ids="
+                    r"\((?P<order>[^ ]*)\))? \{(?P<axes>[^}]*)\}")
 _PART = re.compile(r"'(?P<name>[^']*)'(?::\((?P<major>\d+)\)(?P<size>\d+))?")
 _PAIRS = re.compile(r"source_target_pairs=\{(?P<groups>[\d,{} ]*)\}")
 _NAME = re.compile(r'op_name="([^"]*)"')
@@ -135,7 +135,7 @@ def _collectives(line: str, axes: dict[Groups, str], devices: int, rest: str
 def _names(line: str, count: int) -> list[str]:
     """Returns the name of each of the collectives that XLA has combined.
 
-    >>> _names('all-reduce(...), metadata={op_name="f/(g/h:transpose(g)/i)"}', 2)
+    >>> _names('all-reduce(), metadata={op_name="f/(g/h:transpose(g)/i)"}', 2)
     ['g/h', 'transpose(g)/i']
     """
     found = _NAME.search(line)
@@ -156,13 +156,7 @@ def _groups(line: str, devices: int) -> Groups:
     counted = _COUNTED.search(line)
     if counted:
         count, size = map(int, counted["shape"].split(","))
-        sizes = [int(one) for one in counted["sizes"].split(",")]
-        order = ([int(one) for one in counted["order"].split(",")]
-                 if counted["order"] else list(range(len(sizes))))
-        strides = [prod(sizes[number + 1:]) for number in range(len(sizes))]
-        numbers = [sum(at * strides[axis] for at, axis in zip(place, order))
-                   for place in itertools.product(
-                       *(range(sizes[axis]) for axis in order))]
+        numbers = _numbers(counted["order"])
         return frozenset(frozenset(numbers[one * size:(one + 1) * size])
                          for one in range(count))
     named = _NAMED.search(line)
@@ -170,7 +164,8 @@ def _groups(line: str, devices: int) -> Groups:
         return _groups_of_axes({
             one["name"]: int(size) for one, size in zip(
                 _PART.finditer(named["sizes"]),
-                re.findall(r"=(\d+)", named["sizes"]))}, named["axes"])
+                re.findall(r"=(\d+)", named["sizes"]))}, named["axes"],
+            _numbers(named["order"] or f"[{devices}]"))
     listed = _LISTED.search(line) or _PAIRS.search(line)
     if listed is None:
         raise Error(f"unknown groups of devices in {line.strip()[:200]}")
@@ -180,18 +175,37 @@ def _groups(line: str, devices: int) -> Groups:
         "[" + listed["groups"].replace("{", "[").replace("}", "]") + "]"))
 
 
-def _groups_of_axes(sizes: dict[str, int], chosen: str) -> Groups:
+def _numbers(order: str) -> list[int]:
+    """Returns the numbers of devices in an order that XLA writes.
+
+    >>> _numbers("[2,2]T(1,0)"), _numbers("3,1")
+    ([0, 2, 1, 3], [3, 1])
+    """
+    if not order.startswith("["):
+        return [int(one) for one in order.split(",")]
+    shape, _, axes = order.partition("T")
+    sizes = [int(one) for one in shape.strip("[]").split(",")]
+    turned = ([int(one) for one in axes.strip("()").split(",")] if axes
+              else list(range(len(sizes))))
+    strides = [prod(sizes[number + 1:]) for number in range(len(sizes))]
+    return [sum(at * strides[axis] for at, axis in zip(place, turned))
+            for place in itertools.product(
+                *(range(sizes[axis]) for axis in turned))]
+
+
+def _groups_of_axes(sizes: dict[str, int], chosen: str, devices: list[int]
+                    ) -> Groups:
     """Returns the groups of devices that differ only along parts of axes.
 
     ``chosen`` is, say, "'b', 'a':(2)4": the axis b, and of a the part of size
     4 after a first part of size 2.
 
-    >>> sorted(map(sorted, _groups_of_axes({"a": 4}, "'a':(2)2")))
-    [[0, 1], [2, 3]]
+    >>> sorted(map(sorted, _groups_of_axes({"a": 4}, "'a':(2)2", [0, 2, 1, 3])))
+    [[0, 2], [1, 3]]
     """
     parts = list(_PART.finditer(chosen))
     groups = dict[tuple[int, ...], set[int]]()
-    for number, place in enumerate(itertools.product(
+    for number, place in zip(devices, itertools.product(
             *(range(size) for size in sizes.values()))):
         outside = dict(zip(sizes, ((at,) for at in place)))
         for one in parts:

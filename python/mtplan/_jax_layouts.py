@@ -1,8 +1,8 @@
 """Says how a plan lays values out, in JAX's terms.
 
-A layout of a plan is a text such as ``[dp, -, tp+dp] partial={tp:sum}``: the axes
-that split each dimension, major axis first. JAX has a ``PartitionSpec`` for it,
-and no word for partial values outside of ``shard_map``.
+A layout of a plan is a text such as ``[dp, -, tp+dp] partial={tp:sum}``: the
+axes that split each dimension, major axis first. JAX has a ``PartitionSpec`` for
+it, and no word for partial values outside of ``shard_map``.
 """
 
 from __future__ import annotations

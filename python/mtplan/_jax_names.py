@@ -1,9 +1,9 @@
 """Finds the parameters of a plan in a tree of parameters of JAX.
 
-The path of a leaf is ``model.layers.3.self_attn.q_proj.kernel``. A pattern is such
-a path with ``*`` for one name, mostly the number of the layer. Known are the
-plan's own labels and the names of Hugging Face's checkpoints, where Flax writes
-``kernel``, ``embedding`` and ``scale`` for ``weight``.
+The path of a leaf is ``model.layers.3.self_attn.q_proj.kernel``. A pattern is
+such a path with ``*`` for one name, mostly the number of the layer. Known are
+the plan's own labels and the names of Hugging Face's checkpoints, where Flax
+writes ``kernel``, ``embedding`` and ``scale`` for ``weight``.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def _near(word: str, choices: list[str]) -> str:
     >>> _near("h.0.atn.q", ["h.*.attn.q"])
     '; the nearest is h.*.attn.q'
     """
-    return f"; the nearest is {difflib.get_close_matches(word, choices, 1, 0)[0]}"
+    close = difflib.get_close_matches(word, choices, 1, 0.0)
+    return f"; the nearest is {close[0]}"
 
 
 def _of_all_layers(stored: dict[str, Stored], label: str, faults: list[str]

@@ -1,7 +1,7 @@
 """Changes the layout of values within a program of JAX.
 
-``with_sharding_constraint`` gives a value and its gradient one layout. A plan may
-have two, so that here a primitive carries both.
+``with_sharding_constraint`` gives a value and its gradient one layout. A plan
+may have two, so that here a primitive carries both.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def gather(weight: Any, whole: Any, back: Sequence[Any]) -> Any:
 
 
 #: Operators whose results are gathered weights in another form, at no cost.
-_FORMS = ("mtplan_gather", "broadcast_in_dim", "convert_element_type", "reshape",
-          "squeeze", "transpose")
+_FORMS = ("mtplan_gather", "broadcast_in_dim", "convert_element_type",
+          "reshape", "squeeze", "transpose")
 
 
 def all_but_gathered(primitive: Any, *_: Any, **__: Any) -> bool:

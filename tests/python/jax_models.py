@@ -106,9 +106,9 @@ def llama_layer(hooks, at, one, x):
     size = SIZES["hidden"] // SIZES["heads"]
 
     def gain(name):
-        return hooks.constrain(f"{at}.{name}.weight",
-                               one[{"ln_1": "input_layernorm", "ln_2":
-                                    "post_attention_layernorm"}[name]]["weight"])
+        part = {"ln_1": "input_layernorm",
+                "ln_2": "post_attention_layernorm"}[name]
+        return hooks.constrain(f"{at}.{name}.weight", one[part]["weight"])
 
     def row(name, weight, value):
         return hooks.constrain(f"{at}.{name}", value @ hooks.constrain(
