@@ -50,9 +50,11 @@ class Shardings:
             [self._named(gradient_dims(plan, one)) for one in found])
         self._weights = {one.label: one for one in found}
         self._kinds = {label: leaf.kind for label, leaf in split.leaves.items()}
-        for hooks in (self._hooks, self._kinds):  # for arrays of all layers
-            hooks.update({"h.*" + label[3:]: hook for label, hook in
-                          list(hooks.items()) if label.startswith("h.0")})
+        for label in [one for one in self._hooks if one.startswith("h.0.")]:
+            starred = "h.*." + label[4:]  # for an array of all layers
+            self._hooks[starred] = self._hooks[label]
+            if label in self._kinds:
+                self._kinds[starred] = self._kinds[label]
         #: The operators that ``products`` was called with.
         self.shared = set[str]()
 
@@ -278,8 +280,9 @@ class Shardings:
     def check(self, step: Any, *args: Any, **kwargs: Any) -> Comparison:
         """Compiles a step, and compares its collectives with the plan's.
 
-        ``step`` is a function for ``jax.jit``, or one that it has returned; the
-        arguments may be ``jax.ShapeDtypeStruct`` with shardings. Nothing runs.
+        ``step`` is a function for ``jax.jit``, or one that it has returned,
+        with its arguments, which may be ``jax.ShapeDtypeStruct`` with
+        shardings; or a compiled program, without any. Nothing runs.
         Returns the comparison: ``print`` it for a table; ``holds`` says
         whether all differences are explained.
 

@@ -21,7 +21,7 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     and, last, with the keywords of the nearest plan that it has words for.
 
     >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2, tp=2)
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2, dp=2)
     >>> split_for(plan)
     Traceback (most recent call last):
     ...
@@ -30,15 +30,15 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     """
     kind = json.loads(plan.to_json())["model"]["family"]
     faults, nearest = _other_axes(plan)
-    split, post_norm = Split(), False
-    if plan.parallelism.tp > 1 and kind not in KINDS:
+    split = Split()
+    known = [one for one, family in KINDS.items() if not family.post_norm]
+    if plan.parallelism.tp > 1 and kind not in known:
         faults.append(f"tp {plan.parallelism.tp}: mtplan has hooks over tp for "
-                      f"{', '.join(sorted(KINDS))}, and not for {kind}")
+                      f"{', '.join(sorted(known))}, and not for {kind}")
         nearest["tp"] = 1
     elif plan.parallelism.tp > 1:
         family = labelled(KINDS[kind])
         split = split_of(plan, family, "mtplan's hooks for JAX")
-        post_norm = family.post_norm
         faults += split.faults
         if split.faults:
             nearest["pins"] = pins_of(plan, family)
@@ -47,7 +47,7 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
             faults.append("nearest: mtplan.plan(..., " + ", ".join(
                 f"{key}={value!r}" for key, value in nearest.items()) + ")")
         raise Error(faults)
-    return split, hooks_of(plan, split, post_norm)
+    return split, hooks_of(plan, split)
 
 
 def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:

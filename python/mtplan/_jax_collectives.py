@@ -29,9 +29,10 @@ def compare(shardings: Shardings, step: Any, args: Any, kwargs: Any
 
     >>> compare(shardings, step, (params, state, batch), {})  # doctest: +SKIP
     """
-    jitted = step if hasattr(step, "lower") else jax_module().jit(step)
-    text = jitted.lower(*args, **kwargs).compile().as_text()
-    issued = collectives_of(text, dict(shardings.mesh.shape))
+    if not hasattr(step, "as_text"):
+        jitted = step if hasattr(step, "lower") else jax_module().jit(step)
+        step = jitted.lower(*args, **kwargs).compile()
+    issued = collectives_of(step.as_text(), dict(shardings.mesh.shape))
     ledger = ledger_of(shardings.plan)
     platform = shardings.mesh.devices.flat[0].platform
     return compared(ledger, reasons_of(shardings.plan, ledger, platform,
@@ -83,16 +84,20 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
                    _starred(one) for one in shared},
                lambda line: [Record(line, count_per_step=line.count_per_step
                                     * len(_sharing(line.cause)))])
-    once = {line.cause for line in plan.collectives
-            if line.phase == "update" and line.axis == "dp"
-            and line.kind != "all_gather"} - {"loss"}
+    once = {(line.cause, line.axis) for line in plan.collectives
+            if line.phase == "update" and line.kind != "all_gather"}
     if plan.parallelism.micro_batches > 1:
         changed.by("micro-batches: XLA sums gradients in each of them",
-                   lambda line: line.cause in once and line.axis == "dp"
+                   lambda line: (line.cause, line.axis) in once
                    and line.phase == "backward",
                    lambda line: [Record(
                        line, count_per_step=line.count_per_step
                        * plan.parallelism.micro_batches)])
+    both = _summed_over_tp(changed.lines)
+    changed.by("norms: XLA sums the gradients of a part of the sequence over "
+               "dp and tp in one call", lambda line: line in both,
+               lambda line: [Record(line, axis="all", kind="all_reduce")]
+               if line.axis == "dp" else [])
     if _is_tied(plan):
         changed.by("a tied table: XLA sums the gradients of its two uses "
                    "apart", lambda line: line.axis == "dp"
@@ -109,21 +114,45 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
 
 
 class _Changed:
-    """Holds the lines of a plan, as one behaviour after another changes them."""
+    """Holds the lines of a plan, which one behaviour after another changes."""
 
     def __init__(self, lines: list[Record]) -> None:
-        self._lines = lines
+        self.lines = lines
         self.reasons = list[Reason]()
 
     def by(self, words: str, which: Callable[[Record], Any],
            into: Callable[[Record], list[Record]]) -> None:
         """Replaces each line of some by other lines."""
-        before = [line for line in self._lines if which(line)]
+        before = [line for line in self.lines if which(line)]
         after = [one for line in before for one in into(line)]
         if before:
             self.reasons.append(Reason(words, _calls(before), _calls(after)))
-            self._lines = [line for line in self._lines
-                           if not which(line)] + after
+            self.lines = [line for line in self.lines
+                          if not which(line)] + after
+
+
+def _summed_over_tp(lines: list[Record]) -> list[Record]:
+    """Returns the sums of gradients over tp and dp of the same parameters."""
+    sums = [line for line in lines if line.kind != "all_gather"
+            and line.phase == "backward"]
+    parts = [line for line in sums if line.axis == "tp" and (
+        ".grad#" in line.cause or line.cause.endswith((".db", ".weight",
+                                                       ".bias")))]
+    found = [line for line in sums if line.axis == "dp" and any(
+        _parameter(line.cause) == _parameter(one.cause) for one in parts)]
+    return [*parts, *found] if found else []
+
+
+def _parameter(cause: str) -> str:
+    """Returns the parameter whose gradient is summed.
+
+    >>> _parameter("h.*.ln_1.grad#2"), _parameter("h.*.attn.proj.db")
+    ('h.*.ln_1.bias', 'h.*.attn.proj.bias')
+    """
+    operator, _, last = cause.rpartition(".")
+    names = {"db": "bias", "dw": "weight", "grad#1": "weight",
+             "grad#2": "bias"}
+    return f"{operator}.{names.get(last, last)}"
 
 
 def _calls(lines: list[Record]) -> Calls:

@@ -1,8 +1,8 @@
 """Says how a plan lays values out, in JAX's terms.
 
 A layout of a plan is a text such as ``[dp, -, tp+dp] partial={tp:sum}``: the
-axes that split each dimension, major axis first. JAX has a ``PartitionSpec`` for
-it, and no word for partial values outside of ``shard_map``.
+axes that split each dimension, major axis first. JAX has a ``PartitionSpec``
+for it, and no word for partial values outside of ``shard_map``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mtplan._tensor_split import Split, layout_over
 #: Names the axes that split each dimension, major axis first.
 Dims: TypeAlias = tuple[tuple[str, ...], ...]
 
-#: Families of models over tp; those of Mistral have the labels of Llama.
+#: Families whose names are known; those of Mistral are Llama's.
 KINDS = {**FAMILIES, "mistral": FAMILIES["llama"]}
 
 
@@ -154,15 +154,17 @@ def labelled(family: Family) -> Family:
         label: label.replace("*", "{}") for label in family.names})
 
 
-def hooks_of(plan: Plan, split: Split, post_norm: bool) -> dict[str, Hook]:
+def hooks_of(plan: Plan, split: Split) -> dict[str, Hook]:
     """Returns the hook of every forward operator of a plan.
+
+    Over tp, the norms of its layers must precede attention and the MLP.
 
     >>> import mtplan
     >>> from mtplan._tensor_split import split_of
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2,
     ...                    sequence_parallel=False)
     >>> split = split_of(plan, labelled(FAMILIES["llama"]))
-    >>> hooks_of(plan, split, False)["h.0.attn.proj"].forward
+    >>> hooks_of(plan, split)["h.0.attn.proj"].forward
     ('R',)
     """
     hooks, backward = dict[str, Hook](), dict[str, str]()
@@ -187,9 +189,10 @@ def hooks_of(plan: Plan, split: Split, post_norm: bool) -> dict[str, Hook]:
             if gradient != "P":
                 hooks[label] = replace(hooks[label], back=(gradient,))
     changes = [*split.after.items()]
-    changes += [(label, split.before[reader])
-                for label, reader in _read_by(hooks, post_norm)
-                if reader in split.before]
+    for norm, block in (("ln_1", "attn"), ("ln_2", "mlp")):
+        changes += [(label.replace(block, norm), change)
+                    for label, change in split.before.items()
+                    if label.endswith("." + block)]
     if split.entrance is not None:
         changes.append(([op.label for run in plan.layers for op in run.ops
                          if run.segment == "embed"
@@ -208,18 +211,3 @@ def _path(*layouts: str) -> tuple[str, ...]:
     (('S1',), ('S2', 'R'))
     """
     return tuple(dict.fromkeys(one for one in layouts if one != "P"))
-
-
-def _read_by(hooks: dict[str, Hook], post_norm: bool
-             ) -> Iterator[tuple[str, str]]:
-    """Returns the norms whose results attention and the MLP read."""
-    for label in hooks:
-        layer, _, last = label.rpartition(".")
-        if last == "ln_1":
-            yield label, f"{layer}.{'mlp' if post_norm else 'attn'}"
-        elif last == "ln_2" and not post_norm:
-            yield label, f"{layer}.mlp"
-        elif last == "ln_2":
-            yield label, f"h.{int(layer.split('.')[1]) + 1}.attn"
-        elif label == "embed.norm":
-            yield label, "h.0.attn"
