@@ -180,5 +180,5 @@ def _sharing(cause: str) -> list[str]:
 
 def _is_tied(plan: Plan) -> bool:
     """Returns whether the head's matrix is the embedding's table."""
-    return sum(one.label == "wte.weight" for run in plan.layers
-               for one in run.parameters) > 1
+    return [one.label for run in plan.layers for one in run.parameters
+            ].count("wte.weight") > 1

@@ -207,7 +207,8 @@ def _groups_of_axes(sizes: dict[str, int], chosen: str, devices: list[int]
     groups = dict[tuple[int, ...], set[int]]()
     for number, place in zip(devices, itertools.product(
             *(range(size) for size in sizes.values()))):
-        outside = dict(zip(sizes, ((at,) for at in place)))
+        outside: dict[str, tuple[int, ...]] = {
+            name: (at,) for name, at in zip(sizes, place)}
         for one in parts:
             size = sizes[one["name"]]
             major, own = int(one["major"] or 1), int(one["size"] or size)

@@ -193,9 +193,41 @@ def run_case(model, form, keywords):
             "rows": len(table.rows)}
 
 
+def check_misuse():
+    """Raises an AssertionError unless misuse is refused with these words."""
+    plan = plan_of("llama", {"dp": 2, "tp": 2, "micro_batch": 2, **PLAIN})
+    params = random_params("llama")
+    shardings = plan.shardings(params)
+
+    def fails(words, call, *args):
+        try:
+            call(*args)
+        except mtplan.Error as refused:
+            assert words in str(refused), refused
+        else:
+            raise AssertionError(f"not refused: {words}")
+
+    value = jnp.ones((8, 32, 64))
+    fails("h.0.attn.query: the plan has no such operator or parameter; the "
+          "nearest is h.0.attn.", shardings.constrain, "h.0.attn.query", value)
+    fails("h.0.attn.k: the value is [8, 32, 64], and the plan's [4, 32, 32]",
+          shardings.constrain, "h.0.attn.k", value)
+    fails("8 samples per step, but an array of the batch is [4, 32]",
+          shardings.value_and_grad(lambda one, batch: 0.0), params,
+          {"tokens": jnp.ones((4, 32), int)})
+    devices = jax.devices()
+    fails("axes of the type Auto", plan.shardings, params, None, jax.make_mesh(
+        (2, 2), ("dp", "tp"), devices=devices[:4],
+        axis_types=(jax.sharding.AxisType.Explicit,) * 2))
+    fails("dp 2, tp 2, and the mesh {'dp': 4, 'tp': 2}", plan.shardings, params,
+          None, jax.make_mesh((4, 2), ("dp", "tp"), devices=devices,
+                              axis_types=(jax.sharding.AxisType.Auto,) * 2))
+
+
 def main():
     """Runs the cases, and writes what has been found after each."""
     result, *chosen = sys.argv[1:]
+    check_misuse()
     found = {}
     for name in chosen or cases():
         try:
