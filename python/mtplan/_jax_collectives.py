@@ -72,10 +72,12 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
     changed = _Changed(ledger)
     changed.by("gradient norm: the optimizer's, which sums it where it wants "
                "it", lambda line: line.axis == "all", lambda line: [])
-    changed.by("loss: XLA sums one number over dp in forward, and knows that "
-               "tp ranks have the same one",
+    changed.by("loss: XLA sums one number over dp in each forward, and knows "
+               "that tp ranks have the same one",
                lambda line: line.cause == "loss" and line.phase == "update",
-               lambda line: [Record(line, phase="forward", bytes=4)]
+               lambda line: [Record(
+                   line, phase="forward", bytes=4,
+                   count_per_step=plan.parallelism.micro_batches)]
                if line.axis == "dp" else [])
     changed.by("products: XLA sums the gradient of an input over tp for each "
                "of the operators that share it",
@@ -93,11 +95,12 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
                    lambda line: [Record(
                        line, count_per_step=line.count_per_step
                        * plan.parallelism.micro_batches)])
-    both = _summed_over_tp(changed.lines)
-    changed.by("norms: XLA sums the gradients of a part of the sequence over "
-               "dp and tp in one call", lambda line: line in both,
-               lambda line: [Record(line, axis="all", kind="all_reduce")]
-               if line.axis == "dp" else [])
+    if plan.parallelism.zero and plan.parallelism.dp > 1:
+        changed.by("norms: XLA sums gradients over tp before it shards them "
+                   "over dp", lambda line: line.axis == "tp"
+                   and line.phase == "backward" and _is_small(line.cause),
+                   lambda line: [Record(line, bytes=line.bytes
+                                        * plan.parallelism.dp)])
     if _is_tied(plan):
         changed.by("a tied table: XLA sums the gradients of its two uses "
                    "apart", lambda line: line.axis == "dp"
@@ -131,30 +134,6 @@ class _Changed:
                           if not which(line)] + after
 
 
-def _summed_over_tp(lines: list[Record]) -> list[Record]:
-    """Returns the sums of gradients over tp and dp of the same parameters."""
-    sums = [line for line in lines if line.kind != "all_gather"
-            and line.phase == "backward"]
-    parts = [line for line in sums if line.axis == "tp" and (
-        ".grad#" in line.cause or line.cause.endswith((".db", ".weight",
-                                                       ".bias")))]
-    found = [line for line in sums if line.axis == "dp" and any(
-        _parameter(line.cause) == _parameter(one.cause) for one in parts)]
-    return [*parts, *found] if found else []
-
-
-def _parameter(cause: str) -> str:
-    """Returns the parameter whose gradient is summed.
-
-    >>> _parameter("h.*.ln_1.grad#2"), _parameter("h.*.attn.proj.db")
-    ('h.*.ln_1.bias', 'h.*.attn.proj.bias')
-    """
-    operator, _, last = cause.rpartition(".")
-    names = {"db": "bias", "dw": "weight", "grad#1": "weight",
-             "grad#2": "bias"}
-    return f"{operator}.{names.get(last, last)}"
-
-
 def _calls(lines: list[Record]) -> Calls:
     calls: Calls = Counter()
     for line in lines:
@@ -176,6 +155,15 @@ def _sharing(cause: str) -> list[str]:
     layer, _, name = block.rpartition(".")
     names = {"q": "qkv", "gate": ("gate", "up")}.get(name, ())
     return [f"{layer}.{one}" for one in names] if last == "sum" else []
+
+
+def _is_small(cause: str) -> bool:
+    """Returns whether a norm's gradient or a bias' is summed.
+
+    >>> _is_small("h.*.ln_1.grad#2"), _is_small("h.*.attn.q.sum")
+    (True, False)
+    """
+    return ".grad#" in cause or cause.endswith((".db", ".bias", ".weight"))
 
 
 def _is_tied(plan: Plan) -> bool:

@@ -198,8 +198,11 @@ def hooks_of(plan: Plan, split: Split) -> dict[str, Hook]:
                          if run.segment == "embed"
                          and op.phase == "forward"][-1], split.entrance))
     for label, change in changes:
+        # XLA would look up a part of the sequence in a part of the table.
+        source = ("R" if change is split.entrance and change.source == "P"
+                  else change.source)
         hooks[label] = replace(
-            hooks[label], forward=_path(change.source, change.target),
+            hooks[label], forward=_path(source, change.target),
             back=_path(change.gradient_source, change.gradient_target))
     return hooks
 

@@ -53,6 +53,8 @@ def cases():
                 "dp2 tp2 sequence": {"dp": 2, "tp": 2, **pins}}.items():
             found[f"{model} {name}"] = model, "", keywords
     for name, form, keywords in (
+            ("dp2 tp2 sequence zero3", "",
+             {"dp": 2, "tp": 2, "zero": 3, **SEQUENCE}),
             ("tp4 apart", "apart", {"tp": 4, **PLAIN}),
             ("dp2 tp4", "", {"gpus": 8, "dp": 2, "tp": 4, **PLAIN}),
             ("dp2 tp2 zero3 stacked", "stacked",
