@@ -12,16 +12,15 @@ import json
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+from mtplan._collective_table import (Calls, Comparison, Reason, compared,
+                                      key_of)
 from mtplan._parallelize import groups_of
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
 from mtplan._step import backward, widths
 from mtplan._tensor_parallel import torch_module
-
-#: Counts calls by phase, kind, axis and bytes that a rank passes in.
-Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"
 
 #: Collectives of the dispatcher: the kind, and where its group stands.
 OPERATORS = {
@@ -45,70 +44,6 @@ OPERATORS = {
 _NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
 #: What of these communicates nothing.
 _LOCAL = ("wait_tensor", "_wrap_tensor_autograd")
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Holds a named behaviour of PyTorch: what it issues, and instead of what.
-
-    >>> Reason("x", Counter(), Counter()).words
-    'x'
-    """
-
-    words: str
-    planned: Calls  #: lines of the plan that PyTorch does not issue
-    issued: Calls  #: what it issues instead
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Holds the collectives of a step: as planned, as issued, and why.
-
-    ``rows`` has a record per phase, kind, axis and number of bytes, with the
-    counts ``planned`` and ``issued``, the operators that ``cause`` it, and the
-    ``reasons`` for differences. ``unexplained`` are the rows whose count no
-    reason predicts.
-
-    >>> Comparison([]).holds
-    True
-    """
-
-    rows: list[Record]
-
-    @property
-    def unexplained(self) -> list[Record]:
-        """Returns the rows whose difference has no reason.
-
-        >>> Comparison([Record(expected=1, issued=2)]).unexplained
-        [{'expected': 1, 'issued': 2}]
-        """
-        return [row for row in self.rows if row.expected != row.issued]
-
-    @property
-    def holds(self) -> bool:
-        """Returns whether every difference is explained.
-
-        >>> Comparison([Record(expected=1, issued=1)]).holds
-        True
-        """
-        return not self.unexplained
-
-    def __str__(self) -> str:
-        """Returns a table, with the reasons below it."""
-        words = list(dict.fromkeys(reason for row in self.rows
-                                   for reason in row.reasons))
-        lines = [f"{'phase':9}{'kind':15}{'axis':5}{'bytes':>12}"
-                 f"{'planned':>9}{'issued':>8}  cause"]
-        for row in self.rows:
-            marks = "".join(f" ({words.index(one) + 1})"
-                            for one in row.reasons)
-            odd = "" if row.expected == row.issued else (
-                f"  !! {row.expected} expected")
-            lines.append(f"{row.phase:9}{row.kind:15}{row.axis:5}"
-                         f"{row.bytes:12}{row.planned:9}{row.issued:8}  "
-                         f"{', '.join(row.causes)}{marks}{odd}")
-        return "\n".join(lines + [f"({number}) {one}"
-                                  for number, one in enumerate(words, 1)])
 
 
 @functools.cache
@@ -181,54 +116,8 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
         warnings.simplefilter("ignore")
         backward(plan, module, batch, entered)
     module.zero_grad(set_to_none=True)
-    return _compared(plan.collectives, reasons_of(plan, sizes, kind),
+    return compared(plan.collectives, reasons_of(plan, sizes, kind),
                      mode.calls)
-
-
-def _compared(ledger: list[Record], reasons: list[Reason], issued: Calls
-              ) -> Comparison:
-    """Returns the rows of a comparison.
-
-    >>> line = Record(phase="forward", kind="all_reduce", axis="tp",
-    ...               bytes=8.0, count_per_step=2, cause="wte")
-    >>> print(_compared([line], [], Counter({("forward", "all_reduce", "tp",
-    ...                                       8): 2})))
-    phase    kind           axis        bytes  planned  issued  cause
-    forward  all_reduce     tp              8        2       2  wte
-    """
-    planned: Calls = Counter()
-    causes: dict[tuple[str, str, str, int], list[str]] = {}
-    for line in ledger:
-        key = key_of(line)
-        planned[key] += int(line.count_per_step)
-        causes.setdefault(key, []).append(line.cause)
-    expected = Counter(planned)
-    for reason in reasons:
-        expected.subtract(reason.planned)
-        expected.update(reason.issued)
-    rows = []
-    for key in [*planned, *(key for key in sorted({*expected, *issued})
-                            if key not in planned)]:
-        if not (planned[key] or expected[key] or issued[key]):
-            continue
-        phase, kind, axis, size = key
-        rows.append(Record(
-            phase=phase, kind=kind, axis=axis, bytes=size,
-            planned=planned[key], expected=expected[key], issued=issued[key],
-            causes=causes.get(key, []),
-            reasons=[one.words for one in reasons
-                     if one.planned[key] or one.issued[key]]))
-    return Comparison(rows)
-
-
-def key_of(line: Record) -> tuple[str, str, str, int]:
-    """Returns phase, kind, axis and bytes of a line of the ledger.
-
-    >>> key_of(Record(phase="update", kind="all_gather", axis="all",
-    ...               bytes=24.0))
-    ('update', 'all_gather', 'all', 24)
-    """
-    return line.phase, line.kind, line.axis, int(line.bytes)
 
 
 @dataclass(frozen=True)

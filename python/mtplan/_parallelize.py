@@ -91,7 +91,7 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
                 f"module has {rows}; call module.resize_token_embeddings("
                 f"{padding}) and plan module.config")
         if split.faults:
-            nearest["pins"] = _pins(plan, family)
+            nearest["pins"] = pins_of(plan, family)
     if plan.parallelism.recompute == "selective":
         faults += _unknown_attention(module)
     faults += wrong_types(plan, report["hardware"]["precision"], module)
@@ -203,13 +203,13 @@ def _wrong_weights(plan: Plan, family: Family, split: Split, module: Any
     return faults
 
 
-def _pins(plan: Plan, family: Family) -> list[str]:
+def pins_of(plan: Plan, family: Family) -> list[str]:
     """Returns pins under which modules of transformers can follow a plan.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2,
     ...                    sequence_parallel=True)
-    >>> _pins(plan, FAMILIES["llama"])[:2]
+    >>> pins_of(plan, FAMILIES["llama"])[:2]
     ['wte=vocab', 'h.*.ln_1=sequence']
     """
     word = ("sequence" if plan.parallelism.sequence_parallel

@@ -12,7 +12,8 @@ from mtplan import _core
 from mtplan._inputs import words_of
 
 if TYPE_CHECKING:
-    from mtplan._collectives import Comparison
+    from mtplan._collective_table import Comparison
+    from mtplan._jax import Shardings
 
 
 class Record(dict[str, Any]):
@@ -421,6 +422,35 @@ class Plan:
         """
         from mtplan._collectives import compare
         return compare(self, module, batch)
+
+    def shardings(self, params: Any, names: dict[str, str] | None = None,
+                  mesh: Any = None) -> Shardings:
+        """Returns the plan in JAX's terms, for a tree of parameters.
+
+        ``params`` is a tree of arrays or of ``jax.ShapeDtypeStruct``: nested
+        dicts, lists, the variables of a Flax module. A leaf is found by its
+        path: a label of the plan (``h.0.attn.q.weight``) or a name of Hugging
+        Face's checkpoints, also with Flax's ``kernel``, ``embedding`` and
+        ``scale``. ``names`` maps other paths to labels, as in
+        ``{"blocks/*/wq": "h.*.attn.q.weight"}``, where ``*`` is one name.
+        Matrices are [in, out]; a path without the layer's number is an array
+        of all layers. ``mesh`` has the axes dp and tp of the type Auto
+        (default: JAX's first devices).
+
+        Raises ``Error`` with every choice of the plan that JAX has no words
+        for, with the keywords of the nearest plan that it has words for, and
+        with every leaf that is no parameter of the plan.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2)
+        >>> plan.shardings(params)  # doctest: +SKIP
+        Traceback (most recent call last):
+        ...
+        mtplan._errors.Error: pp 2: ...
+        nearest: mtplan.plan(..., pp=1)
+        """
+        from mtplan._jax import Shardings
+        return Shardings(self, params, names, mesh)
 
     def saved_text(self) -> str:
         """Returns the text of the file that ``save`` writes.

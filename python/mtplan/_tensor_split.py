@@ -106,8 +106,11 @@ def layout_over(axis: str, text: str) -> str:
     return "R"
 
 
-def split_of(plan: Plan, family: Family) -> Split:
+def split_of(plan: Plan, family: Family,
+             modules: str = "modules of transformers") -> Split:
     """Returns the splits of a plan over tp.
+
+    The faults say what ``modules`` cannot follow.
 
     >>> import mtplan
     >>> from mtplan._plan_names import FAMILIES
@@ -119,7 +122,7 @@ def split_of(plan: Plan, family: Family) -> Split:
     >>> split.after["model.layers.0.self_attn.o_proj"]
     Change(source='P', target='R', gradient_source='R', gradient_target='R')
     """
-    reader = _Reader(plan, family)
+    reader = _Reader(plan, family, modules)
     reader.read()
     return reader.split
 
@@ -132,8 +135,9 @@ _MATRICES = {"column": ("R", "S2", "P", "S2"), "row": ("S2", "P", "S2", "R"),
 class _Reader:
     """Reads the layouts of a plan, and fills a ``Split``."""
 
-    def __init__(self, plan: Plan, family: Family) -> None:
+    def __init__(self, plan: Plan, family: Family, modules: str) -> None:
         self.split = Split()
+        self._modules = modules
         self._family = family
         self._layouts: dict[str, str] = {}
         for run in plan.layers:
@@ -168,8 +172,9 @@ class _Reader:
     def read(self) -> None:
         for label, layout in self._layouts.items():
             if layout == "S0" and not label.endswith((".dw", ".db")):
-                self._fault(label, "splits samples over tp: modules of "
-                                   "transformers split samples over dp only")
+                self._fault(label, "splits samples over tp: "
+                                   f"{self._modules} split samples over dp "
+                                   "only")
         if self.split.faults:
             return
         stream, gradient = self._embedding()
@@ -185,8 +190,8 @@ class _Reader:
         kinds = {"P": "vocab", "S2": "column", "R": "replicated"}
         out = self._at("wte")
         if out not in kinds:
-            self._fault("wte", "looks up a part of the sequence: modules of "
-                               "transformers look up all of it; pin "
+            self._fault("wte", "looks up a part of the sequence: "
+                               f"{self._modules} look up all of it; pin "
                                "wte=vocab, column or replicated")
             return "R", "R"
         name = self._family.module("wte")
@@ -197,8 +202,8 @@ class _Reader:
         if not others:
             return out, back
         for label in others:
-            self._same(label, "R", "transformers computes positions for the "
-                                   "whole sequence; pin it as")
+            self._same(label, "R", f"{self._modules} compute positions for "
+                                   "the whole sequence; pin it as")
         for label in ("wtt", "wpe", "embed.norm"):
             if self._has(label):
                 self._leaf(label, "replicated", "R", "R")
@@ -216,7 +221,8 @@ class _Reader:
                 _whole(change.gradient_target),
                 _whole(change.gradient_source)):
             self._fault(name, "values and their gradients are divided "
-                              "differently; in PyTorch both have one shape")
+                              f"differently; {self._modules} give both one "
+                              "shape")
         if change.needed:
             place[name] = change
 
@@ -255,8 +261,8 @@ class _Reader:
         """Returns the layout of a norm."""
         layout = self._at(label)
         if layout not in ("R", "S1"):
-            self._fault(label, "is split along the features: modules of "
-                               "transformers normalise whole rows")
+            self._fault(label, "is split along the features: "
+                               f"{self._modules} normalise whole rows")
             layout = "R"
         self._same(label + ".grad", layout,
                    "autograd computes it with the forward's split, that is")
@@ -267,7 +273,7 @@ class _Reader:
     def _stream(self, label: str) -> str:
         layout = self._at(label)
         if layout not in ("R", "S1"):
-            self._fault(label, f"is {_WORDS[layout]}: modules of transformers "
+            self._fault(label, f"is {_WORDS[layout]}: {self._modules} "
                                "add replicated values or parts of the sequence")
         return layout
 
@@ -292,8 +298,8 @@ class _Reader:
         self._same(layer + "mlp.act", first[1], "its input is")
         if first[1] != last[0]:
             self._fault(layer + "mlp.act",
-                        "changes its layout within the MLP: transformers "
-                        "needs columns then rows, or both matrices alike")
+                        f"changes its layout within the MLP: {self._modules} "
+                        "need columns then rows, or both matrices alike")
         return attention, proj, first, last
 
     def _pre_norm_layer(self, layer: str, number: int, stream: str,
@@ -309,7 +315,7 @@ class _Reader:
         if added != inner:
             self._fault(layer + "attn.add",
                         f"is {_WORDS[added]} and its gradient {_WORDS[inner]}:"
-                        " in PyTorch both have one shape")
+                        f" {self._modules} give both one shape")
         name, module = family.module(layer + "ln_1"), f"{family.layers}.{number}"
         if number == 0:
             # The embedding's result changes before the layer, which would
@@ -319,7 +325,8 @@ class _Reader:
             if _whole(outer) != _whole(target):
                 self._fault(layer + "ln_1.sum",
                             f"is {_WORDS[outer]}, but the layer's input is "
-                            f"{_WORDS[target]}: in PyTorch both have one shape")
+                            f"{_WORDS[target]}: {self._modules} give both "
+                            "one shape")
             stream = target
         else:
             self._change(split.before, module,
@@ -366,7 +373,7 @@ class _Reader:
         head = self._matrix("lm_head")
         if head[0] != "R":
             self._fault("lm_head", "must be split by the vocabulary or "
-                                   "replicated: modules of transformers "
+                                   f"replicated: {self._modules} "
                                    "compute the loss of whole sequences")
         split.parallel_loss = (head[1] == "S2"
                                and self._at("loss.pick") == "P")
@@ -375,7 +382,7 @@ class _Reader:
                                                            "S2")
         for label in ("loss.max", "loss.sum_exp", "loss.pick"):
             self._same(label, "P" if split.parallel_loss else "R",
-                       "the whole loss of PyTorch is")
+                       f"the whole loss of {self._modules} is")
         if self._has("ln_f"):
             norm = self._norm("ln_f")
             name = family.module("ln_f")

@@ -1,0 +1,137 @@
+"""Says what of a plan JAX has no words for, before anything is built."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+from mtplan._errors import Error
+from mtplan._jax_layouts import KINDS, Hook, hooks_of, labelled
+from mtplan._jax_names import Stored
+from mtplan._parallelize import pins_of
+from mtplan._plan import Plan
+from mtplan._tensor_split import Split, split_of
+
+
+def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
+    """Returns the splits of a plan over tp, and the hook of each operator.
+
+    Raises ``Error`` with every choice of the plan that JAX has no words for,
+    and, last, with the keywords of the nearest plan that it has words for.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2, dp=2)
+    >>> split_for(plan)
+    Traceback (most recent call last):
+    ...
+    mtplan._errors.Error: pp 2: ...
+    nearest: mtplan.plan(..., pp=1)
+    """
+    kind = json.loads(plan.to_json())["model"]["family"]
+    faults, nearest = _other_axes(plan)
+    split = Split()
+    known = [one for one, family in KINDS.items() if not family.post_norm]
+    if plan.parallelism.tp > 1 and kind not in known:
+        faults.append(f"tp {plan.parallelism.tp}: mtplan has hooks over tp for "
+                      f"{', '.join(sorted(known))}, and not for {kind}")
+        nearest["tp"] = 1
+    elif plan.parallelism.tp > 1:
+        family = labelled(KINDS[kind])
+        split = split_of(plan, family, "mtplan's hooks for JAX")
+        faults += split.faults
+        if split.faults:
+            nearest["pins"] = pins_of(plan, family)
+    if faults:
+        if nearest:
+            faults.append("nearest: mtplan.plan(..., " + ", ".join(
+                f"{key}={value!r}" for key, value in nearest.items()) + ")")
+        raise Error(faults)
+    return split, hooks_of(plan, split)
+
+
+def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
+    """Returns sentences about what is neither dp nor tp, and keywords without.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
+    >>> _other_axes(plan)[1]
+    {'cp': 1}
+    """
+    degrees = plan.parallelism
+    faults, nearest = [], dict[str, Any]()
+    for key, plain, why in (
+            ("pp", 1, "a sharding has no stages; they are a loop over "
+                      "ppermute, in the model"),
+            ("cp", 1, "ring attention is in the model, and no sharding of it"),
+            ("ep", 1, "the exchange of tokens is in the model, and no sharding "
+                      "of it"),
+            ("virtual_stages", 1, "they need pp"),
+            ("tiles", 1, "a weight is gathered as a whole"),
+            ("offload", "none", "the update on the host is the optimizer's")):
+        if degrees[key] != plain:
+            faults.append(f"{key} {degrees[key]}: {why}")
+            nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
+    if degrees.zero and degrees.zero_ranks != degrees.dp:
+        faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
+                      "replicas: the mesh has one axis dp")
+        nearest["zero_ranks"] = "all"
+    return faults, nearest
+
+
+def uneven(plan: Plan, stored: list[Stored]) -> list[str]:
+    """Returns sentences about parameters whose shards are not equal.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, dp=4)
+    >>> uneven(plan, [Stored("wte.weight", (502, 64), (("dp",), ()))])
+    ['wte.weight: JAX stores equal shards, and dp 4 does not divide 502']
+    """
+    degrees = plan.parallelism
+    return [f"{one.label}: JAX stores equal shards, and "
+            f"{' x '.join(f'{axis} {degrees[axis]}' for axis in axes)} does "
+            f"not divide {size}"
+            for one in stored for size, axes in zip(one.shape, one.dims)
+            if size % prod(degrees[axis] for axis in axes)]
+
+
+def recomputed(plan: Plan) -> tuple[str, int]:
+    """Returns what is recomputed, and in how many layers.
+
+    >>> import mtplan
+    >>> recomputed(mtplan.plan("examples/tiny-llama.json", gpus=1,
+    ...                        recompute="full"))
+    ('full', 2)
+    """
+    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
+    layers = sum(run.copies for run in plan.layers if run.segment == "h")
+    count = saved["recompute_layers"]
+    return saved["recompute"], layers if count < 0 else count
+
+
+def unlike_layers(plan: Plan, stored: list[Stored], hooks: dict[str, Hook]
+                  ) -> list[str]:
+    """Returns sentences about layers that differ, though the tree has arrays
+    of all layers, over which a loop runs.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=1,
+    ...                    recompute="full", recompute_layers=1)
+    >>> unlike_layers(plan, [Stored("h.*.ln_1.weight", (2, 64), ((), ()))], {})
+    ['recompute_layers 1: a loop over all layers recomputes all or none']
+    """
+    if not any("*" in one.label for one in stored):
+        return []
+    faults = []
+    kind, count = recomputed(plan)
+    layers = sum(run.copies for run in plan.layers if run.segment == "h")
+    if kind == "full" and count not in (0, layers):
+        faults.append(f"recompute_layers {count}: a loop over all layers "
+                      "recomputes all or none")
+    for label, hook in hooks.items():
+        first = "h.0." + label.partition(".")[2].partition(".")[2]
+        if label.startswith("h.") and hook != hooks[first]:
+            faults.append(f"{label} is laid out unlike {first}, but a loop "
+                          "runs over an array of all layers; pass one array "
+                          "for each layer")
+    return faults

@@ -1,0 +1,229 @@
+"""Counts the collectives of a compiled program of XLA.
+
+The text of a program lists its computations. A collective names its groups of
+devices by their place in the mesh, in one of three notations; a loop carries
+the number of its iterations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from math import prod
+
+from mtplan._collective_table import Calls
+from mtplan._errors import Error
+
+_KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+          "ragged-all-to-all", "collective-permute", "collective-broadcast")
+_COLLECTIVE = re.compile(
+    r" = (?P<type>.+?) (?P<kind>" + "|".join(_KINDS) + r")(?P<start>-start)?\(")
+_COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
+_CALLED = re.compile(
+    r"(?P<role>calls|to_apply|body|branch_computations|true_computation|"
+    r"false_computation)=\{?(?P<names>%?[\w.\-]+(?:, %?[\w.\-]+)*)")
+_SHAPE = re.compile(r"(?P<type>[a-z]+\d*[a-z\d]*)\[(?P<sizes>[\d,]*)\]")
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+_LISTED = re.compile(r"replica_groups=\{(?P<groups>[\d,{} ]*)\}")
+_COUNTED = re.compile(r"replica_groups=\[(?P<shape>[\d,]+)\]<="
+                      r"(?P<order>\[[\d,]+\](?:T\([\d,]+\))?)")
+_NAMED = re.compile(r"replica_groups=mesh\[(?P<sizes>[^\]]*)\](?:, device_ids="
+                    r"\((?P<order>[^ ]*)\))? \{(?P<axes>[^}]*)\}")
+_PART = re.compile(r"'(?P<name>[^']*)'(?::\((?P<major>\d+)\)(?P<size>\d+))?")
+_PAIRS = re.compile(r"source_target_pairs=\{(?P<groups>[\d,{} ]*)\}")
+_NAME = re.compile(r'op_name="([^"]*)"')
+_BITS = re.compile(r"\d+")
+
+Groups = frozenset[frozenset[int]]
+
+
+def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
+    """Counts the collectives of one device by phase, kind, axis and bytes.
+
+    ``text`` is that of ``compiled.as_text()``, ``sizes`` the axes of the mesh,
+    major axis first. The bytes are those that a device passes in. The phase
+    follows from the name that JAX gave the operation; in a program without
+    derivatives, it is "forward". Groups that are not those of axes have the
+    axis "other".
+
+    >>> collectives_of('''ENTRY %main (x: f32[8]) -> f32[8] {
+    ...   %a = f32[8]{0} all-reduce(%x), replica_groups={{0,1},{2,3}}
+    ... }''', {"dp": 2, "tp": 2})
+    Counter({('forward', 'all_reduce', 'tp', 32): 1})
+    """
+    computations, entry = _computations(text)
+    axes = _axes(sizes)
+    calls: Calls = Counter()
+    rest = "update" if "transpose(" in text else "forward"
+
+    def add(name: str, times: int) -> None:
+        for line in computations.get(name, []):
+            for key in _collectives(line, axes, prod(sizes.values()), rest):
+                calls[key] += times
+            trips = _TRIPS.search(line)
+            for called in _CALLED.finditer(line):
+                loops = int(trips[1]) if trips and called["role"] == "body" \
+                    else 1
+                for one in called["names"].split(", "):
+                    add(one.lstrip("%"), times * loops)
+
+    add(entry, 1)
+    return calls
+
+
+def _computations(text: str) -> tuple[dict[str, list[str]], str]:
+    """Returns the lines of every computation, and the name of the first."""
+    found, entry, lines = dict[str, list[str]](), "", list[str]()
+    for line in text.splitlines():
+        head = _COMPUTATION.match(line)
+        if head and " = " not in line.partition(" (")[0]:
+            lines = found.setdefault(head["name"], [])
+            entry = head["name"] if head["entry"] else entry
+        else:
+            lines.append(line)
+    return found, entry
+
+
+def _axes(sizes: dict[str, int]) -> dict[Groups, str]:
+    """Returns the groups of every axis, and of all axes together."""
+    names = list(sizes)
+    places = list(itertools.product(*(range(size) for size in sizes.values())))
+    found = dict[Groups, str]()
+    for count in range(len(names), 0, -1):
+        for chosen in itertools.combinations(range(len(names)), count):
+            groups = dict[tuple[int, ...], list[int]]()
+            for number, place in enumerate(places):
+                groups.setdefault(tuple(
+                    at for axis, at in enumerate(place) if axis not in chosen),
+                    []).append(number)
+            word = ("all" if count == len(names) > 1
+                    else "+".join(names[one] for one in chosen))
+            found[frozenset(map(frozenset, groups.values()))] = word
+    return found
+
+
+def _collectives(line: str, axes: dict[Groups, str], devices: int, rest: str
+                 ) -> Iterator[tuple[str, str, str, int]]:
+    """Returns the collectives of a line; there are several in a tuple."""
+    match = _COLLECTIVE.search(line)
+    if match is None:
+        return
+    kind = match["kind"]
+    groups = _groups(line, devices)
+    size = len(next(iter(groups))) if groups else devices
+    if size == 1:
+        return
+    shapes = [_bytes(one) for one in _SHAPE.finditer(match["type"])]
+    if match["start"] and kind != "all-reduce":  # operands and results
+        shapes = shapes[:1] if kind == "collective-permute" \
+            else shapes[:len(shapes) // 2]
+    elif kind == "all-gather":
+        shapes = [one // size for one in shapes]
+    elif kind == "reduce-scatter":
+        shapes = [one * size for one in shapes]
+    elif kind == "all-to-all":
+        shapes = [sum(shapes)]
+    for one, name in zip(shapes, _names(line, len(shapes))):
+        phase = ("backward" if "transpose(" in name else
+                 "forward" if "jvp(" in name else rest)
+        yield (phase, kind.replace("-", "_"), _axis(groups, axes, kind), one)
+
+
+def _names(line: str, count: int) -> list[str]:
+    """Returns the name of each of the collectives that XLA has combined.
+
+    >>> _names('all-reduce(), metadata={op_name="f/(g/h:transpose(g)/i)"}', 2)
+    ['g/h', 'transpose(g)/i']
+    """
+    found = _NAME.search(line)
+    name = found[1] if found else ""
+    parts = name.partition("/(")[2].removesuffix(")").split(":")
+    return parts if len(parts) == count > 1 else [name] * count
+
+
+def _bytes(shape: re.Match[str]) -> int:
+    bits = 8 if shape["type"] == "pred" else int(_BITS.findall(
+        shape["type"])[0])
+    return bits * prod(map(int, shape["sizes"].split(",")
+                           if shape["sizes"] else [])) // 8
+
+
+def _groups(line: str, devices: int) -> Groups:
+    """Returns the groups of devices, or the pairs that exchange."""
+    counted = _COUNTED.search(line)
+    if counted:
+        count, size = map(int, counted["shape"].split(","))
+        numbers = _numbers(counted["order"])
+        return frozenset(frozenset(numbers[one * size:(one + 1) * size])
+                         for one in range(count))
+    named = _NAMED.search(line)
+    if named:
+        return _groups_of_axes({
+            one["name"]: int(size) for one, size in zip(
+                _PART.finditer(named["sizes"]),
+                re.findall(r"=(\d+)", named["sizes"]))}, named["axes"],
+            _numbers(named["order"] or f"[{devices}]"))
+    listed = _LISTED.search(line) or _PAIRS.search(line)
+    if listed is None:
+        raise Error(f"unknown groups of devices in {line.strip()[:200]}")
+    if not listed["groups"]:
+        return frozenset([frozenset(range(devices))])
+    return frozenset(frozenset(one) for one in json.loads(
+        "[" + listed["groups"].replace("{", "[").replace("}", "]") + "]"))
+
+
+def _numbers(order: str) -> list[int]:
+    """Returns the numbers of devices in an order that XLA writes.
+
+    >>> _numbers("[2,2]T(1,0)"), _numbers("3,1")
+    ([0, 2, 1, 3], [3, 1])
+    """
+    if not order.startswith("["):
+        return [int(one) for one in order.split(",")]
+    shape, _, axes = order.partition("T")
+    sizes = [int(one) for one in shape.strip("[]").split(",")]
+    turned = ([int(one) for one in axes.strip("()").split(",")] if axes
+              else list(range(len(sizes))))
+    strides = [prod(sizes[number + 1:]) for number in range(len(sizes))]
+    return [sum(at * strides[axis] for at, axis in zip(place, turned))
+            for place in itertools.product(
+                *(range(sizes[axis]) for axis in turned))]
+
+
+def _groups_of_axes(sizes: dict[str, int], chosen: str, devices: list[int]
+                    ) -> Groups:
+    """Returns the groups of devices that differ only along parts of axes.
+
+    ``chosen`` is, say, "'b', 'a':(2)4": the axis b, and of a the part of size
+    4 after a first part of size 2.
+
+    >>> sorted(map(sorted, _groups_of_axes({"a": 4}, "'a':(2)2", [0, 2, 1, 3])))
+    [[0, 2], [1, 3]]
+    """
+    parts = list(_PART.finditer(chosen))
+    groups = dict[tuple[int, ...], set[int]]()
+    for number, place in zip(devices, itertools.product(
+            *(range(size) for size in sizes.values()))):
+        outside: dict[str, tuple[int, ...]] = {
+            name: (at,) for name, at in zip(sizes, place)}
+        for one in parts:
+            size = sizes[one["name"]]
+            major, own = int(one["major"] or 1), int(one["size"] or size)
+            minor, at = size // major // own, outside[one["name"]][-1]
+            outside[one["name"]] = (at // (minor * own), at % minor)
+        groups.setdefault(tuple(itertools.chain(*outside.values())),
+                          set()).add(number)
+    return frozenset(map(frozenset, groups.values()))
+
+
+def _axis(groups: Groups, axes: dict[Groups, str], kind: str) -> str:
+    if kind != "collective-permute":
+        return axes.get(groups, "other")
+    # A pair lies within one group of the axis.
+    for whole, word in reversed(axes.items()):
+        if all(any(pair <= group for group in whole) for pair in groups):
+            return word
+    return "other"
