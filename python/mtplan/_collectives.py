@@ -14,11 +14,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mtplan._parallelize import groups_of
+from mtplan._data_parallel import groups_of
+from mtplan._import_torch import torch_module
+from mtplan._pipeline import BACKWARD_TAG
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
-from mtplan._step import backward, widths
-from mtplan._tensor_parallel import torch_module
+from mtplan._step import backward, roots_of, widths
 
 #: Counts calls by phase, kind, axis and bytes that a rank passes in.
 Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"
@@ -39,12 +40,13 @@ OPERATORS = {
     "c10d.reduce_scatter_tensor_coalesced_": ("reduce_scatter", 2),
     "c10d.alltoall_base_": ("all_to_all", 2),
     "c10d.broadcast_": ("broadcast", 1),
+    "c10d.send": ("send", 1),
 }
 
 #: Where the dispatcher keeps collectives.
 _NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
 #: What of these communicates nothing.
-_LOCAL = ("wait_tensor", "_wrap_tensor_autograd")
+_LOCAL = ("wait_tensor", "_wrap_tensor_autograd", ".recv_")
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,9 @@ def _mode() -> Any:
             kind, place = OPERATORS.get(name, ("", 0))
             if kind:
                 axis = self.axes.get(_ranks_of(args[place]), "other")
-                self.calls[self.phase, kind, axis, _bytes_of(args, name)] += 1
+                phase = self.phase if kind != "send" else (
+                    "backward" if args[3] == BACKWARD_TAG else "forward")
+                self.calls[phase, kind, axis, _bytes_of(args, name)] += 1
             elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
                 # A collective without an entry is listed, never overlooked.
                 self.calls[self.phase, name, "other", 0] += 1
@@ -170,6 +174,13 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
             mesh, kind = one.device_mesh, one.device_mesh.device_type
             for number, name in enumerate(mesh.mesh_dim_names or ()):
                 axes[_ranks_of(mesh.get_group(number))] = name
+    pipeline = getattr(module, "mtplan_pipeline", None)
+    if pipeline:
+        axes |= pipeline.axes()
+    if pipeline and not pipeline.has_schedule(batch["input_ids"].shape[1]):
+        # The ranks connect, and agree on shapes, in the first step only.
+        backward(plan, module, batch)
+        module.zero_grad(set_to_none=True)
     mode = _mode()(axes)
 
     def entered(phase: str) -> None:
@@ -181,8 +192,14 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
         warnings.simplefilter("ignore")
         backward(plan, module, batch, entered)
     module.zero_grad(set_to_none=True)
-    return _compared(plan.collectives, reasons_of(plan, sizes, kind),
-                     mode.calls)
+    calls = mode.calls
+    if pipeline:  # the plan counts one rank of every stage
+        found: list[Any] = [None] * plan.parallelism.pp
+        torch_module("distributed").all_gather_object(
+            found, (sizes, calls), group=pipeline.group)
+        sizes = [size for one, _ in found for size in one]
+        calls = sum((one for _, one in found), Counter())
+    return _compared(plan.collectives, reasons_of(plan, sizes, kind), calls)
 
 
 def _compared(ledger: list[Record], reasons: list[Reason], issued: Calls
@@ -246,10 +263,13 @@ def _sizes(plan: Plan, module: Any) -> list[_Group]:
     family: Family = FAMILIES[json.loads(plan.to_json())["model"]["family"]]
     degrees, seen = plan.parallelism, set[int]()
     groups = []
-    parts = list(groups_of(module, family))
-    if not degrees.zero:
-        parts = [[one] for group in parts for one in group]
-    for group in [*parts, [module]]:
+    parts = []
+    for root, model in roots_of(module):
+        apart = list(groups_of(model, family))
+        parts += (apart if degrees.zero
+                  else [[one] for group in apart for one in group])
+        parts.append([root])
+    for group in parts:
         elements, padded, names = 0, 0, []
         for one in (one for part in group for one in part.parameters()):
             if id(one) in seen:
@@ -295,6 +315,9 @@ def reasons_of(plan: Plan, groups: list[_Group], device: str) -> list[Reason]:
     add("loss: each replica of PyTorch keeps its own",
         [line for line in ledger if line.axis == "dp" and line.cause == "loss"],
         Counter())
+    if plan.parallelism.pp > 1:
+        add("loss: the last stage tells the others", [], Counter({
+            ("update", "broadcast", "pp", 8): plan.parallelism.pp}))
     _add_data_parallel(plan, groups, add)
     _add_tensor_parallel(plan, add, device)
     return reasons

@@ -1,23 +1,28 @@
 """Applies a plan to a module of transformers with PyTorch's own parts.
 
-Tensor parallelism is DTensor's (``_tensor_parallel``), data parallelism that of
-``fully_shard`` and ``replicate``, recomputation that of ``checkpoint_wrapper``. What
-PyTorch cannot express is reported before the module is touched.
+Stages are those of ``torch.distributed.pipelining`` (``_pipeline``), tensor
+parallelism is DTensor's (``_tensor_parallel``), data parallelism that of
+``fully_shard`` and ``replicate`` (``_data_parallel``), recomputation that of
+``checkpoint_wrapper``. What PyTorch cannot express is reported before the module is
+touched.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Iterator
+import math
 from typing import Any
 
+from mtplan._data_parallel import divide_samples
 from mtplan._errors import Error
+from mtplan._import_torch import torch_module
+from mtplan._pipeline import Pipeline, wrong_schedule
 from mtplan._plan import Plan
 from mtplan._plan_names import FAMILIES, Family
-from mtplan._step import widths, wrong_dropout, wrong_types
-from mtplan._tensor_parallel import (change_entrance, split_modules,
-                                     torch_module)
+from mtplan._recompute import recompute, unknown_attention
+from mtplan._stages import is_absent, keep_stages
+from mtplan._step import roots_of, widths, wrong_dropout, wrong_types
+from mtplan._tensor_parallel import change_entrance, split_modules
 from mtplan._tensor_split import Split, layout_over, split_of
 
 
@@ -34,16 +39,24 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     degrees = plan.parallelism
     _compare_weights(module, mesh)
     module.mtplan_plan = plan.saved_text()
+    torch = torch_module()
+    dtype = torch.bfloat16 if widths(plan)[0] == 2 else torch.float32
+    rank = mesh["pp"].get_local_rank() if degrees.pp > 1 else 0
+    keep_stages(plan, module, family, rank, dtype)
     if degrees.tp > 1:
         split_modules(module, mesh["tp"], split, family)
     # A cache of keys would grow again when a layer is recomputed.
     module.config.use_cache = False
-    _recompute(plan, module, family)
-    if degrees.tp > 1 and split.entrance is not None:
-        change_entrance(module.get_submodule(family.layers)[0], mesh["tp"],
-                        split.entrance)
+    recompute(plan, module, family, rank)
+    first = module.get_submodule(family.layers)[0]
+    if degrees.tp > 1 and split.entrance is not None and not is_absent(first):
+        change_entrance(first, mesh["tp"], split.entrance)
+    if degrees.pp > 1:
+        module.mtplan_pipeline = Pipeline(plan, module, family, split, mesh,
+                                          dtype)
     if degrees.dp > 1:
-        _divide_samples(plan, module, family, mesh["dp"])
+        for root, model in roots_of(module):
+            divide_samples(plan, root, model, family, mesh["dp"])
     return module
 
 
@@ -93,7 +106,7 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
         if split.faults:
             nearest["pins"] = _pins(plan, family)
     if plan.parallelism.recompute == "selective":
-        faults += _unknown_attention(module)
+        faults += unknown_attention(module)
     faults += wrong_types(plan, report["hardware"]["precision"], module)
     if report["hardware"]["precision"] in ("fp8", "fp16"):
         nearest["precision"] = "bf16"
@@ -144,7 +157,7 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
 
 
 def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
-    """Returns sentences about what is neither dp nor tp, and keywords without.
+    """Returns sentences about axes without words, and keywords without them.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
@@ -154,25 +167,22 @@ def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
     degrees = plan.parallelism
     faults, nearest = [], dict[str, Any]()
     for key, plain, why in (
-            ("pp", 1, "torch.distributed.pipelining wants stages that take "
-                      "and return tensors, which models of transformers with "
-                      "a loss are not"),
             ("cp", 1, "context_parallel of PyTorch runs ring attention with "
                       "collectives that the plan does not count"),
             ("ep", 1, "experts of transformers are one module"),
-            ("virtual_stages", 1, "they need pp"),
             ("tiles", 1, "fully_shard gathers a weight as a whole"),
             ("offload", "none", "CPUOffloadPolicy moves weights and not only "
                                 "the optimizer's state")):
         if degrees[key] != plain:
             faults.append(f"{key} {degrees[key]}: {why}")
-            nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
+            nearest[key] = plain
     if degrees.zero and degrees.zero_ranks != degrees.dp:
         faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
                       "replicas: fully_shard would sum gradients twice, over "
                       "shards and then over copies, in an order of its own")
         nearest["zero_ranks"] = "all"
-    return faults, nearest
+    wrong, other = wrong_schedule(plan)
+    return faults + wrong, nearest | other
 
 
 def _wrong_weights(plan: Plan, family: Family, split: Split, module: Any
@@ -229,29 +239,34 @@ def _pins(plan: Plan, family: Family) -> list[str]:
 
 
 def _mesh(plan: Plan, module: Any, given: Any) -> Any:
-    """Returns a mesh with the axes dp and tp; ``given`` is checked."""
+    """Returns a mesh with the axes dp and tp, and pp if there are stages;
+    ``given`` is checked."""
     distributed = torch_module("distributed")
     degrees = plan.parallelism
+    axes = ("pp", "dp", "tp") if degrees.pp > 1 else ("dp", "tp")
+    sizes = tuple(degrees[axis] for axis in axes)
+    words = " x ".join(f"{axis} {degrees[axis]}" for axis in axes)
     if not distributed.is_initialized():
         raise Error("no ranks: call torch.distributed.init_process_group")
     if given is None:
         mesh_of = torch_module("distributed.device_mesh").init_device_mesh
         ranks = distributed.get_world_size()
-        if ranks != degrees.dp * degrees.tp:
-            raise Error(f"the plan is for dp {degrees.dp} x tp {degrees.tp}, "
-                        f"and {ranks} ranks run")
-        return mesh_of(next(module.parameters()).device.type,
-                       (degrees.dp, degrees.tp), mesh_dim_names=("dp", "tp"))
+        if ranks != math.prod(sizes):
+            raise Error(f"the plan is for {words}, and {ranks} ranks run")
+        return mesh_of(next(module.parameters()).device.type, sizes,
+                       mesh_dim_names=axes)
     names = given.mesh_dim_names or ()
     faults = []
-    for axis in ("dp", "tp"):
+    for axis in axes:
         size = given[axis].size() if axis in names else 1
         if size != degrees[axis]:
             faults.append(f"the plan has {axis} {degrees[axis]}, and the mesh "
-                          f"{size}; its dimensions are named dp and tp")
-    if not faults and given.size() != degrees.dp * degrees.tp:
+                          f"{size}; its dimensions are named "
+                          f"{' and '.join(axes)}")
+    if not faults and given.size() != math.prod(sizes):
+        named = ", ".join(f'"{axis}"' for axis in axes)
         faults.append(f"the mesh has {given.size()} ranks, and the plan "
-                      f"{degrees.dp * degrees.tp}; pass mesh[\"dp\", \"tp\"]")
+                      f"{math.prod(sizes)}; pass mesh[{named}]")
     if faults:
         raise Error(faults)
     return given
@@ -274,95 +289,3 @@ def _compare_weights(module: Any, mesh: Any) -> None:
     if any(differs):
         raise Error(f"{names[differs.index(True)]}: its values differ between "
                     "ranks; load or seed the same weights on all of them")
-
-
-def _recompute(plan: Plan, module: Any, family: Family) -> None:
-    """Wraps the layers that are recomputed, or attention in all of them."""
-    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
-    if saved["recompute"] == "full":
-        wrap = torch_module(
-            "distributed.algorithms._checkpoint.checkpoint_wrapper"
-        ).checkpoint_wrapper
-        layers = module.get_submodule(family.layers)
-        count = saved["recompute_layers"]
-        for number in range(len(layers) if count < 0 else count):
-            layers[number] = wrap(layers[number])
-    elif saved["recompute"] == "selective":
-        _recompute_attention(module)
-
-
-def _attention_functions() -> tuple[Any, Any]:
-    """Returns the registers of transformers: of attention, and of masks."""
-    return (importlib.import_module("transformers.modeling_utils"
-                                    ).ALL_ATTENTION_FUNCTIONS,
-            importlib.import_module("transformers.masking_utils"
-                                    ).ALL_MASK_ATTENTION_FUNCTIONS)
-
-
-def _unknown_attention(module: Any) -> list[str]:
-    """Returns a sentence if attention of a module cannot be recomputed."""
-    name = module.config._attn_implementation
-    if all(name in one for one in _attention_functions()):
-        return []
-    return [f"recompute selective: {name} attention of transformers is not "
-            "registered; load the module with attn_implementation=\"sdpa\""]
-
-
-def _recompute_attention(module: Any) -> None:
-    """Lets attention keep only q, k and v for backward.
-
-    transformers finds attention by a name that is known to the process.
-    """
-    interface, masks = _attention_functions()
-    name = module.config._attn_implementation
-    inner = interface[name]
-    checkpoint = torch_module("utils.checkpoint").checkpoint
-
-    def attention(*args: Any, **kwargs: Any) -> Any:
-        return checkpoint(inner, *args, use_reentrant=False, **kwargs)
-
-    recomputed = f"mtplan_recomputed_{name}"
-    interface.register(recomputed, attention)
-    masks.register(recomputed, masks[name])
-    module.config._attn_implementation = recomputed
-
-
-def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
-    """Returns the modules whose parameters travel together over dp.
-
-    Those are the embedding, every layer, and the head; if the embedding is
-    tied to the head, whatever is in no layer travels together.
-
-    >>> list(groups_of(model, FAMILIES["llama"]))  # doctest: +SKIP
-    """
-    embedding = module.get_submodule(family.names["wte"])
-    head = module.get_submodule(family.names["lm_head"])
-    tied = embedding.weight is head.weight
-    if not tied:
-        yield [embedding]
-    yield from ([layer] for layer in module.get_submodule(family.layers))
-    if not tied and "ln_f" in family.names:
-        yield [module.get_submodule(family.names["ln_f"]), head]
-
-
-def _divide_samples(plan: Plan, module: Any, family: Family, mesh: Any
-                    ) -> None:
-    """Shards or replicates parameters over dp, as the ZeRO stage says."""
-    degrees = plan.parallelism
-    fsdp = torch_module("distributed.fsdp")
-    torch = torch_module()
-    weights, gradients = ({2: torch.bfloat16, 4: torch.float32}[width]
-                          for width in widths(plan))
-    keywords: dict[str, Any] = {
-        "mesh": mesh, "mp_policy": fsdp.MixedPrecisionPolicy(
-            param_dtype=weights, reduce_dtype=gradients)}
-    if degrees.zero:
-        apply = fsdp.fully_shard
-        keywords["reshard_after_forward"] = degrees.zero == 3
-    else:
-        apply = torch_module(
-            "distributed._composable.replicate_with_fsdp").replicate
-    for group in list(groups_of(module, family)):
-        for part in [group] if degrees.zero else group:
-            apply(part, **keywords)
-    apply(module, **keywords)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mtplan._errors import Error
+from mtplan._import_torch import torch_module
 from mtplan._plan import Plan
-from mtplan._tensor_parallel import torch_module
 from mtplan._tensor_split import layout_over
 
 
@@ -81,6 +81,18 @@ def wrong_dropout(module: Any) -> list[str]:
             for name, rate in rates.items() if rate]
 
 
+def roots_of(module: Any) -> list[tuple[Any, Any]]:
+    """Returns what a step calls: the stages of a pipeline, or the module, each
+    with the model within it.
+
+    >>> roots_of(3)
+    [(3, 3)]
+    """
+    pipeline = getattr(module, "mtplan_pipeline", None)
+    return ([(stage, stage.model) for stage in pipeline.stages.values()]
+            if pipeline else [(module, module)])
+
+
 def _check_batch(plan: Plan, module: Any, batch: dict[str, Any]) -> None:
     """Raises ``Error`` unless a module and a batch are those of a plan."""
     if getattr(module, "mtplan_plan", None) != plan.saved_text():
@@ -112,14 +124,16 @@ def backward(plan: Plan, module: Any, batch: dict[str, Any],
              entered: Callable[[str], None] = lambda _: None) -> float:
     """Computes the gradients of one step, and returns the loss of a replica.
 
-    ``Plan.backward`` describes it. ``entered`` is called with "forward" or
-    "backward" before that half runs.
+    ``Plan.backward`` describes it. ``entered`` is called with "forward",
+    "backward" or "update" before a part of that phase runs.
 
     >>> backward(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
     6.2
     """
     _check_batch(plan, module, batch)
     degrees = plan.parallelism
+    if degrees.pp > 1:
+        return float(module.mtplan_pipeline.step(batch, entered))
     count = degrees.micro_batches
     loss = 0.0
     for number in range(count):

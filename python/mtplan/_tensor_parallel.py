@@ -11,24 +11,14 @@ PyTorch is imported when the functions are called.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from mtplan._errors import Error
+from mtplan._import_torch import torch_module
 from mtplan._plan_names import Family
+from mtplan._stages import present
 from mtplan._tensor_split import Change, Leaf, Split
-
-
-def torch_module(name: str = "") -> Any:
-    """Returns a module of PyTorch, which is imported only now.
-
-    >>> torch_module("no_such_part")
-    Traceback (most recent call last):
-    ...
-    ModuleNotFoundError: ...
-    """
-    return importlib.import_module(f"torch.{name}" if name else "torch")
 
 
 def placement(layout: str) -> Any:
@@ -270,38 +260,44 @@ def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
     """Splits the modules of a model over the ranks of a mesh, as planned.
 
     ``mesh`` has one dimension, tp. Every rank must hold the same weights; they
-    are taken from the first.
+    are taken from the first. Modules of other stages are left out.
 
     >>> split_modules(model, device_mesh["tp"], split, family)  # doctest: +SKIP
     """
     parallel = torch_module("distributed.tensor.parallel")
-    modules = dict(model.named_modules())
-    layers = modules[family.layers]
+    modules = present(model)
     if family.out_last:  # GPT-2
-        for layer in layers:
-            attention = layer.attn
+        for number in range(model.config.num_hidden_layers):
+            name = family.in_layer(number, family.attention)
+            if name not in modules:
+                continue
+            attention = modules[name]
             attention.c_attn = _fused_columns()(attention.c_attn)
             if split.leaves[family.module("h.0.attn.q")].kind == "column":
                 attention.split_size //= mesh.size()
     style, summed = _style(), dict[Any, Any]()
+    modules = present(model)
     parallel.parallelize_module(model, mesh, {
-        name: style(leaf, summed) for name, leaf in split.leaves.items()})
+        name: style(leaf, summed) for name, leaf in split.leaves.items()
+        if name in modules})
     for name, parameter in model.named_parameters(remove_duplicate=False):
         owner, _, last = name.rpartition(".")
         if owner in family.extra and id(parameter) in summed:
             setattr(model.get_submodule(owner), last, summed[id(parameter)])
-    modules = dict(model.named_modules())
-    for name, change in split.before.items():
+    for name in split.before.keys() & modules.keys():
         modules[name].register_forward_pre_hook(
             _with_first_tensor(_INPUTS, functools.partial(
-                changed, mesh=mesh, change=change)), with_kwargs=True)
-    for name, change in split.after.items():
+                changed, mesh=mesh, change=split.before[name])),
+            with_kwargs=True)
+    for name in split.after.keys() & modules.keys():
         modules[name].register_forward_hook(
-            lambda _, __, result, change=change: changed(result, mesh, change))
-    for name, entry in split.entries.items():
+            lambda _, __, result, change=split.after[name]: changed(
+                result, mesh, change))
+    for name in split.entries.keys() & modules.keys():
+        entry = split.entries[name]
         _divide_input(modules[name], modules[entry.norm_module], mesh,
                       entry.norm, entry.residual)
-    if split.parallel_loss:
+    if split.parallel_loss and family.names["lm_head"] in modules:
         _parallel_loss(model, modules[family.names["lm_head"]], mesh)
 
 
