@@ -1,15 +1,15 @@
 """Compares the collectives that a step issues with those of a plan.
 
-A step runs under PyTorch's ``CommDebugMode``, whose dispatches also say over
-which axis and how many bytes. Where PyTorch differs from the plan for a known
-reason, the reason predicts exactly what PyTorch issues instead.
+A step runs under a mode that sees every operator that PyTorch dispatches.
+``CommDebugMode`` of PyTorch is one, too, but says neither over which axis nor how
+many bytes. Where PyTorch differs from the plan for a known reason, the reason
+predicts exactly what PyTorch issues instead.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -115,17 +115,22 @@ class Comparison:
 
 @functools.cache
 def _mode() -> Any:
-    """Returns CommDebugMode with a list of calls: ``mode.calls``."""
-    base = torch_module("distributed.tensor.debug").CommDebugMode
+    """Returns a class of modes with a list of calls: ``mode.calls``."""
+    base = torch_module("utils._python_dispatch").TorchDispatchMode
+    dtensor = torch_module("distributed.tensor").DTensor
 
-    def init(self: Any, axes: dict[tuple[int, ...], str]) -> None:
-        base.__init__(self)
-        self.axes, self.calls, self.phase = axes, Counter(), "forward"
+    class RecordCollectives(base):  # type: ignore[misc,valid-type]
+        """Counts the collectives of the dispatcher in ``calls``."""
 
-    def dispatch(self: Any, function: Any, types: Any, args: Any = (),
-                 kwargs: Any = None) -> Any:
-        result = base.__torch_dispatch__(self, function, types, args, kwargs)
-        if result is not NotImplemented:
+        def __init__(self, axes: dict[tuple[int, ...], str]) -> None:
+            super().__init__()
+            self.axes, self.phase = axes, "forward"
+            self.calls: Calls = Counter()
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                               kwargs: Any = None) -> Any:
+            if dtensor in types:  # DTensor first dispatches what it needs
+                return NotImplemented
             name = str(getattr(function, "_overloadpacket", function))
             kind, place = OPERATORS.get(name, ("", 0))
             if kind:
@@ -136,10 +141,9 @@ def _mode() -> Any:
             elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
                 # A collective without an entry is listed, never overlooked.
                 self.calls[self.phase, name, "other", 0] += 1
-        return result
+            return function(*args, **(kwargs or {}))
 
-    return type("RecordCollectives", (base,), {
-        "__init__": init, "__torch_dispatch__": dispatch})
+    return RecordCollectives
 
 
 def _ranks_of(group: Any) -> tuple[int, ...]:
@@ -187,9 +191,7 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
         mode.phase = phase
 
     sizes = _sizes(plan, module)
-    with warnings.catch_warnings(), mode:
-        # The mode's hooks warn about the outputs of transformers.
-        warnings.simplefilter("ignore")
+    with mode:
         backward(plan, module, batch, entered)
     module.zero_grad(set_to_none=True)
     calls = mode.calls

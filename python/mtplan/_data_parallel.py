@@ -60,10 +60,17 @@ def divide_samples(plan: Plan, root: Any, model: Any, family: Family,
     else:
         apply = torch_module(
             "distributed._composable.replicate_with_fsdp").replicate
-    for group in list(groups_of(model, family)):
+    groups = list(groups_of(model, family))
+    for group in groups:
         for part in [group] if degrees.zero else group:
             apply(part, **keywords)
     apply(root, **keywords)
+    if degrees.zero == 3 and degrees.pp > 1:
+        # By default, backward prefetches what the last forward used before,
+        # which may be the forward of another micro-batch.
+        order = [group[0] for group in groups] + [root]
+        for number, one in enumerate(order):
+            one.set_modules_to_backward_prefetch([order[max(number - 1, 0)]])
 
 
 def begin_step(plan: Plan, root: Any) -> None:

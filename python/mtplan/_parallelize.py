@@ -54,10 +54,17 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     if degrees.pp > 1:
         module.mtplan_pipeline = Pipeline(plan, module, family, split, mesh,
                                           dtype)
+        module.forward = _refuse_forward
     if degrees.dp > 1:
         for root, model in roots_of(module):
             divide_samples(plan, root, model, family, mesh["dp"])
     return module
+
+
+def _refuse_forward(*_: Any, **__: Any) -> Any:
+    """Stands for the forward of a module of which other ranks hold parts."""
+    raise Error("a rank holds some stages of this module, and cannot run all of "
+                "it: call plan.backward")
 
 
 def checked(plan: Plan, module: Any) -> tuple[Family, Split]:

@@ -325,8 +325,11 @@ class Plan:
         BertForMaskedLM, and the plan one for its configuration. Every rank
         calls this with the same weights, which are compared, after
         ``torch.distributed.init_process_group``. ``device_mesh`` has the
-        dimensions dp and tp (default: all ranks, tp innermost, on the
-        module's device).
+        dimensions dp and tp, and pp if there are stages (default: all ranks,
+        pp outermost and tp innermost, on the module's device).
+
+        With stages, the module keeps those of this rank, under their names;
+        the memory of the others is freed, and only ``backward`` runs it.
 
         ``module.config`` is changed (``use_cache``, and with selective
         recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
@@ -339,12 +342,12 @@ class Plan:
         the keywords of the nearest plan that it has words for.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2)
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, cp=2)
         >>> plan.parallelize(model)  # doctest: +SKIP
         Traceback (most recent call last):
         ...
-        mtplan._errors.Error: pp 2: ...
-        nearest: mtplan.plan(..., pp=1)
+        mtplan._errors.Error: cp 2: ...
+        nearest: mtplan.plan(..., cp=1)
         """
         from mtplan._parallelize import parallelize
         return parallelize(self, module, device_mesh)
@@ -353,10 +356,12 @@ class Plan:
         """Computes the gradients of one step of a parallelized module.
 
         ``batch`` holds the tensors that the module takes, with the samples of
-        this replica; they are divided into micro-batches, and gradients are
-        averaged over replicas when the plan's ZeRO stage says. Micro-batches
-        and replicas weigh the same, however many labels are ignored (-100).
-        Returns the mean loss of the replica. Raises ``Error`` for another
+        this replica, on the ranks of all its stages; they are divided into
+        micro-batches, and gradients are averaged over replicas when the plan's
+        ZeRO stage says. Micro-batches and replicas weigh the same, however
+        many labels are ignored (-100). The gradient of a weight that the first
+        and the last stage share is summed over both. Returns the mean loss of
+        the replica, on every rank. Raises ``Error`` for another
         number of samples, and unless ``parallelize`` of this plan returned the
         module.
 
@@ -371,8 +376,11 @@ class Plan:
         that it issues with those of the plan.
 
         The arguments are those of ``backward``. Gradients are set to None
-        afterwards. Returns the comparison of this rank: ``print`` it for a
-        table; ``holds`` says whether all differences are explained.
+        afterwards. Returns the comparison of this rank, or, with stages, of
+        one rank of every stage, as the plan counts: ``print`` it for a table;
+        ``holds`` says whether all differences are explained. Before the first
+        step with stages, one runs that is not counted, in which PyTorch
+        connects the ranks.
 
         >>> plan.check(model, input_ids=ids, labels=ids).holds  # doctest: +SKIP
         True

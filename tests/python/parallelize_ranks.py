@@ -7,14 +7,17 @@ any gradient, and the table of collectives.
 """
 
 import copy
+import gc
 import json
 import math
 import sys
 import tempfile
 import traceback
 import warnings
+import weakref
 
 import mtplan
+from mtplan._step import backward
 
 RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
 
@@ -47,6 +50,9 @@ LOSS = {"sequence_parallel": True, "pins": [
     *SEQUENCE["pins"], "lm_head=vocab", "loss.max=vocab",
     "loss.sum_exp=vocab", "loss.pick=vocab"]}
 PLAIN = {"sequence_parallel": False}
+#: What transformers computes for the whole sequence in BERT.
+WHOLE = ["wtt=replicated", "embed.add=replicated", "embed.norm=replicated",
+         "cls.transform=replicated", "cls.norm.grad=replicated"]
 
 
 def cases():
@@ -78,7 +84,7 @@ def cases():
         "dp": 4, "zero": 3, "micro_batch": 2, "recompute": "full"}
     found["llama tp4 selective"] = "llama", {
         "tp": 4, "recompute": "selective", **PLAIN}
-    return found | stages()
+    return found
 
 
 def stages():
@@ -92,11 +98,13 @@ def stages():
         found[f"{model} pp4"] = model, {
             "pp": 4, "micro_batch": 2, "schedule": "1f1b"}
         found[f"{model} pp2 tp2"] = model, {
-            "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "1f1b", **PLAIN}
+            "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "1f1b", **PLAIN,
+            **({"pins": WHOLE} if model == "bert" else {})}
     for model in ("llama", "gpt2"):
         found[f"{model} pp2 tp2 sequence interleaved"] = model, {
             "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "interleaved",
-            "vp": 2, **(POSITIONS if model == "gpt2" else LOSS)}
+            "vp": 2, "sequence_parallel": True, "pins": [
+                *LOSS["pins"], *(["wpe=replicated"] if model == "gpt2" else [])]}
     for schedule in ("gpipe", "interleaved", "zero-bubble"):
         for zero in (0, 1):
             found[f"gpt2 pp2 dp2 {schedule} zero{zero}"] = "gpt2", {
@@ -127,11 +135,28 @@ def new_model(name, layers=2):
 
 def plan_of(model, keywords):
     """Returns the plan of a module's configuration."""
-    return mtplan.plan(model.config, gpus=RANKS, global_batch=SAMPLES,
-                       seq=LENGTH,
-                       **{"hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
+    return mtplan.plan(model.config, gpus=RANKS, seq=LENGTH,
+                       **{"global_batch": SAMPLES, "hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
                           "tp": 1, "micro_batch": SAMPLES,
                           "offload": "none", "zero": 0, **keywords})
+
+
+def planned_order(plan):
+    """Returns the phases that every stage of a plan enters, in order."""
+    phases = {"forward": "forward", "backward": "backward",
+              "weight gradient": "backward"}
+    order = [[] for _ in range(plan.parallelism.pp)]
+    for one in tasks(plan):
+        order[one["pid"]].append(phases[one["cat"]])
+    return [[*one, "update"] for one in order]
+
+
+def tasks(plan):
+    """Returns the events of a plan's stages in the order in which they begin."""
+    return sorted((one for one in json.loads(plan.trace())["traceEvents"]
+                   if one["ph"] == "X" and one["cat"] in (
+                       "forward", "backward", "weight gradient")),
+                  key=lambda one: one["ts"])
 
 
 def whole(gradient):
@@ -189,7 +214,7 @@ def run_case(name, keywords, rank):
     plan = plan_of(model, keywords)
     reference = copy.deepcopy(model)
     model = plan.parallelize(model)
-    update = [torch.optim.SGD(one.parameters(), lr=0.5, momentum=0.9)
+    update = [torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9)
               for one in (reference, model)]
     degrees = plan.parallelism
     replica = rank // degrees.tp % degrees.dp
@@ -204,8 +229,12 @@ def run_case(name, keywords, rank):
             table = plan.check(model, input_ids=ids[mine], labels=labels[mine])
         loss = reference(input_ids=ids, labels=labels).loss
         loss.backward()
-        ours = torch.tensor(plan.backward(model, input_ids=ids[mine],
-                                          labels=labels[mine]))
+        batch = {"input_ids": ids[mine], "labels": labels[mine]}
+        if step == 1:
+            order = []  # of forwards and backwards
+            ours = torch.tensor(backward(plan, model, batch, order.append))
+        else:
+            ours = torch.tensor(plan.backward(model, **batch))
         distributed.all_reduce(ours)
         losses.append(loss.item())
         assert math.isfinite(losses[-1]) and math.isfinite(float(ours))
@@ -217,11 +246,38 @@ def run_case(name, keywords, rank):
         for one in update:
             one.step()
             one.zero_grad()
-    return {"loss": loss_error, "gradient": gradient_error[0],
+    orders = [None] * RANKS
+    distributed.all_gather_object(orders, order)
+    return {"order": orders[::RANKS // degrees.pp],
+            "planned_order": planned_order(plan),
+            "loss": loss_error, "gradient": gradient_error[0],
             "parameter": gradient_error[1], "losses": losses,
             "holds": table.holds, "table": str(table),
             "exact": sum(row.planned == row.issued for row in table.rows),
             "rows": len(table.rows)}
+
+
+def check_that_other_stages_are_freed(rank):
+    """Raises an AssertionError unless a rank keeps its own stage only."""
+    import torch
+    model = new_model("llama", 4)
+    plan = plan_of(model, {"pp": 4, "micro_batch": 2, "schedule": "1f1b"})
+    weights = {name: weakref.ref(one)
+               for name, one in model.named_parameters()}
+    plan.parallelize(model)
+    gc.collect()
+    left = {name for name, one in weights.items() if one() is not None}
+    kept = [f"model.layers.{rank}.", *{0: ["model.embed_tokens"], 3: [
+        "model.norm", "lm_head"]}.get(rank, [])]
+    assert left == {name for name in weights
+                    if name.startswith(tuple(kept))}, left
+    assert left == {name for name, _ in model.named_parameters()}
+    try:
+        model(input_ids=torch.zeros(1, 4, dtype=torch.int64))
+    except mtplan.Error as refused:
+        assert "call plan.backward" in str(refused), refused
+    else:
+        raise AssertionError("a part of the module ran alone")
 
 
 def check_that_weights_are_compared(rank):
@@ -248,9 +304,10 @@ def run_rank(rank, store, chosen, result):
     distributed.init_process_group("gloo", init_method="file://" + store,
                                    rank=rank, world_size=RANKS)
     check_that_weights_are_compared(rank)
+    check_that_other_stages_are_freed(rank)
     found = {}
     for name in chosen:
-        model, keywords = cases()[name]
+        model, keywords = (cases() | stages())[name]
         try:
             found[name] = run_case(model, keywords, rank)
         except mtplan.Error as refused:
