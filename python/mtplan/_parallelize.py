@@ -9,21 +9,19 @@ touched.
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 from mtplan._data_parallel import divide_samples
 from mtplan._errors import Error
+from mtplan._expressible import checked
 from mtplan._import_torch import torch_module
-from mtplan._pipeline import Pipeline, wrong_schedule
+from mtplan._pipeline import Pipeline
 from mtplan._plan import Plan
-from mtplan._plan_names import FAMILIES, Family
-from mtplan._recompute import recompute, unknown_attention
+from mtplan._recompute import recompute
 from mtplan._stages import is_absent, keep_stages
-from mtplan._step import roots_of, widths, wrong_dropout, wrong_types
+from mtplan._step import roots_of, widths
 from mtplan._tensor_parallel import change_entrance, split_modules
-from mtplan._tensor_split import Split, layout_over, split_of
 
 
 def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
@@ -65,184 +63,6 @@ def _refuse_forward(*_: Any, **__: Any) -> Any:
     """Stands for the forward of a module of which other ranks hold parts."""
     raise Error("a rank holds some stages of this module, and cannot run all of "
                 "it: call plan.backward")
-
-
-def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
-    """Returns the names of a module's family and the splits of a plan.
-
-    Raises ``Error`` with all that PyTorch has no words for, and, last, with the
-    keywords of the nearest plan that it has words for.
-
-    >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-t5.json", gpus=2, tp=2)
-    >>> checked(plan, None)
-    Traceback (most recent call last):
-    ...
-    mtplan._errors.Error: no module of transformers for t5; there are bert, ...
-    """
-    report = json.loads(plan.to_json())
-    kind = report["model"]["family"]
-    if kind not in FAMILIES:
-        raise Error(f"no module of transformers for {kind}; there are "
-                    f"{', '.join(sorted(FAMILIES))}")
-    family = FAMILIES[kind]
-    faults = _wrong_module(report["model"], kind, family, module)
-    if faults:
-        raise Error(faults)
-    found, nearest = _other_axes(plan)
-    faults += found
-    split = split_of(plan, family)
-    if plan.parallelism.tp > 1 and not faults:
-        faults += split.faults + _wrong_weights(plan, family, split, module)
-        faults += wrong_dropout(module)
-        # An optimizer cannot update DTensors and plain tensors together.
-        faults += [f"{name}: the plan has no such parameter" for name, owner in (
-            (name, name.rpartition(".")[0])
-            for name, _ in module.named_parameters())
-            if owner not in split.leaves and owner not in family.extra
-            and owner + ".q" not in split.leaves]
-        padding = report["model"]["padded_vocabulary"]
-        rows = report["model"]["vocabulary"]
-        kinds = [split.leaves[family.names[label]].kind
-                 for label in ("wte", "lm_head")]
-        if padding != rows and ("vocab" in kinds or "column" in kinds):
-            faults.append(
-                f"the plan splits {padding} rows of the vocabulary, and the "
-                f"module has {rows}; call module.resize_token_embeddings("
-                f"{padding}) and plan module.config")
-        if split.faults:
-            nearest["pins"] = _pins(plan, family)
-    if plan.parallelism.recompute == "selective":
-        faults += unknown_attention(module)
-    faults += wrong_types(plan, report["hardware"]["precision"], module)
-    if report["hardware"]["precision"] in ("fp8", "fp16"):
-        nearest["precision"] = "bf16"
-    if faults:
-        if nearest:
-            faults.append("nearest: mtplan.plan(..., " + ", ".join(
-                f"{key}={value!r}" for key, value in nearest.items()) + ")")
-        raise Error(faults)
-    return family, split
-
-
-def _wrong_module(model: dict[str, Any], kind: str, family: Family,
-                  module: Any) -> list[str]:
-    """Returns a sentence if the plan is not one for the module.
-
-    >>> _wrong_module({}, "llama", FAMILIES["llama"], None)
-    ['a plan for llama is applied to LlamaForCausalLM or ..., but this is a NoneType']
-    """
-    name = type(module).__name__
-    if hasattr(module, "mtplan_plan"):
-        return ["a plan has been applied to this module; build a new one"]
-    if name not in family.classes:
-        return [f"a plan for {kind} is applied to "
-                f"{' or '.join(family.classes)}, but this is a {name}"]
-    config = module.config
-    sizes = {"layers": config.num_hidden_layers,
-             "hidden": config.hidden_size,
-             "heads": config.num_attention_heads}
-    faults = [f"the plan is for {model[key]} {key}, and the module has {value}"
-              for key, value in sizes.items() if model[key] != value]
-    if config.vocab_size not in (model["vocabulary"],
-                                 model["padded_vocabulary"]):
-        faults.append(f"the plan is for a vocabulary of {model['vocabulary']},"
-                      f" and the module has {config.vocab_size}")
-    if getattr(config, "add_cross_attention", False):
-        faults.append("the plan has no cross-attention, and the module has")
-    count = sum(one.numel() for one in module.parameters())
-    added = model["padding_parameters"]
-    if not faults and count not in (model["parameters"],
-                                    model["parameters"] - added):
-        faults.append(f"the plan is for {model['parameters']} parameters, and "
-                      f"the module has {count}; plan module.config")
-    if any(hasattr(one, "placements") for one in module.parameters()):
-        faults.append("the module's weights are DTensors already")
-    if any(one.is_meta for one in module.parameters()):
-        faults.append("the module's weights are on the meta device; load them")
-    return faults
-
-
-def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
-    """Returns sentences about axes without words, and keywords without them.
-
-    >>> import mtplan
-    >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
-    >>> _other_axes(plan)[1]
-    {'cp': 1}
-    """
-    degrees = plan.parallelism
-    faults, nearest = [], dict[str, Any]()
-    for key, plain, why in (
-            ("cp", 1, "context_parallel of PyTorch runs ring attention with "
-                      "collectives that the plan does not count"),
-            ("ep", 1, "experts of transformers are one module"),
-            ("tiles", 1, "fully_shard gathers a weight as a whole"),
-            ("offload", "none", "CPUOffloadPolicy moves weights and not only "
-                                "the optimizer's state")):
-        if degrees[key] != plain:
-            faults.append(f"{key} {degrees[key]}: {why}")
-            nearest[key] = plain
-    if degrees.zero and degrees.zero_ranks != degrees.dp:
-        faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
-                      "replicas: fully_shard would sum gradients twice, over "
-                      "shards and then over copies, in an order of its own")
-        nearest["zero_ranks"] = "all"
-    wrong, other = wrong_schedule(plan)
-    return faults + wrong, nearest | other
-
-
-def _wrong_weights(plan: Plan, family: Family, split: Split, module: Any
-                   ) -> list[str]:
-    """Returns sentences about weights that are stored unlike they are used."""
-    faults = []
-    for run in plan.layers:
-        for one in run.parameters:
-            label = one.label.replace("*", str(run.first), 1)
-            operator = label.rpartition(".")[0]
-            if run.segment == "head" and operator == "wte":
-                continue
-            leaf = split.leaves.get(family.module(operator))
-            stored = layout_over("tp", one.layout)
-            if leaf is None:
-                faults.append(f"{one.label}: no module of transformers")
-            elif stored != "R" and leaf.kind in ("replicated", "sequence"):
-                faults.append(f"{one.label}: is stored split over tp and used "
-                              "whole; fully_shard gathers over dp only")
-    config = module.config
-    tied = getattr(config, "tie_word_embeddings", False)
-    kinds = (split.leaves[family.names["wte"]].kind,
-             split.leaves[family.names["lm_head"]].kind)
-    if tied and kinds not in (("vocab", "column"),
-                              ("replicated", "replicated")):
-        faults.append(f"wte is split as {kinds[0]} and lm_head as {kinds[1]},"
-                      " but they are one weight; pin wte=vocab")
-    return faults
-
-
-def _pins(plan: Plan, family: Family) -> list[str]:
-    """Returns pins under which modules of transformers can follow a plan.
-
-    >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2,
-    ...                    sequence_parallel=True)
-    >>> _pins(plan, FAMILIES["llama"])[:2]
-    ['wte=vocab', 'h.*.ln_1=sequence']
-    """
-    word = ("sequence" if plan.parallelism.sequence_parallel
-            and not family.post_norm else "replicated")
-    whole = ("wpe", "wtt", "embed.add", "embed.norm", "embed.drop")
-    labels = {op.label for run in plan.layers for op in run.ops}
-    streams = ("ln_1", "ln_2", "attn.add", "mlp.add", "attn.drop", "mlp.drop",
-               "ln_1.grad", "ln_2.grad", "ln_1.sum", "ln_2.sum")
-    pins = {"wte": "vocab", **{label: "replicated" for label in whole},
-            **{f"h.*.{label}": word for label in streams},
-            "h.*.mlp.fc1.sum": word, "ln_f": word, "ln_f.grad": word,
-            **{f"cls.transform{part}": "replicated"
-               for part in ("", ".dx", ".dw")},
-            **{label: "vocab" for label in ("lm_head", "loss.max",
-                                            "loss.sum_exp", "loss.pick")}}
-    return [f"{label}={pin}" for label, pin in pins.items() if label in labels]
 
 
 def _mesh(plan: Plan, module: Any, given: Any) -> Any:

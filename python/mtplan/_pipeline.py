@@ -25,29 +25,6 @@ _SINGLE = ("gpipe", "1f1b")  # these take one stage and not a list
 BACKWARD_TAG = 1
 
 
-def wrong_schedule(plan: Plan) -> tuple[list[str], dict[str, Any]]:
-    """Returns sentences about a schedule that PyTorch does not have, and the
-    keywords of the nearest that it has.
-
-    >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=4, global_batch=2,
-    ...                    micro_batch=1, schedule="1f1b")
-    >>> wrong_schedule(plan)[1]
-    {'schedule': 'gpipe'}
-    """
-    degrees = plan.parallelism
-    if degrees.pp == 1:
-        return [], {}
-    if degrees.schedule == "1f1b" and degrees.micro_batches < degrees.pp:
-        return [f"1f1b with {degrees.micro_batches} micro-batches: Schedule1F1B "
-                f"takes as many as there are stages, {degrees.pp}, or more"
-                ], {"schedule": "gpipe"}
-    if degrees.schedule == "zero-bubble" and degrees.zero > 1:
-        return ["zero-bubble: fully_shard cannot scatter gradients of weights "
-                "that are computed apart from those of inputs"], {"zero": 1}
-    return [], {}
-
-
 class Pipeline:
     """Holds the stages of a rank, and runs steps.
 

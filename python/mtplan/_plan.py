@@ -81,6 +81,27 @@ class Plan:
     def __init__(self, found: _core.FoundPlan) -> None:
         self._found = found
         self._report = json.loads(found.json(False), object_hook=Record)
+        self._added_notes: list[str] = []
+
+    def add_note(self, note: str) -> None:
+        """Adds a sentence to the notes.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json")
+        >>> plan.add_note("seen")
+        >>> plan.notes[-1]
+        'seen'
+        """
+        self._added_notes.append(note)
+
+    def summary(self) -> str:
+        """Returns the degrees, memory and step time in a few words.
+
+        >>> import mtplan
+        >>> mtplan.plan("examples/llama-3-8b.json", tp=8, gpus=8).summary()
+        'tp 8, micro-batch ...'
+        """
+        return self._found.summary()
 
     @property
     def step_time(self) -> float:
@@ -202,7 +223,7 @@ class Plan:
         >>> isinstance(mtplan.plan("examples/llama-3-8b.json").notes, list)
         True
         """
-        return list(self._report.notes)
+        return [*self._report.notes, *self._added_notes]
 
     def to_json(self) -> str:
         """Returns the text that ``mtplan --json`` prints (docs/json-output.md).
@@ -400,13 +421,14 @@ class Plan:
 
     def __str__(self) -> str:
         """Returns the report that the command prints."""
-        return self._found.screen().rstrip("\n")
+        return "\n".join([self._found.screen().rstrip("\n"), *(
+            f"note: {one}" for one in self._added_notes)])
 
     def __repr__(self) -> str:
         """Returns one line: model, machine, degrees, memory and step time."""
         hardware = self._report.hardware
         return (f"<mtplan.Plan {self._report.model.name} on {hardware.gpus} x "
-                f"{hardware.device}: {self._found.summary()}>")
+                f"{hardware.device}: {self.summary()}>")
 
     def _repr_html_(self) -> str:
         """Returns the page in a frame, which notebooks show."""

@@ -45,10 +45,6 @@ def wrong_types(plan: Plan, precision: str, module: Any) -> list[str]:
     >>> wrong_types(plan, "bf16", module.half())  # doctest: +SKIP
     ['dp 4: ... float16']
     """
-    if precision == "fp16":
-        return ["fp16: the loss scale is the training loop's, not the module's"]
-    if precision not in ("bf16", "fp32"):
-        return [f"{precision}: modules of transformers compute in bf16 or fp32"]
     torch = torch_module()
     replicas = plan.parallelism.dp
     wanted = (torch.bfloat16 if precision == "bf16" and replicas == 1
