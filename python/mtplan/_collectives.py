@@ -19,7 +19,8 @@ from mtplan._import_torch import torch_module
 from mtplan._pipeline import BACKWARD_TAG
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
-from mtplan._step import backward, roots_of, widths
+from mtplan._step import backward, roots_of
+from mtplan._weight_types import widths
 
 #: Counts calls by phase, kind, axis and bytes that a rank passes in.
 Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"

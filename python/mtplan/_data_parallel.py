@@ -13,7 +13,7 @@ from mtplan._import_torch import torch_module
 from mtplan._plan import Plan
 from mtplan._plan_names import Family
 from mtplan._stages import present
-from mtplan._step import widths
+from mtplan._weight_types import widths
 
 
 def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
@@ -65,12 +65,20 @@ def divide_samples(plan: Plan, root: Any, model: Any, family: Family,
         for part in [group] if degrees.zero else group:
             apply(part, **keywords)
     apply(root, **keywords)
+    root.register_forward_hook(_shard_after_evaluation)
     if degrees.zero == 3 and degrees.pp > 1:
         # By default, backward prefetches what the last forward used before,
         # which may be the forward of another micro-batch.
         order = [group[0] for group in groups] + [root]
         for number, one in enumerate(order):
             one.set_modules_to_backward_prefetch([order[max(number - 1, 0)]])
+
+
+def _shard_after_evaluation(root: Any, _: Any, __: Any) -> None:
+    """Frees gathered weights if no backward follows that would: the optimizer
+    may change its shards before the next forward."""
+    if not root.training or not torch_module().is_grad_enabled():
+        shard(root)
 
 
 def begin_step(plan: Plan, root: Any) -> None:
@@ -101,6 +109,17 @@ def end_step(plan: Plan, root: Any) -> None:
         root.set_manual_backward_finalization(False)
     if zero == 2:
         shard(root)
+
+
+def reset_step(root: Any) -> None:
+    """Ends a step that failed; its gradients are lost.
+
+    >>> reset_step(model)  # doctest: +SKIP
+    """
+    root.reset_iter_state()
+    root.set_manual_backward_finalization(False)
+    root.set_requires_gradient_sync(True)
+    root.set_reshard_after_backward(True)
 
 
 def shard(root: Any) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mtplan._errors import Error
+from mtplan._import_torch import torch_module
 from mtplan._plan import Plan
 from mtplan._plan_names import FAMILIES, Family
 from mtplan._recompute import unknown_attention
-from mtplan._step import wrong_dropout, wrong_types
 from mtplan._tensor_split import Split, layout_over, split_of
+from mtplan._weight_types import wrong_types
 
 
 @dataclass
@@ -176,7 +177,7 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
     faults = verdict.faults
     split = verdict.split
     if plan.parallelism.tp > 1:
-        faults += wrong_dropout(module)
+        faults += _wrong_dropout(module)
         # An optimizer cannot update DTensors and plain tensors together.
         faults += [f"{name}: the plan has no such parameter" for name, owner in (
             (name, name.rpartition(".")[0])
@@ -229,6 +230,24 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
     if any(one.is_meta for one in module.parameters()):
         faults.append("the module's weights are on the meta device; load them")
     return faults
+
+
+def _wrong_dropout(module: Any) -> list[str]:
+    """Returns a sentence if ranks of a tp group would drop different values.
+
+    >>> _wrong_dropout(model)  # doctest: +SKIP
+    ['resid_pdrop 0.1: ...; set it to 0']
+    """
+    dropout = torch_module("nn").Dropout
+    rates = {key: getattr(module.config, key, 0) for key in (
+        "attn_pdrop", "embd_pdrop", "resid_pdrop", "attention_dropout",
+        "hidden_dropout_prob", "attention_probs_dropout_prob")}
+    if not any(rates.values()):  # the modules may have been edited
+        rates = {name: one.p for name, one in module.named_modules()
+                 if isinstance(one, dropout)}
+    return [f"{name} {rate}: a rank of PyTorch draws its own mask, and the "
+            "plan's masks do not depend on the split; set it to 0"
+            for name, rate in rates.items() if rate]
 
 
 def _wrong_weights(plan: Plan, family: Family, split: Split) -> list[str]:

@@ -20,8 +20,9 @@ from mtplan._pipeline import Pipeline
 from mtplan._plan import Plan
 from mtplan._recompute import recompute
 from mtplan._stages import is_absent, keep_stages
-from mtplan._step import roots_of, widths
+from mtplan._step import roots_of
 from mtplan._tensor_parallel import change_entrance, split_modules
+from mtplan._weight_types import widths
 
 
 def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:

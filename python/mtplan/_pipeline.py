@@ -87,11 +87,16 @@ class Pipeline:
         if degrees.dp > 1:
             for stage in self.stages.values():
                 begin_step(self._plan, stage)
-        schedule.step(
-            kwarg_mbs=[{key: value[number * size:(number + 1) * size]
-                        for key, value in batch.items()}
-                       for number in range(count)],
-            target_mbs=[None] * count, losses=losses, return_outputs=False)
+        try:
+            schedule.step(
+                kwarg_mbs=[{key: value[number * size:(number + 1) * size]
+                            for key, value in batch.items()}
+                           for number in range(count)],
+                target_mbs=[None] * count, losses=losses,
+                return_outputs=False)
+        except BaseException:
+            self._schedules.clear()  # they hold what is left of the step
+            raise
         if degrees.dp > 1:
             for stage in self.stages.values():
                 end_step(self._plan, stage)

@@ -10,6 +10,7 @@ PyTorch is imported when the functions are called.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -175,39 +176,58 @@ def _summed_gradient(gradient: Any) -> Any:
 
 def _compute_with_parts(module: Any, leaf: Leaf, mesh: Any) -> None:
     """Lets a module compute with the local parts of its parameters."""
+    original: Any = type(module)
+    module.__class__ = _split_class(original)
+    module.mtplan_leaf, module.mtplan_mesh = leaf, mesh
+
+
+@functools.cache
+def _split_class(original: Any) -> Any:
+    """Returns the class of modules of a class that are split over tp."""
     tensor = torch_module("distributed.tensor")
-    original = module.forward
-    partial = [tensor.Partial()] if leaf.source == "S1" else None
-    first = mesh.get_local_rank() == 0
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        kept = dict(module._parameters)
-        try:
-            for name, one in kept.items():
-                if not isinstance(one, tensor.DTensor):
-                    continue
-                part = one.to_local(grad_placements=partial)
-                if name == "bias" and leaf.kind == "row":
-                    part = _functions()[1].apply(part, first)
-                module._parameters[name] = part
-            return (_looked_up if leaf.kind == "vocab" else _called)(
-                module, original, mesh, *args, **kwargs)
-        finally:
-            module._parameters.update(kept)
+    class Split(original):  # type: ignore[misc]
+        """Computes with the local parts of its parameters, which are DTensors.
 
-    module.forward = forward
+        ``mtplan_leaf`` says how the module is split, over ``mtplan_mesh``.
+        """
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            leaf, mesh = self.mtplan_leaf, self.mtplan_mesh
+            partial = [tensor.Partial()] if leaf.source == "S1" else None
+            kept = dict(self._parameters)
+            try:
+                for name, one in kept.items():
+                    if not isinstance(one, tensor.DTensor):
+                        continue
+                    part = one.to_local(grad_placements=partial)
+                    if name == "bias" and leaf.kind == "row":
+                        part = _functions()[1].apply(
+                            part, mesh.get_local_rank() == 0)
+                    self._parameters[name] = part
+                if leaf.kind == "vocab":
+                    return _looked_up(self, mesh, *args)
+                return super().forward(*args, **kwargs)
+            finally:
+                self._parameters.update(kept)
+
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            memo[id(self.mtplan_mesh)] = self.mtplan_mesh
+            made = self.__class__.__new__(self.__class__)
+            memo[id(self)] = made
+            made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+            for one in made._parameters.values():
+                # Copies of parameters lose their hooks.
+                if isinstance(one, tensor.DTensor) and not one._backward_hooks:
+                    one.register_hook(_summed_gradient)
+            return made
+
+    Split.__name__ = Split.__qualname__ = original.__name__
+    return Split
 
 
-def _called(module: Any, original: Callable[..., Any], mesh: Any, *args: Any,
-            **kwargs: Any) -> Any:
-    del module, mesh
-    return original(*args, **kwargs)
-
-
-def _looked_up(module: Any, original: Callable[..., Any], mesh: Any, ids: Any
-               ) -> Any:
+def _looked_up(module: Any, mesh: Any, ids: Any) -> Any:
     """Looks up the rows that this rank holds; other tokens give zeros."""
-    del original
     weight = module._parameters["weight"]
     rows = weight.shape[0]
     begin = rows * mesh.get_local_rank()

@@ -80,6 +80,18 @@ def cases():
             "tp": 2, "dp": 2, "zero": zero, "micro_batch": 2, **LOSS}
     found["llama tp4 sequence micro-batches"] = "llama", {
         "tp": 4, "micro_batch": 4, **LOSS}
+    for zero in range(4):
+        found[f"llama dp4 zero{zero} failed step"] = "llama", {
+            "dp": 4, "zero": zero, "micro_batch": 1}
+    found["bert tp4 sequence"] = "bert", {
+        "tp": 4, "sequence_parallel": True, "pins": [
+            *SEQUENCE["pins"][:3], *SEQUENCE["pins"][4:], "wpe=replicated",
+            *WHOLE]}
+    for one in ("dp4 zero1", "pp2 dp2"):
+        degrees = {"dp": 4} if one[0] == "d" else {
+            "pp": 2, "dp": 2, "schedule": "1f1b"}
+        found[f"llama {one} bf16"] = "llama", {
+            **degrees, "zero": 1, "micro_batch": 2, "precision": "bf16"}
     found["llama dp4 zero3 recompute"] = "llama", {
         "dp": 4, "zero": 3, "micro_batch": 2, "recompute": "full"}
     found["llama tp4 selective"] = "llama", {
@@ -206,17 +218,19 @@ def compared_gradients(parallel, reference):
     return worst
 
 
-def run_case(name, keywords, rank):
-    """Returns the differences of one case."""
+def run_case(name, keywords, rank, fails=False):
+    """Returns the differences of one case. ``fails`` adds a step that does."""
     import torch
     from torch import distributed
     model = new_model(name, 4 if "pp" in keywords else 2)
     plan = plan_of(model, keywords)
     reference = copy.deepcopy(model)
     model = plan.parallelize(model)
+    degrees = plan.parallelism
+    if degrees.tp == RANKS:
+        check_that_a_copy_is_apart(model)
     update = [torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9)
               for one in (reference, model)]
-    degrees = plan.parallelism
     replica = rank // degrees.tp % degrees.dp
     size = SAMPLES // degrees.dp
     generator = torch.Generator().manual_seed(2)
@@ -230,12 +244,16 @@ def run_case(name, keywords, rank):
         loss = reference(input_ids=ids, labels=labels).loss
         loss.backward()
         batch = {"input_ids": ids[mine], "labels": labels[mine]}
+        if step == 3 and fails:
+            fail(plan, model, batch)
         if step == 1:
             order = []  # of forwards and backwards
             ours = torch.tensor(backward(plan, model, batch, order.append))
         else:
             ours = torch.tensor(plan.backward(model, **batch))
         distributed.all_reduce(ours)
+        if step == 2 and degrees.pp == 1:
+            evaluate(model, ids)
         losses.append(loss.item())
         assert math.isfinite(losses[-1]) and math.isfinite(float(ours))
         loss_error = max(loss_error, abs(float(ours) / RANKS - losses[-1]))
@@ -255,6 +273,47 @@ def run_case(name, keywords, rank):
             "holds": table.holds, "table": str(table),
             "exact": sum(row.planned == row.issued for row in table.rows),
             "rows": len(table.rows)}
+
+
+def check_that_a_copy_is_apart(model):
+    """Raises an AssertionError unless a copy computes with its own weights, and
+    has the gradients of the original."""
+    import torch
+    ids = torch.arange(LENGTH).expand(SAMPLES, -1)
+    copied = copy.deepcopy(model)
+    for one in (model, copied):
+        one(input_ids=ids, labels=ids).loss.backward()
+    for one, other in zip(model.parameters(), copied.parameters()):
+        assert one is not other
+        assert torch.equal(whole(one.grad), whole(other.grad))
+    with torch.no_grad():
+        for one in copied.parameters():
+            one.zero_()
+    losses = [float(one(input_ids=ids, labels=ids).loss.detach())
+              for one in (model, copied)]
+    assert abs(losses[0] - losses[1]) > 1e-3, losses
+    model.zero_grad(set_to_none=True)
+
+
+def evaluate(model, ids):
+    """Runs a forward whose gathered weights the next update makes stale."""
+    import torch
+    model.eval()
+    with torch.no_grad():
+        model(input_ids=ids)
+    model.train()
+
+
+def fail(plan, model, batch):
+    """Runs a step whose last micro-batch has a token that does not exist."""
+    wrong = batch["input_ids"].clone()
+    wrong[-1, 0] = 10_000
+    try:
+        plan.backward(model, **{**batch, "input_ids": wrong})
+    except IndexError:
+        assert all(one.grad is None for one in model.parameters())
+    else:
+        raise AssertionError("a token that does not exist was taken")
 
 
 def check_that_other_stages_are_freed(rank):
@@ -309,7 +368,8 @@ def run_rank(rank, store, chosen, result):
     for name in chosen:
         model, keywords = (cases() | stages())[name]
         try:
-            found[name] = run_case(model, keywords, rank)
+            found[name] = run_case(model, keywords, rank,
+                                   name.endswith(" failed step"))
         except mtplan.Error as refused:
             found[name] = {"refused": refused.errors}
         except Exception:  # the other ranks fail alike, or time out

@@ -49,10 +49,12 @@ class Ranks(unittest.TestCase):
     def test_losses_and_gradients_are_those_of_one_process(self):
         for name, one in self.found.items():
             with self.subTest(name):
-                self.assertLess(one["loss"], 1e-5)
+                bf16 = name.endswith("bf16")  # its rounding is 2**-9
+                self.assertLess(one["loss"], 5e-3 if bf16 else 1e-5)
                 # Rounding of fp32; in float64, GPT-2 and BERT with tp 4
                 # differ by less than 1e-13.
-                self.assertLess(one["gradient"], 5e-5, one["parameter"])
+                self.assertLess(one["gradient"], 0.1 if bf16 else 5e-5,
+                                one["parameter"])
                 self.assertNotEqual(one["losses"][0], one["losses"][-1])
 
     def test_differences_from_the_ledger_are_explained(self):
