@@ -1,26 +1,28 @@
 """Compares the collectives that a step issues with those of a plan.
 
-A step runs under PyTorch's ``CommDebugMode``, whose dispatches also say over
-which axis and how many bytes. Where PyTorch differs from the plan for a known
-reason, the reason predicts exactly what PyTorch issues instead.
+A step runs under a mode that sees every operator that PyTorch dispatches.
+``CommDebugMode`` of PyTorch is one, too, but says neither over which axis nor how
+many bytes. Where PyTorch differs from the plan for a known reason, the reason
+predicts exactly what PyTorch issues instead.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from mtplan._collective_table import (Calls, Comparison, Reason, compared,
                                       key_of)
-from mtplan._parallelize import groups_of
+from mtplan._data_parallel import groups_of
+from mtplan._import_torch import torch_module
+from mtplan._pipeline import BACKWARD_TAG
 from mtplan._plan import Plan, Record
 from mtplan._plan_names import FAMILIES, Family
-from mtplan._step import backward, widths
-from mtplan._tensor_parallel import torch_module
+from mtplan._step import backward, roots_of
+from mtplan._weight_types import widths
 
 #: Collectives of the dispatcher: the kind, and where its group stands.
 OPERATORS = {
@@ -38,39 +40,46 @@ OPERATORS = {
     "c10d.reduce_scatter_tensor_coalesced_": ("reduce_scatter", 2),
     "c10d.alltoall_base_": ("all_to_all", 2),
     "c10d.broadcast_": ("broadcast", 1),
+    "c10d.send": ("send", 1),
 }
 
 #: Where the dispatcher keeps collectives.
 _NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
 #: What of these communicates nothing.
-_LOCAL = ("wait_tensor", "_wrap_tensor_autograd")
+_LOCAL = ("wait_tensor", "_wrap_tensor_autograd", ".recv_")
 
 
 @functools.cache
 def _mode() -> Any:
-    """Returns CommDebugMode with a list of calls: ``mode.calls``."""
-    base = torch_module("distributed.tensor.debug").CommDebugMode
+    """Returns a class of modes with a list of calls: ``mode.calls``."""
+    base = torch_module("utils._python_dispatch").TorchDispatchMode
+    dtensor = torch_module("distributed.tensor").DTensor
 
-    def init(self: Any, axes: dict[tuple[int, ...], str]) -> None:
-        base.__init__(self)
-        self.axes, self.calls, self.phase = axes, Counter(), "forward"
+    class RecordCollectives(base):  # type: ignore[misc,valid-type]
+        """Counts the collectives of the dispatcher in ``calls``."""
 
-    def dispatch(self: Any, function: Any, types: Any, args: Any = (),
-                 kwargs: Any = None) -> Any:
-        result = base.__torch_dispatch__(self, function, types, args, kwargs)
-        if result is not NotImplemented:
+        def __init__(self, axes: dict[tuple[int, ...], str]) -> None:
+            super().__init__()
+            self.axes, self.phase = axes, "forward"
+            self.calls: Calls = Counter()
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                               kwargs: Any = None) -> Any:
+            if dtensor in types:  # DTensor first dispatches what it needs
+                return NotImplemented
             name = str(getattr(function, "_overloadpacket", function))
             kind, place = OPERATORS.get(name, ("", 0))
             if kind:
                 axis = self.axes.get(_ranks_of(args[place]), "other")
-                self.calls[self.phase, kind, axis, _bytes_of(args, name)] += 1
+                phase = self.phase if kind != "send" else (
+                    "backward" if args[3] == BACKWARD_TAG else "forward")
+                self.calls[phase, kind, axis, _bytes_of(args, name)] += 1
             elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
                 # A collective without an entry is listed, never overlooked.
                 self.calls[self.phase, name, "other", 0] += 1
-        return result
+            return function(*args, **(kwargs or {}))
 
-    return type("RecordCollectives", (base,), {
-        "__init__": init, "__torch_dispatch__": dispatch})
+    return RecordCollectives
 
 
 def _ranks_of(group: Any) -> tuple[int, ...]:
@@ -105,19 +114,30 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
             mesh, kind = one.device_mesh, one.device_mesh.device_type
             for number, name in enumerate(mesh.mesh_dim_names or ()):
                 axes[_ranks_of(mesh.get_group(number))] = name
+    pipeline = getattr(module, "mtplan_pipeline", None)
+    if pipeline:
+        axes |= pipeline.axes()
+    if pipeline and not pipeline.has_schedule(batch["input_ids"].shape[1]):
+        # The ranks connect, and agree on shapes, in the first step only.
+        backward(plan, module, batch)
+        module.zero_grad(set_to_none=True)
     mode = _mode()(axes)
 
     def entered(phase: str) -> None:
         mode.phase = phase
 
     sizes = _sizes(plan, module)
-    with warnings.catch_warnings(), mode:
-        # The mode's hooks warn about the outputs of transformers.
-        warnings.simplefilter("ignore")
+    with mode:
         backward(plan, module, batch, entered)
     module.zero_grad(set_to_none=True)
-    return compared(plan.collectives, reasons_of(plan, sizes, kind),
-                     mode.calls)
+    calls = mode.calls
+    if pipeline:  # the plan counts one rank of every stage
+        found: list[Any] = [None] * plan.parallelism.pp
+        torch_module("distributed").all_gather_object(
+            found, (sizes, calls), group=pipeline.group)
+        sizes = [size for one, _ in found for size in one]
+        calls = sum((one for _, one in found), Counter())
+    return compared(plan.collectives, reasons_of(plan, sizes, kind), calls)
 
 
 @dataclass(frozen=True)
@@ -135,10 +155,13 @@ def _sizes(plan: Plan, module: Any) -> list[_Group]:
     family: Family = FAMILIES[json.loads(plan.to_json())["model"]["family"]]
     degrees, seen = plan.parallelism, set[int]()
     groups = []
-    parts = list(groups_of(module, family))
-    if not degrees.zero:
-        parts = [[one] for group in parts for one in group]
-    for group in [*parts, [module]]:
+    parts = []
+    for root, model in roots_of(module):
+        apart = list(groups_of(model, family))
+        parts += (apart if degrees.zero
+                  else [[one] for group in apart for one in group])
+        parts.append([root])
+    for group in parts:
         elements, padded, names = 0, 0, []
         for one in (one for part in group for one in part.parameters()):
             if id(one) in seen:
@@ -184,6 +207,9 @@ def reasons_of(plan: Plan, groups: list[_Group], device: str) -> list[Reason]:
     add("loss: each replica of PyTorch keeps its own",
         [line for line in ledger if line.axis == "dp" and line.cause == "loss"],
         Counter())
+    if plan.parallelism.pp > 1:
+        add("loss: the last stage tells the others", [], Counter({
+            ("update", "broadcast", "pp", 8): plan.parallelism.pp}))
     _add_data_parallel(plan, groups, add)
     _add_tensor_parallel(plan, add, device)
     return reasons

@@ -84,6 +84,27 @@ class Plan:
         """Takes the core's plan, whose report is read once."""
         self._found = found
         self._report = json.loads(found.json(False), object_hook=Record)
+        self._added_notes: list[str] = []
+
+    def add_note(self, note: str) -> None:
+        """Adds a sentence to the notes.
+
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/llama-3-8b.json")
+        >>> plan.add_note("seen")
+        >>> plan.notes[-1]
+        'seen'
+        """
+        self._added_notes.append(note)
+
+    def summary(self) -> str:
+        """Returns the degrees, memory and step time in a few words.
+
+        >>> import mtplan
+        >>> mtplan.plan("examples/llama-3-8b.json", tp=8, gpus=8).summary()
+        'tp 8, micro-batch ...'
+        """
+        return self._found.summary()
 
     @property
     def step_time(self) -> float:
@@ -205,7 +226,7 @@ class Plan:
         >>> isinstance(mtplan.plan("examples/llama-3-8b.json").notes, list)
         True
         """
-        return list(self._report.notes)
+        return [*self._report.notes, *self._added_notes]
 
     def to_json(self) -> str:
         """Returns the text that ``mtplan --json`` prints (docs/json-output.md).
@@ -352,8 +373,11 @@ class Plan:
         BertForMaskedLM, and the plan one for its configuration. Every rank
         calls this with the same weights, which are compared, after
         ``torch.distributed.init_process_group``. ``device_mesh`` has the
-        dimensions dp and tp (default: all ranks, tp innermost, on the
-        module's device).
+        dimensions dp and tp, and pp if there are stages (default: all ranks,
+        pp outermost and tp innermost, on the module's device).
+
+        With stages, the module keeps those of this rank, under their names;
+        the memory of the others is freed, and only ``backward`` runs it.
 
         ``module.config`` is changed (``use_cache``, and with selective
         recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
@@ -366,11 +390,12 @@ class Plan:
         the keywords of the nearest plan that it has words for.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, tp=2)
-        >>> plan.parallelize(None)
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, cp=2)
+        >>> plan.parallelize(model)  # doctest: +SKIP
         Traceback (most recent call last):
         ...
-        mtplan._errors.Error: a plan for llama is applied to LlamaForCausalLM ...
+        mtplan._errors.Error: cp 2: ...
+        nearest: mtplan.plan(..., cp=1)
         """
         from mtplan._parallelize import parallelize
         return parallelize(self, module, device_mesh)
@@ -379,10 +404,12 @@ class Plan:
         """Computes the gradients of one step of a parallelized module.
 
         ``batch`` holds the tensors that the module takes, with the samples of
-        this replica; they are divided into micro-batches, and gradients are
-        averaged over replicas when the plan's ZeRO stage says. Micro-batches
-        and replicas weigh the same, however many labels are ignored (-100).
-        Returns the mean loss of the replica. Raises ``Error`` for another
+        this replica, on the ranks of all its stages; they are divided into
+        micro-batches, and gradients are averaged over replicas when the plan's
+        ZeRO stage says. Micro-batches and replicas weigh the same, however
+        many labels are ignored (-100). The gradient of a weight that the first
+        and the last stage share is summed over both. Returns the mean loss of
+        the replica, on every rank. Raises ``Error`` for another
         number of samples, and unless ``parallelize`` of this plan returned the
         module.
 
@@ -401,9 +428,11 @@ class Plan:
         that it issues with those of the plan.
 
         The arguments are those of ``backward``. Gradients are set to None
-        afterwards. Returns the comparison of this rank: ``print`` it for a
-        table; ``holds`` says whether all differences are explained. Raises
-        ``Error`` as ``backward`` does.
+        afterwards. Returns the comparison of this rank, or, with stages, of
+        one rank of every stage, as the plan counts: ``print`` it for a table;
+        ``holds`` says whether all differences are explained. Before the first
+        step with stages, one runs that is not counted, in which PyTorch
+        connects the ranks. Raises ``Error`` as ``backward`` does.
 
         >>> import mtplan, torch, transformers  # doctest: +SKIP
         >>> torch.distributed.init_process_group(  # doctest: +SKIP
@@ -464,13 +493,14 @@ class Plan:
 
     def __str__(self) -> str:
         """Returns the report that the command prints."""
-        return self._found.screen().rstrip("\n")
+        return "\n".join([self._found.screen().rstrip("\n"), *(
+            f"note: {one}" for one in self._added_notes)])
 
     def __repr__(self) -> str:
         """Returns one line: model, machine, degrees, memory and step time."""
         hardware = self._report.hardware
         return (f"<mtplan.Plan {self._report.model.name} on {hardware.gpus} x "
-                f"{hardware.device}: {self._found.summary()}>")
+                f"{hardware.device}: {self.summary()}>")
 
     def _repr_html_(self) -> str:
         """Returns the page in a frame, which notebooks show."""

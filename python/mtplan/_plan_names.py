@@ -25,6 +25,8 @@ class Family:
     out_last: bool = False  #: whether matrices are stored as [in, out]
     post_norm: bool = False  #: whether norms follow the residual additions
     extra: dict[str, str] = field(default_factory=dict)  #: tied parameters
+    front: tuple[str, ...] = ()  #: modules with parameters before the layers
+    back: tuple[str, ...] = ()  #: modules with parameters behind the layers
 
     def module(self, label: str) -> str:
         """Returns the name of the module that computes an operator.
@@ -74,7 +76,8 @@ def _llama() -> Family:
             "lm_head": "lm_head",
         },
         attention="self_attn", mlp="mlp",
-        classes=("LlamaForCausalLM", "Qwen2ForCausalLM"))
+        classes=("LlamaForCausalLM", "Qwen2ForCausalLM"),
+        front=("model.embed_tokens",), back=("model.norm", "lm_head"))
 
 
 def _gpt2() -> Family:
@@ -96,7 +99,8 @@ def _gpt2() -> Family:
             "lm_head": "lm_head",
         },
         attention="attn", mlp="mlp", classes=("GPT2LMHeadModel",),
-        out_last=True)
+        out_last=True, front=("transformer.wte", "transformer.wpe"),
+        back=("transformer.ln_f", "lm_head"))
 
 
 def _bert() -> Family:
@@ -122,7 +126,8 @@ def _bert() -> Family:
         },
         attention="attention.self", mlp="intermediate",
         classes=("BertForMaskedLM",), post_norm=True,
-        extra={"cls.predictions": "lm_head"})
+        extra={"cls.predictions": "lm_head"}, front=("bert.embeddings",),
+        back=("cls",))
 
 
 #: The families whose modules a plan can be applied to.

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtplan import _core
+from mtplan._executor import (check_executor, fastest, model_and_module,
+                              rows_that_run)
 from mtplan._inputs import Hardware, Model, request_of, source_of_file
 from mtplan._plan import Plan, Record
 from mtplan._progress import Progress, watching
@@ -19,7 +21,8 @@ def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
          hardware: Hardware | None = None, global_batch: int | None = None,
          seq: int | None = None,
          output: str | os.PathLike[str] | None = None,
-         progress: Progress = False, **space: Any) -> Plan:
+         executor: str | None = None, progress: Progress = False,
+         **space: Any) -> Plan:
     """Searches for the fastest way to train a model on a machine.
 
     ``model`` is a path of a Hugging Face config.json, of mtplan's own JSON or of
@@ -30,6 +33,10 @@ def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
     samples per step (default: the model's, or 512), ``seq`` the tokens per
     sample (default: the model's). With ``output``, the plan is compiled into
     that folder, and the search leaves out plans that cannot be compiled.
+    ``executor="pytorch"`` leaves out what ``Plan.parallelize`` cannot run: it
+    adds keywords, which the notes of the plan name, and rejects keywords that
+    contradict them. A module of transformers is then planned as its ``config``,
+    and the plan is one for its weights as they are.
 
     ``progress=True`` shows on standard error how far the search is; a function
     is called instead, at most twenty times a second, with a record: ``seconds``
@@ -61,20 +68,29 @@ def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
     ...             gpus=4, global_batch=64)
     <mtplan.Plan gpt2 on 4 x H100-SXM5-80GB: ...>
     """
-    request = request_of(
-        "plan", model, dict(space, gpus=gpus, hardware=hardware,
-                            global_batch=global_batch, seq=seq),
-        output="" if output is None else os.fspath(output),
-        example_inputs=example_inputs)
-    with watching(progress) as watch:
-        return Plan(_core.search(request, watch))
+    check_executor(executor)
+    given = dict(space, gpus=gpus, hardware=hardware,
+                 global_batch=global_batch, seq=seq)
+    planned, module = (model_and_module(model) if executor
+                       else (model, None))
+
+    def search(keywords: dict[str, Any]) -> Plan:
+        request = request_of(
+            "plan", planned, keywords,
+            output="" if output is None else os.fspath(output),
+            example_inputs=None if module is not None else example_inputs)
+        with watching(progress) as watch:
+            return Plan(_core.search(request, watch))
+
+    return fastest(search, given, module) if executor else search(given)
 
 
 def price(model: Model, example_inputs: Any = None, *,
           megatron_flags: str | Sequence[str] | None = None,
           deepspeed: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           torchtitan: str | os.PathLike[str] | None = None,
-          progress: Progress = False, **space: Any) -> Plan:
+          executor: str | None = None, progress: Progress = False,
+          **space: Any) -> Plan:
     """Prices another trainer's configuration.
 
     One of the three is given: ``megatron_flags``, the command line of
@@ -82,6 +98,8 @@ def price(model: Model, example_inputs: Any = None, *,
     a dict or the path of its JSON; ``torchtitan``, the text of a job
     configuration, or the path of its TOML. The other keywords are those of
     ``plan``, except for those that the configuration decides.
+    ``executor="pytorch"`` adds pins as ``plan`` does, and rejects configurations
+    that ``Plan.parallelize`` cannot run.
 
     Returns the plan of that configuration. Raises ``Error`` and ``NothingFits``
     as ``plan`` does, and ``TypeError`` unless one of the three is given.
@@ -110,14 +128,24 @@ def price(model: Model, example_inputs: Any = None, *,
         imported = ("torchtitan", torchtitan)
     else:
         imported = source_of_file("torchtitan", torchtitan)
-    request = request_of("price", model, space, imported,
-                         example_inputs=example_inputs)
-    with watching(progress) as watch:
-        return Plan(_core.search(request, watch))
+    check_executor(executor)
+    planned, module = (model_and_module(model) if executor
+                       else (model, None))
+
+    def search(keywords: dict[str, Any]) -> Plan:
+        request = request_of(
+            "price", planned, keywords, imported,
+            example_inputs=None if module is not None else example_inputs)
+        with watching(progress) as watch:
+            return Plan(_core.search(request, watch))
+
+    return (fastest(search, space, module, settable=["pins"]) if executor
+            else search(space))
 
 
 def sweep(model: Model, over: str | Sequence[str], *,
-          example_inputs: Any = None, progress: Progress = False,
+          example_inputs: Any = None, executor: str | None = None,
+          progress: Progress = False,
           **space: Any) -> list[Record]:
     """Searches once for each combination of the values of some keywords.
 
@@ -126,6 +154,7 @@ def sweep(model: Model, over: str | Sequence[str], *,
     combination: the swept values, ``step_time_s`` in seconds, ``memory_bytes``
     of one GPU, and ``plan``. Without a plan, the last three are None and
     ``reason`` says why. ``pandas.DataFrame(rows)`` makes a table of the rows.
+    ``executor`` is that of ``plan``; it searches once more for every row.
 
     Raises ``Error`` for bad input. Ctrl-C ends the searches.
 
@@ -136,13 +165,22 @@ def sweep(model: Model, over: str | Sequence[str], *,
     >>> min(rows, key=lambda row: row.step_time_s or 1e9).tp
     1
     """
+    check_executor(executor)
     names = over if isinstance(over, str) else ",".join(over)
-    request = request_of("sweep", model, space, example_inputs=example_inputs)
+    planned, module = (model_and_module(model) if executor
+                       else (model, None))
+    inputs = None if module is not None else example_inputs
+    request = request_of("sweep", planned, space, example_inputs=inputs)
     with watching(progress) as watch:
         text = _core.sweep(request, names.replace("_", "-"), watch)
-    return [Record((name.replace("-", "_"), _value(name, cell))
+    rows = [Record((name.replace("-", "_"), _value(name, cell))
                    for name, cell in row.items())
             for row in csv.DictReader(io.StringIO(text))]
+    if executor is None:
+        return rows
+    return rows_that_run(
+        rows, names.replace("-", "_").split(","),
+        lambda keywords: plan(planned, inputs, **keywords), space, module)
 
 
 def _value(name: str, cell: str) -> Any:

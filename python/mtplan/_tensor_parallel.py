@@ -10,25 +10,16 @@ PyTorch is imported when the functions are called.
 
 from __future__ import annotations
 
+import copy
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from mtplan._errors import Error
+from mtplan._import_torch import torch_module
 from mtplan._plan_names import Family
+from mtplan._stages import present
 from mtplan._tensor_split import Change, Leaf, Split
-
-
-def torch_module(name: str = "") -> Any:
-    """Returns a module of PyTorch, which is imported only now.
-
-    >>> torch_module("no_such_part")
-    Traceback (most recent call last):
-    ...
-    ModuleNotFoundError: ...
-    """
-    return importlib.import_module(f"torch.{name}" if name else "torch")
 
 
 def placement(layout: str) -> Any:
@@ -185,39 +176,58 @@ def _summed_gradient(gradient: Any) -> Any:
 
 def _compute_with_parts(module: Any, leaf: Leaf, mesh: Any) -> None:
     """Lets a module compute with the local parts of its parameters."""
+    original: Any = type(module)
+    module.__class__ = _split_class(original)
+    module.mtplan_leaf, module.mtplan_mesh = leaf, mesh
+
+
+@functools.cache
+def _split_class(original: Any) -> Any:
+    """Returns the class of modules of a class that are split over tp."""
     tensor = torch_module("distributed.tensor")
-    original = module.forward
-    partial = [tensor.Partial()] if leaf.source == "S1" else None
-    first = mesh.get_local_rank() == 0
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        kept = dict(module._parameters)
-        try:
-            for name, one in kept.items():
-                if not isinstance(one, tensor.DTensor):
-                    continue
-                part = one.to_local(grad_placements=partial)
-                if name == "bias" and leaf.kind == "row":
-                    part = _functions()[1].apply(part, first)
-                module._parameters[name] = part
-            return (_looked_up if leaf.kind == "vocab" else _called)(
-                module, original, mesh, *args, **kwargs)
-        finally:
-            module._parameters.update(kept)
+    class Split(original):  # type: ignore[misc]
+        """Computes with the local parts of its parameters, which are DTensors.
 
-    module.forward = forward
+        ``mtplan_leaf`` says how the module is split, over ``mtplan_mesh``.
+        """
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            leaf, mesh = self.mtplan_leaf, self.mtplan_mesh
+            partial = [tensor.Partial()] if leaf.source == "S1" else None
+            kept = dict(self._parameters)
+            try:
+                for name, one in kept.items():
+                    if not isinstance(one, tensor.DTensor):
+                        continue
+                    part = one.to_local(grad_placements=partial)
+                    if name == "bias" and leaf.kind == "row":
+                        part = _functions()[1].apply(
+                            part, mesh.get_local_rank() == 0)
+                    self._parameters[name] = part
+                if leaf.kind == "vocab":
+                    return _looked_up(self, mesh, *args)
+                return super().forward(*args, **kwargs)
+            finally:
+                self._parameters.update(kept)
+
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            memo[id(self.mtplan_mesh)] = self.mtplan_mesh
+            made = self.__class__.__new__(self.__class__)
+            memo[id(self)] = made
+            made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+            for one in made._parameters.values():
+                # Copies of parameters lose their hooks.
+                if isinstance(one, tensor.DTensor) and not one._backward_hooks:
+                    one.register_hook(_summed_gradient)
+            return made
+
+    Split.__name__ = Split.__qualname__ = original.__name__
+    return Split
 
 
-def _called(module: Any, original: Callable[..., Any], mesh: Any, *args: Any,
-            **kwargs: Any) -> Any:
-    del module, mesh
-    return original(*args, **kwargs)
-
-
-def _looked_up(module: Any, original: Callable[..., Any], mesh: Any, ids: Any
-               ) -> Any:
+def _looked_up(module: Any, mesh: Any, ids: Any) -> Any:
     """Looks up the rows that this rank holds; other tokens give zeros."""
-    del original
     weight = module._parameters["weight"]
     rows = weight.shape[0]
     begin = rows * mesh.get_local_rank()
@@ -270,38 +280,44 @@ def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
     """Splits the modules of a model over the ranks of a mesh, as planned.
 
     ``mesh`` has one dimension, tp. Every rank must hold the same weights; they
-    are taken from the first.
+    are taken from the first. Modules of other stages are left out.
 
     >>> split_modules(model, device_mesh["tp"], split, family)  # doctest: +SKIP
     """
     parallel = torch_module("distributed.tensor.parallel")
-    modules = dict(model.named_modules())
-    layers = modules[family.layers]
+    modules = present(model)
     if family.out_last:  # GPT-2
-        for layer in layers:
-            attention = layer.attn
+        for number in range(model.config.num_hidden_layers):
+            name = family.in_layer(number, family.attention)
+            if name not in modules:
+                continue
+            attention = modules[name]
             attention.c_attn = _fused_columns()(attention.c_attn)
             if split.leaves[family.module("h.0.attn.q")].kind == "column":
                 attention.split_size //= mesh.size()
     style, summed = _style(), dict[Any, Any]()
+    modules = present(model)
     parallel.parallelize_module(model, mesh, {
-        name: style(leaf, summed) for name, leaf in split.leaves.items()})
+        name: style(leaf, summed) for name, leaf in split.leaves.items()
+        if name in modules})
     for name, parameter in model.named_parameters(remove_duplicate=False):
         owner, _, last = name.rpartition(".")
         if owner in family.extra and id(parameter) in summed:
             setattr(model.get_submodule(owner), last, summed[id(parameter)])
-    modules = dict(model.named_modules())
-    for name, change in split.before.items():
+    for name in split.before.keys() & modules.keys():
         modules[name].register_forward_pre_hook(
             _with_first_tensor(_INPUTS, functools.partial(
-                changed, mesh=mesh, change=change)), with_kwargs=True)
-    for name, change in split.after.items():
+                changed, mesh=mesh, change=split.before[name])),
+            with_kwargs=True)
+    for name in split.after.keys() & modules.keys():
         modules[name].register_forward_hook(
-            lambda _, __, result, change=change: changed(result, mesh, change))
-    for name, entry in split.entries.items():
+            lambda _, __, result, change=split.after[name]: changed(
+                result, mesh, change))
+    for name in split.entries.keys() & modules.keys():
+        entry = split.entries[name]
         _divide_input(modules[name], modules[entry.norm_module], mesh,
                       entry.norm, entry.residual)
-    if split.parallel_loss:
+    if split.parallel_loss and family.names["lm_head"] in modules:
         _parallel_loss(model, modules[family.names["lm_head"]], mesh)
 
 

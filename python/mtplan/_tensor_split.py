@@ -85,6 +85,7 @@ class Split:
     faults: list[str] = field(default_factory=list)
     entrance: Change | None = None  #: from the embedding to the first layer
     parallel_loss: bool = False  #: whether logits stay split in the loss
+    streams: list[str] = field(default_factory=list)  #: each layer's result
 
 
 def layout_over(axis: str, text: str) -> str:
@@ -183,6 +184,7 @@ class _Reader:
                 self._post_norm_layer if self._family.post_norm
                 else self._pre_norm_layer)(f"h.{layer}.", layer, stream,
                                            gradient)
+            self.split.streams.append(stream)
         self._head(stream, gradient)
 
     def _embedding(self) -> tuple[str, str]:

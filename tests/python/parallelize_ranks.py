@@ -7,14 +7,17 @@ any gradient, and the table of collectives.
 """
 
 import copy
+import gc
 import json
 import math
 import sys
 import tempfile
 import traceback
 import warnings
+import weakref
 
 import mtplan
+from mtplan._step import backward
 
 RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
 
@@ -47,6 +50,9 @@ LOSS = {"sequence_parallel": True, "pins": [
     *SEQUENCE["pins"], "lm_head=vocab", "loss.max=vocab",
     "loss.sum_exp=vocab", "loss.pick=vocab"]}
 PLAIN = {"sequence_parallel": False}
+#: What transformers computes for the whole sequence in BERT.
+WHOLE = ["wtt=replicated", "embed.add=replicated", "embed.norm=replicated",
+         "cls.transform=replicated", "cls.norm.grad=replicated"]
 
 
 def cases():
@@ -74,6 +80,18 @@ def cases():
             "tp": 2, "dp": 2, "zero": zero, "micro_batch": 2, **LOSS}
     found["llama tp4 sequence micro-batches"] = "llama", {
         "tp": 4, "micro_batch": 4, **LOSS}
+    for zero in range(4):
+        found[f"llama dp4 zero{zero} failed step"] = "llama", {
+            "dp": 4, "zero": zero, "micro_batch": 1}
+    found["bert tp4 sequence"] = "bert", {
+        "tp": 4, "sequence_parallel": True, "pins": [
+            *SEQUENCE["pins"][:3], *SEQUENCE["pins"][4:], "wpe=replicated",
+            *WHOLE]}
+    for one in ("dp4 zero1", "pp2 dp2"):
+        degrees = {"dp": 4} if one[0] == "d" else {
+            "pp": 2, "dp": 2, "schedule": "1f1b"}
+        found[f"llama {one} bf16"] = "llama", {
+            **degrees, "zero": 1, "micro_batch": 2, "precision": "bf16"}
     found["llama dp4 zero3 recompute"] = "llama", {
         "dp": 4, "zero": 3, "micro_batch": 2, "recompute": "full"}
     found["llama tp4 selective"] = "llama", {
@@ -81,13 +99,45 @@ def cases():
     return found
 
 
-def new_model(name):
+def stages():
+    """Returns the cases with stages."""
+    found = {}
+    for model in CONFIGS:
+        for zero in range(4):
+            found[f"{model} pp2 dp2 zero{zero}"] = model, {
+                "pp": 2, "dp": 2, "zero": zero, "micro_batch": 2,
+                "schedule": "1f1b", "stage_layers": [1, 3]}
+        found[f"{model} pp4"] = model, {
+            "pp": 4, "micro_batch": 2, "schedule": "1f1b"}
+        found[f"{model} pp2 tp2"] = model, {
+            "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "1f1b", **PLAIN,
+            **({"pins": WHOLE} if model == "bert" else {})}
+    for model in ("llama", "gpt2"):
+        found[f"{model} pp2 tp2 sequence interleaved"] = model, {
+            "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "interleaved",
+            "vp": 2, "sequence_parallel": True, "pins": [
+                *LOSS["pins"], *(["wpe=replicated"] if model == "gpt2" else [])]}
+    for schedule in ("gpipe", "interleaved", "zero-bubble"):
+        for zero in (0, 1):
+            found[f"gpt2 pp2 dp2 {schedule} zero{zero}"] = "gpt2", {
+                "pp": 2, "dp": 2, "zero": zero, "micro_batch": 1,
+                "schedule": schedule,
+                "vp": 2 if schedule == "interleaved" else 1}
+    found["llama pp2 dp2 recompute"] = "llama", {
+        "pp": 2, "dp": 2, "zero": 1, "micro_batch": 1, "schedule": "interleaved",
+        "vp": 2, "recompute": "full"}
+    return found
+
+
+def new_model(name, layers=2):
     """Returns a model with random weights, the same on every rank."""
     import torch
     import transformers
     config, model, sizes = CONFIGS[name]
     torch.manual_seed(1)
-    made = getattr(transformers, model)(getattr(transformers, config)(**sizes))
+    key = "n_layer" if name == "gpt2" else "num_hidden_layers"
+    made = getattr(transformers, model)(
+        getattr(transformers, config)(**{**sizes, key: layers}))
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() == 1:  # no bias is 0, no gain 1
@@ -97,11 +147,28 @@ def new_model(name):
 
 def plan_of(model, keywords):
     """Returns the plan of a module's configuration."""
-    return mtplan.plan(model.config, gpus=RANKS, global_batch=SAMPLES,
-                       seq=LENGTH,
-                       **{"hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
+    return mtplan.plan(model.config, gpus=RANKS, seq=LENGTH,
+                       **{"global_batch": SAMPLES, "hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
                           "tp": 1, "micro_batch": SAMPLES,
                           "offload": "none", "zero": 0, **keywords})
+
+
+def planned_order(plan):
+    """Returns the phases that every stage of a plan enters, in order."""
+    phases = {"forward": "forward", "backward": "backward",
+              "weight gradient": "backward"}
+    order = [[] for _ in range(plan.parallelism.pp)]
+    for one in tasks(plan):
+        order[one["pid"]].append(phases[one["cat"]])
+    return [[*one, "update"] for one in order]
+
+
+def tasks(plan):
+    """Returns the events of a plan's stages in the order in which they begin."""
+    return sorted((one for one in json.loads(plan.trace())["traceEvents"]
+                   if one["ph"] == "X" and one["cat"] in (
+                       "forward", "backward", "weight gradient")),
+                  key=lambda one: one["ts"])
 
 
 def whole(gradient):
@@ -127,9 +194,15 @@ def compared_gradients(parallel, reference):
     worst = (0.0, "")
     largest = max(float(one.grad.abs().max())
                   for one in reference.parameters())
-    for name, one in reference.named_parameters():
+    pipeline = hasattr(parallel, "mtplan_pipeline")
+    for name, one in reference.named_parameters(remove_duplicate=not pipeline):
         theirs, width = one.grad, one.shape[-1] // 3
         pairs = {name: theirs}
+        if name not in mine and pipeline and not any(
+                label.startswith(name.rpartition(".")[0]) for label in mine):
+            continue  # another stage has it
+        if name not in mine and name.endswith("bias") and name[:3] == "cls":
+            continue  # the name of a tied parameter
         if name not in mine:  # q, k and v of GPT-2
             owner, _, last = name.rpartition(".")
             pairs = {f"{owner}.{part}.{last}":
@@ -145,18 +218,20 @@ def compared_gradients(parallel, reference):
     return worst
 
 
-def run_case(name, keywords, rank):
-    """Returns the differences of one case."""
+def run_case(name, keywords, rank, fails=False):
+    """Returns the differences of one case. ``fails`` adds a step that does."""
     import torch
     from torch import distributed
-    model = new_model(name)
+    model = new_model(name, 4 if "pp" in keywords else 2)
     plan = plan_of(model, keywords)
     reference = copy.deepcopy(model)
     model = plan.parallelize(model)
-    update = [torch.optim.SGD(one.parameters(), lr=0.5, momentum=0.9)
-              for one in (reference, model)]
     degrees = plan.parallelism
-    replica = rank // degrees.tp
+    if degrees.tp == RANKS:
+        check_that_a_copy_is_apart(model)
+    update = [torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9)
+              for one in (reference, model)]
+    replica = rank // degrees.tp % degrees.dp
     size = SAMPLES // degrees.dp
     generator = torch.Generator().manual_seed(2)
     loss_error, gradient_error, losses = 0.0, (0.0, ""), []
@@ -168,9 +243,17 @@ def run_case(name, keywords, rank):
             table = plan.check(model, input_ids=ids[mine], labels=labels[mine])
         loss = reference(input_ids=ids, labels=labels).loss
         loss.backward()
-        ours = torch.tensor(plan.backward(model, input_ids=ids[mine],
-                                          labels=labels[mine]))
+        batch = {"input_ids": ids[mine], "labels": labels[mine]}
+        if step == 3 and fails:
+            fail(plan, model, batch)
+        if step == 1:
+            order = []  # of forwards and backwards
+            ours = torch.tensor(backward(plan, model, batch, order.append))
+        else:
+            ours = torch.tensor(plan.backward(model, **batch))
         distributed.all_reduce(ours)
+        if step == 2 and degrees.pp == 1:
+            evaluate(model, ids)
         losses.append(loss.item())
         assert math.isfinite(losses[-1]) and math.isfinite(float(ours))
         loss_error = max(loss_error, abs(float(ours) / RANKS - losses[-1]))
@@ -181,11 +264,79 @@ def run_case(name, keywords, rank):
         for one in update:
             one.step()
             one.zero_grad()
-    return {"loss": loss_error, "gradient": gradient_error[0],
+    orders = [None] * RANKS
+    distributed.all_gather_object(orders, order)
+    return {"order": orders[::RANKS // degrees.pp],
+            "planned_order": planned_order(plan),
+            "loss": loss_error, "gradient": gradient_error[0],
             "parameter": gradient_error[1], "losses": losses,
             "holds": table.holds, "table": str(table),
             "exact": sum(row.planned == row.issued for row in table.rows),
             "rows": len(table.rows)}
+
+
+def check_that_a_copy_is_apart(model):
+    """Raises an AssertionError unless a copy computes with its own weights, and
+    has the gradients of the original."""
+    import torch
+    ids = torch.arange(LENGTH).expand(SAMPLES, -1)
+    copied = copy.deepcopy(model)
+    for one in (model, copied):
+        one(input_ids=ids, labels=ids).loss.backward()
+    for one, other in zip(model.parameters(), copied.parameters()):
+        assert one is not other
+        assert torch.equal(whole(one.grad), whole(other.grad))
+    with torch.no_grad():
+        for one in copied.parameters():
+            one.zero_()
+    losses = [float(one(input_ids=ids, labels=ids).loss.detach())
+              for one in (model, copied)]
+    assert abs(losses[0] - losses[1]) > 1e-3, losses
+    model.zero_grad(set_to_none=True)
+
+
+def evaluate(model, ids):
+    """Runs a forward whose gathered weights the next update makes stale."""
+    import torch
+    model.eval()
+    with torch.no_grad():
+        model(input_ids=ids)
+    model.train()
+
+
+def fail(plan, model, batch):
+    """Runs a step whose last micro-batch has a token that does not exist."""
+    wrong = batch["input_ids"].clone()
+    wrong[-1, 0] = 10_000
+    try:
+        plan.backward(model, **{**batch, "input_ids": wrong})
+    except IndexError:
+        assert all(one.grad is None for one in model.parameters())
+    else:
+        raise AssertionError("a token that does not exist was taken")
+
+
+def check_that_other_stages_are_freed(rank):
+    """Raises an AssertionError unless a rank keeps its own stage only."""
+    import torch
+    model = new_model("llama", 4)
+    plan = plan_of(model, {"pp": 4, "micro_batch": 2, "schedule": "1f1b"})
+    weights = {name: weakref.ref(one)
+               for name, one in model.named_parameters()}
+    plan.parallelize(model)
+    gc.collect()
+    left = {name for name, one in weights.items() if one() is not None}
+    kept = [f"model.layers.{rank}.", *{0: ["model.embed_tokens"], 3: [
+        "model.norm", "lm_head"]}.get(rank, [])]
+    assert left == {name for name in weights
+                    if name.startswith(tuple(kept))}, left
+    assert left == {name for name, _ in model.named_parameters()}
+    try:
+        model(input_ids=torch.zeros(1, 4, dtype=torch.int64))
+    except mtplan.Error as refused:
+        assert "call plan.backward" in str(refused), refused
+    else:
+        raise AssertionError("a part of the module ran alone")
 
 
 def check_that_weights_are_compared(rank):
@@ -212,15 +363,18 @@ def run_rank(rank, store, chosen, result):
     distributed.init_process_group("gloo", init_method="file://" + store,
                                    rank=rank, world_size=RANKS)
     check_that_weights_are_compared(rank)
+    check_that_other_stages_are_freed(rank)
     found = {}
     for name in chosen:
-        model, keywords = cases()[name]
+        model, keywords = (cases() | stages())[name]
         try:
-            found[name] = run_case(model, keywords, rank)
+            found[name] = run_case(model, keywords, rank,
+                                   name.endswith(" failed step"))
         except mtplan.Error as refused:
             found[name] = {"refused": refused.errors}
         except Exception:  # the other ranks fail alike, or time out
             found[name] = {"failed": traceback.format_exc()}
+            print(f"rank {rank}:", found[name]["failed"], file=sys.stderr)
         if rank == 0:
             with open(result, "w", encoding="utf-8") as file:
                 json.dump(found, file, indent=1)

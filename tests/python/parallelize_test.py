@@ -24,19 +24,24 @@ TORCH = all(map(importlib.util.find_spec, ("torch", "transformers")))
 class Ranks(unittest.TestCase):
     """Four ranks train as one process, and communicate as planned."""
 
+    @staticmethod
+    def cases():
+        from parallelize_ranks import cases
+        return list(cases())
+
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "result.json"
             subprocess.run(
-                [sys.executable, HERE / "parallelize_ranks.py", path],
+                [sys.executable, HERE / "parallelize_ranks.py", path,
+                 *cls.cases()],
                 check=True, env=dict(os.environ, OMP_NUM_THREADS="1"),
                 capture_output=True)
             cls.found = json.loads(path.read_text(encoding="utf-8"))
 
     def test_every_case_runs(self):
-        from parallelize_ranks import cases
-        self.assertEqual(list(self.found), list(cases()))
+        self.assertEqual(list(self.found), self.cases())
         for name, one in self.found.items():
             with self.subTest(name):
                 self.assertIn("loss", one, one)
@@ -44,10 +49,12 @@ class Ranks(unittest.TestCase):
     def test_losses_and_gradients_are_those_of_one_process(self):
         for name, one in self.found.items():
             with self.subTest(name):
-                self.assertLess(one["loss"], 1e-5)
+                bf16 = name.endswith("bf16")  # its rounding is 2**-9
+                self.assertLess(one["loss"], 5e-3 if bf16 else 1e-5)
                 # Rounding of fp32; in float64, GPT-2 and BERT with tp 4
                 # differ by less than 1e-13.
-                self.assertLess(one["gradient"], 5e-5, one["parameter"])
+                self.assertLess(one["gradient"], 0.1 if bf16 else 5e-5,
+                                one["parameter"])
                 self.assertNotEqual(one["losses"][0], one["losses"][-1])
 
     def test_differences_from_the_ledger_are_explained(self):
@@ -79,8 +86,6 @@ class Modules(unittest.TestCase):
         return caught.exception.errors
 
     def test_axes_without_words(self):
-        self.assertRegex(self.refused("llama", pp=2, dp=2, micro_batch=4)[0],
-                         "^pp 2: ")
         errors = self.refused("llama", cp=2, dp=2, micro_batch=4)
         self.assertRegex(errors[0], "^cp 2: ")
         self.assertEqual(errors[-1], "nearest: mtplan.plan(..., cp=1)")
