@@ -9,15 +9,16 @@ from typing import Any
 from mtplan import _torch_curves as curves
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim, Graph, Op, Origin, Source, Value
-from mtplan._torch_values import (Chosen, ChosenWeights, Curve, Data, Loss, Normed,
-                                  Patches, Refusal, Rotated, Routing, Rows, Scores,
-                                  Slice, Stat, Tensor, Turned, Weighed, Weighted)
+from mtplan._torch_values import (Chosen, ChosenWeights, Curve, Data, Joined, Loss,
+                                  Normed, Patches, Refusal, Rotated, Routing, Rows,
+                                  Scores, Slice, Stat, Tensor, Turned, Weighed,
+                                  Weighted)
 from mtplan._torch_views import Axis
 
 Handler = Callable[..., Any]
 # Maps the ATen name of a function of PyTorch to the handler that imports it.
 HANDLERS: dict[str, Handler] = {}
-PARTIAL = (Chosen, ChosenWeights, Curve, Normed, Patches, Rotated, Rows, Scores,
+PARTIAL = (Chosen, ChosenWeights, Curve, Joined, Normed, Patches, Rotated, Rows, Scores,
            Slice, Stat, Turned, Weighed, Weighted, Loss)
 
 
@@ -234,6 +235,7 @@ MISUSED = {
               "by positions, x cos + rotate_half(x) sin",
     "Weighted": "a tensor times a constant tensor: known is the rotation by "
                 "positions, x cos + rotate_half(x) sin",
+    "Joined": "a concatenation of features that no linear layer reads",
     "Chosen": "the experts that tokens chose outside the products with experts",
     "ChosenWeights": "the weights of experts outside a product with tokens",
     "Weighed": "what experts compute times their weights, outside a sum over the "

@@ -11,9 +11,9 @@ from mtplan import _torch_pointwise as pointwise
 from mtplan import _torch_shapes as shapes
 from mtplan import _torch_views as views
 from mtplan._torch_graph import Dim
-from mtplan._torch_import import Importer, operator, plain
-from mtplan._torch_values import (Curve, Data, Loss, Normed, Patches, Refusal, Rows,
-                                  Scores, Tensor)
+from mtplan._torch_import import Importer, elementwise, operator, plain
+from mtplan._torch_values import (Curve, Data, Joined, Loss, Normed, Patches, Refusal,
+                                  Rows, Scores, Slice, Tensor)
 from mtplan._torch_views import Axis
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -76,11 +76,22 @@ def linear(importer: Importer, given: Any, weight: Any, bias: Any = None) -> Any
     ...
     mtplan._torch_values.Refusal: ...
     """
-    one = importer.tensor(given)
     matrix = importer.tensor(weight)
     if not matrix.is_parameter:
         raise Refusal("a linear layer whose weights are computed")
-    return product(importer, one, shapes.exchange(importer, matrix), bias)
+    matrix = shapes.exchange(importer, matrix)
+    if not isinstance(given, Joined):
+        return product(importer, importer.tensor(given), matrix, bias)
+    # A product with concatenated features is the sum of products with parts.
+    result, start = None, 0
+    for part in given.parts:
+        stop = start + part.shape[-1]
+        weights = importer.tensor(Slice(matrix, 0, start, stop))
+        made = product(importer, importer.tensor(part), weights,
+                       bias if start == 0 else None)
+        result = made if result is None else elementwise(importer, "add", result, made)
+        start = stop
+    return result
 
 
 @operator("addmm")

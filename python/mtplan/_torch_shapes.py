@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from mtplan import _torch_positions as positions
 from mtplan import _torch_rotation as rotation
 from mtplan import _torch_views as views
 from mtplan._torch_import import Importer, operator, plain, windows
-from mtplan._torch_values import (Chosen, Normed, Patches, Refusal, Rows, Scores,
-                                  Slice, Tensor, Turned, Weighed)
+from mtplan._torch_values import (Chosen, Joined, Normed, Patches, Refusal, Rows,
+                                  Scores, Slice, Tensor, Turned, Weighed)
 from mtplan._torch_views import Axis, View
 
 
@@ -295,19 +296,40 @@ def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
         dims = [tensor.value.dims[0], tensor.value.dims[2]]
         value = importer.emit("take_first", [tensor.value], dims)
         return Tensor(value, views.whole(value.shape))
-    if at == 1 and tensor.view[at] == (Axis(1, shape[1]),) and len(shape) == 3:
-        raise Refusal(f"position {index} of [batch, sequence, features]: known is "
-                      "the first, x[:, 0]")
     if tensor.view[at] == ():
         return squeeze(importer, tensor, at)
     index %= tensor.shape[at]
+    if tensor.view[at] == (Axis(1, shape[1]),) and len(shape) == 3:
+        return positions.over_positions(importer, tensor, [at], index, index + 1)
     part = importer.tensor(Slice(tensor, at, index, index + 1))
     return Tensor(part.value, (*part.view[:at], *part.view[at + 1:]))
 
 
+@operator("index")
+def index(importer: Importer, given: Any, indices: Sequence[Any]) -> Any:
+    """Imports a lookup of numbers that follow each other, as a range.
+
+    >>> index(None, None, [None])
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: a lookup by indices: known are constant ...
+    """
+    given_at = [at for at, one in enumerate(indices) if one is not None]
+    ids = indices[given_at[0]] if len(given_at) == 1 else None
+    if (hasattr(ids, "numel") and ids.dim() == 1 and ids.numel()
+            and not ids.dtype.is_floating_point and ids.dtype != importer.torch.bool):
+        ids = ids % given.shape[given_at[0]]
+        first, count = int(ids[0]), ids.numel()
+        if importer.torch.equal(ids, importer.torch.arange(first, first + count)):
+            return slice_(importer, given, given_at[0], first, first + count)
+    raise Refusal("a lookup by indices: known are constant numbers that follow each "
+                  "other, and embeddings")
+
+
 @operator("cat", "concat", "concatenate")
 def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
-    """Imports the halves of a rotation, and a class token before patches.
+    """Imports the halves of a rotation, a class token before patches, and features
+    that a linear layer reads.
 
     >>> concatenate(None, [Rows(None, None, views.whole([2, 4]))]).shape
     (2, 4)
@@ -329,5 +351,9 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
         vector = plain(importer, Tensor(first.value, ((), *first.view[1:])))
         value = importer.emit("put_first", [rows.value, vector], rows.value.dims)
         return Tensor(value, rows.view)
-    raise Refusal("a concatenation: known are the two halves of a rotation, and a "
-                  "learned vector before the patches of an image")
+    if at == len(parts[0].shape) - 1 > 0 and not any(
+            hasattr(part, "numel") for part in parts):
+        return Joined(tuple(parts))
+    raise Refusal("a concatenation: known are the two halves of a rotation, a "
+                  "learned vector before the patches of an image, and features that "
+                  "a linear layer reads")

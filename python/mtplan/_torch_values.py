@@ -262,6 +262,23 @@ class Rotated(_OfPart):
 
 
 @dataclass(frozen=True)
+class Joined:
+    """Is tensors whose features follow each other, on the way to a linear layer.
+
+    >>> x = Tensor(Value([]), views.whole([2, 8]))
+    >>> Joined((x, x)).shape
+    (2, 16)
+    """
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape that PyTorch sees."""
+        return (*self.parts[0].shape[:-1], sum(one.shape[-1] for one in self.parts))
+
+
+@dataclass(frozen=True)
 class Scores:
     """Is the product of queries and keys of attention, on the way to softmax.
 

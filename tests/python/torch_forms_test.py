@@ -209,6 +209,60 @@ class LookAlikes(unittest.TestCase):
                            model.other(torch.tanh(model.one(x))))):
             self.is_computed(Model(logits), x, targets)
 
+    def test_positions_and_concatenated_features(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self, rows):
+                super().__init__()
+                self.one, self.other = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+                self.head, self.rows = torch.nn.Linear(16, 8), rows
+
+            def forward(self, x):
+                one = self.one(x)
+                return self.head(torch.cat([self.rows(one), self.other(one[:, 0])], -1))
+        x = {"x": torch.randn(2, 4, 8, dtype=torch.float64)}
+        targets = torch.randint(0, 8, (2,))
+        for rows in (lambda y: y.mean(1), lambda y: y[:, -1], lambda y: y[:, 1:].mean(1),
+                     lambda y: y.transpose(1, 2).mean(-1, keepdim=True).flatten(1)):
+            self.is_computed(Model(rows), x, targets)
+
+    def test_ranges_of_each_head(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.qkv, self.parts = torch.nn.Linear(8, 24), parts
+
+            def forward(self, x):
+                return torch.nn.functional.scaled_dot_product_attention(*(
+                    one.transpose(1, 2) for one in self.parts(self.qkv(x)))
+                ).transpose(1, 2).flatten(2)
+        x = {"x": torch.randn(2, 4, 8, dtype=torch.float64)}
+        targets = torch.randint(0, 8, (2, 4))
+        for parts in (lambda y: y.view(2, 4, 2, 12).chunk(3, -1),
+                      lambda y: y.view(2, 4, 2, 3, 4).unbind(3),
+                      lambda y: (y.view(2, 4, 6, 4)[:, :, ids]
+                                 for ids in ([0, 1], [2, 3], [-2, -1]))):
+            self.is_computed(Model(parts), x, targets)
+
+    def test_a_constant_of_zeros_is_nothing(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self, number):
+                super().__init__()
+                self.layer = torch.nn.Linear(8, 8)
+                self.register_buffer("bias", torch.full((1, 8), number))
+
+            def forward(self, x):
+                return self.layer(x) + self.bias
+        x = torch.randn(2, 4, 8, dtype=torch.float64)
+        self.is_computed(Model(0.0), {"x": x}, torch.randint(0, 8, (2, 4)))
+        with self.assertRaisesRegex(mtplan.Error, "a constant tensor where"):
+            mtplan.from_torch(Model(1.0), (x.float(),))
+
     def test_reshaped_and_shifted_parameters(self):
         import torch
         from torch.nn import functional as F

@@ -265,13 +265,15 @@ class Refusals(unittest.TestCase):
         x = torch.randn(2, 4, 8)
         for function, reason in {
                 lambda y: y.cumsum(1): "cumsum is not known",
-                lambda y: y.mean(1): "a mean over positions",
+                lambda y: y.mean(2): "a mean over positions",
                 lambda y: y.detach(): "no gradient",
                 lambda y: torch.exp(y): "no known activation",
                 lambda y: y + torch.rand(8): "random numbers",
                 lambda y: y.square().sum(): "sum is not known",
                 lambda y: y * torch.arange(8.0): "times a constant tensor",
-                lambda y: y[:, 1]: "known is the first",
+                lambda y: y[:, 1:3]: "no range of the columns",
+                lambda y: y[:, [0, 2]]: "a lookup by indices",
+                lambda y: torch.cat([y, y], 2): "that no linear layer reads",
                 lambda y: y @ y.transpose(1, 2): "no attention",
                 lambda y: torch.cat([y, y], 1): "a concatenation"}.items():
             with self.subTest(reason):
