@@ -25,7 +25,7 @@ class Record(dict[str, Any]):
     """
 
     def __getattr__(self, key: str) -> Any:
-        """Returns the value of a key. Raises ``AttributeError`` with all keys."""
+        """Returns the value of a key, or raises ``AttributeError``."""
         try:
             return self[key]
         except KeyError:
@@ -251,9 +251,9 @@ class Plan:
         """Proves the plan by execution, as ``mtplan --verify`` does.
 
         The step runs with smaller dimensions and in double precision: divided
-        as planned, on every one of up to 256 ranks, and whole, on one. The loss,
-        every gradient and every updated parameter must agree, and the executed
-        collectives must be those that the plan lists.
+        as planned on all ranks, of which there are at most 256, and whole on
+        one. The loss, every gradient and every updated parameter must agree,
+        and the executed collectives must be those that the plan lists.
 
         Returns ``holds``; the numbers ``ranks`` and ``tensors`` of what was
         compared; ``worst_error``, the largest difference relative to the
