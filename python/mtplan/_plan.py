@@ -318,11 +318,13 @@ class Plan:
         "deepspeed", "torchtitan", "accelerate", "hf-tp-plan", "jax", "shardy",
         "dtensor", "mesh-tensorflow" or "constraints".
 
-        Choices that the notation cannot express become warnings. Raises ``Error`` for an
-        unknown notation.
+        Choices that belong elsewhere, such as the script, become warnings.
+        Raises ``Error`` for an unknown notation, and, with the reasons, for
+        a plan that the notation's tool would run otherwise.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, tp=8, pp=1)
+        >>> plan = mtplan.plan("examples/gpt2-1.2b.json", gpus=8, tp=8, pp=1,
+        ...                    splits="column,row,head,vocab")
         >>> "--tensor-model-parallel-size 8" in plan.export("megatron")
         True
         """

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,18 +46,21 @@ void describeExperts(const ir::LoadedModel &model, ModelFacts &facts) {
   });
 }
 
-// Returns the number whose multiples, times the tensor ranks, give the model's
-// padded vocabulary; 128 if no number does.
+// Returns the power of two whose multiples, times the tensor ranks, give the
+// model's padded vocabulary; 128 if none does.
 std::int64_t vocabularyMultiple(const ir::LoadedModel &model,
                                 std::int64_t tensorRanks) {
   constexpr std::int64_t kUsual = 128;
   if (!model.vocabulary || !model.paddedVocabulary)
     return kUsual;
-  const std::int64_t padded = *model.paddedVocabulary;
-  for (const std::int64_t multiple :
-       {kUsual, std::gcd(padded / tensorRanks, kUsual), padded / tensorRanks})
-    if (multiple > 0 &&
-        megatronVocabulary(*model.vocabulary, multiple, tensorRanks) == padded)
+  std::vector<std::int64_t> multiples;
+  for (std::int64_t multiple = kUsual; multiple <= 64 * kUsual; multiple *= 2)
+    multiples.push_back(multiple);
+  for (std::int64_t multiple = kUsual / 2; multiple > 0; multiple /= 2)
+    multiples.push_back(multiple);
+  for (const std::int64_t multiple : multiples)
+    if (megatronVocabulary(*model.vocabulary, multiple, tensorRanks) ==
+        *model.paddedVocabulary)
       return multiple;
   return kUsual;
 }
