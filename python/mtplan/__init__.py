@@ -12,7 +12,8 @@ docs/python.md describes the package.
 from mtplan._core import version as __version__
 from mtplan._errors import Error, NothingFits
 from mtplan._machine import Machine, machines
-from mtplan._plan import Memory, Plan, Record
+from mtplan._plan import Plan
+from mtplan._record import Memory, Record
 from mtplan._search import keywords, load, plan, price, sweep
 from mtplan._torch import TorchModel, from_torch
 from mtplan._train import train

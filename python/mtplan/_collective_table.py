@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mtplan._plan import Record
+from mtplan._record import Record
 
 #: Counts calls by phase, kind, axis and bytes that a rank passes in.
 Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"

@@ -19,7 +19,8 @@ from mtplan._collective_table import (Calls, Comparison, Reason, compared,
 from mtplan._data_parallel import groups_of
 from mtplan._import_torch import torch_module
 from mtplan._pipeline import BACKWARD_TAG
-from mtplan._plan import Plan, Record
+from mtplan._plan import Plan
+from mtplan._record import Record
 from mtplan._plan_names import FAMILIES, Family
 from mtplan._step import backward, roots_of
 from mtplan._weight_types import widths

@@ -15,7 +15,8 @@ from mtplan._collective_table import (Calls, Comparison, Reason, compared,
                                       key_of)
 from mtplan._jax_hlo import collectives_of
 from mtplan._jax_layouts import jax_module
-from mtplan._plan import Plan, Record
+from mtplan._plan import Plan
+from mtplan._record import Record
 
 if TYPE_CHECKING:
     from mtplan._jax import Shardings

@@ -14,7 +14,8 @@ from math import prod
 from typing import Any, TypeAlias
 
 from mtplan._errors import Error
-from mtplan._plan import Plan, Record
+from mtplan._plan import Plan
+from mtplan._record import Record
 from mtplan._plan_names import FAMILIES, Family
 from mtplan._tensor_split import Split, layout_over
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, TypeAlias, Union
 
-from mtplan._plan import Record
+from mtplan._record import Record
 
 #: What the keyword ``progress`` takes.
 Progress: TypeAlias = Union[bool, Callable[[Record], object]]

@@ -13,7 +13,8 @@ from mtplan import _core
 from mtplan._executor import (check_executor, fastest, model_and_module,
                               rows_that_run)
 from mtplan._inputs import Hardware, Model, request_of, source_of_file
-from mtplan._plan import Plan, Record
+from mtplan._plan import Plan
+from mtplan._record import Record
 from mtplan._progress import Progress, watching
 
 

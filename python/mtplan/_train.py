@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from mtplan._commands import MTRUN
 from mtplan._errors import Error
-from mtplan._plan import Record
+from mtplan._record import Record
 
 POLL_SECONDS = 0.05
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "planner/search/space/parallelism.h"
@@ -374,6 +375,23 @@ void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
     checkPipeline(options, *model, errors);
     checkRecomputed(options, *model, errors);
   }
+}
+
+void setTensorAxes(const PlanRequest &request, SearchOptions &options,
+                   std::vector<std::string> &errors) {
+  const std::vector<int> &axes = request.tensorAxes;
+  if (axes.size() == 1) {
+    options.tp2.only = axes[0] == 1 ? std::vector{1} : std::vector<int>{};
+    return;
+  }
+  const std::int64_t product = std::int64_t{axes[0]} * axes[1];
+  if (request.tp && *request.tp != product)
+    errors.push_back("--tp-axes " + text(axes[0]) + ',' + text(axes[1]) + ": " +
+                     text(product) + " tensor ranks, but --tp is " +
+                     text(*request.tp));
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  options.tp = static_cast<int>(std::min(product, kMost));
+  options.tp2.only = {axes[1]};
 }
 
 } // namespace mtplan::tools

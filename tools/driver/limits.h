@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "planner/search/search.h"
+#include "tools/driver/request.h"
 
 namespace mtplan::tools {
 
@@ -20,6 +21,11 @@ namespace mtplan::tools {
 /// virtual stage per rank, which uneven cuts need. Otherwise returns an empty
 /// text.
 std::string errorOfUnevenCuts(const planner::SearchOptions &options);
+
+/// Sets tp2 and, if the sizes of two tensor axes are given, tp. Adds an error
+/// if the request has another tp.
+void setTensorAxes(const PlanRequest &request, planner::SearchOptions &options,
+                   std::vector<std::string> &errors);
 
 /// Adds an error for every conflict among the numbers that `options` fixes.
 /// \param model  null if unknown; limits of the model are then not checked

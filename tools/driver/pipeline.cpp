@@ -198,23 +198,6 @@ private:
     return true;
   }
 
-  // Sets tp2 and, if the sizes of two tensor axes are given, tp.
-  void openTensorAxes() {
-    planner::SearchOptions &options = problem->options;
-    const std::vector<int> &axes = request.tensorAxes;
-    if (axes == std::vector{2})
-      options.tp2.only.clear();
-    if (axes.size() < 2)
-      return;
-    options.tp2.only = {axes[1]};
-    const std::int64_t product = std::int64_t{axes[0]} * axes[1];
-    if (request.tp && *request.tp != product)
-      errors.push_back(
-          fmt::format("--tp-axes {},{}: {} tensor ranks, but --tp is {}",
-                      axes[0], axes[1], product, *request.tp));
-    options.tp = static_cast<int>(std::min(product, kMostSamples));
-  }
-
   void setOptions() {
     planner::SearchOptions &options = problem->options;
     auto narrow = [](std::optional<std::int64_t> value) {
@@ -224,7 +207,7 @@ private:
     options.devices =
         narrow(request.gpus).value_or(problem->machine.devicesPerNode);
     options.tp = narrow(request.tp);
-    openTensorAxes();
+    setTensorAxes(request, options, errors);
     options.dp = narrow(request.dp);
     options.pp = request.pp;
     options.cp = request.cp;

@@ -19,6 +19,7 @@
 #include "base/json_fields.h"
 #include "planner/search/solve_candidate.h"
 #include "tools/driver/pipeline.h"
+#include "tools/driver/saved_config.h"
 
 namespace mtplan::tools {
 
@@ -27,15 +28,6 @@ nlohmann::ordered_json candidateJson(const Problem &problem,
 
 /// Reads a member whose unit is seconds. The file stores infinity as null.
 planner::Seconds savedSeconds(base::JsonFields &fields, const char *key);
-
-/// Reads a whole number from 0 to 10 million.
-int savedCount(base::JsonFields &fields, const char *key);
-
-/// Returns nothing, with notes, if the configuration is malformed. Does not
-/// check whether the search enumerates the configuration.
-std::optional<planner::Parallelism> readConfig(base::JsonFields &plan,
-                                               std::int64_t globalBatch,
-                                               std::vector<std::string> &notes);
 
 /// Reads the runs and virtual stages of a candidate. Together, the stages must
 /// hold every layer once, in the model's order. The result is valid only if

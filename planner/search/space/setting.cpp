@@ -68,9 +68,9 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       setting.rules.push_back({{Split::sequence}, false});
       break;
     case AxisRole::tensor:
-      setting.rules.push_back({config.tp2 > 1 ? options.splitsOfTwoAxes
-                                              : options.tensorSplits,
-                               true});
+      setting.rules.push_back(
+          {config.tp2 > 1 ? options.splitsOfTwoAxes : options.tensorSplits,
+           true});
       // Feature splits follow from other splits, so they are always allowed.
       setting.rules.back().splits.push_back(Split::feature);
       break;

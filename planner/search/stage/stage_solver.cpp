@@ -159,11 +159,7 @@ void StageCache::trim() {
 }
 
 StageCache::Key StageSolver::unitKey() const {
-  auto placementOn = [&](std::size_t tensorAxis) {
-    return setting.boundary && tensorAxis < setting.boundary->size()
-               ? (*setting.boundary)[tensorAxis]
-               : -9;
-  };
+  const Boundary between = setting.boundary.value_or(std::vector{-9, -9});
   return {config.dp,
           config.tp,
           config.tp2,
@@ -177,8 +173,8 @@ StageCache::Key StageSolver::unitKey() const {
           static_cast<std::int64_t>(setting.updateAddsUp),
           static_cast<std::int64_t>(setting.hostAddsUp),
           config.tiles,
-          placementOn(0),
-          placementOn(1),
+          between->front(),
+          between->back(),
           setting.sharedState.value_or(-9),
           static_cast<std::int64_t>(setting.overlapWeight * 1024)};
 }

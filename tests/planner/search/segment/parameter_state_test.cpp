@@ -37,7 +37,8 @@ TEST(ParameterState, OneReduceScatterLeadsToTheShardOfASplitBias) {
   const int tensorAxis = tensorAxisOf(setting.mesh);
   int split = 0;
   for (const ParameterState &state : parameterStates(model, 0, setting)) {
-    if (placementOf(state.stored, tensorAxis) != 0 || !state.reducedOncePerStep.empty())
+    if (placementOf(state.stored, tensorAxis) != 0 ||
+        !state.reducedOncePerStep.empty())
       continue;
     ++split;
     ASSERT_EQ(state.owned().dims[0].size(), 2U);
