@@ -104,11 +104,15 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
                                         * plan.parallelism.dp)])
     if _is_tied(plan):
         changed.by("a tied table: XLA sums the gradients of its two uses "
-                   "apart", lambda line: line.axis == "dp"
-                   and line.phase == "backward" and line.kind != "all_gather"
-                   and line.cause.startswith("wte."),
+                   "apart", lambda line: line.cause == "wte.weight"
+                   and line.axis == "dp" and line.phase == "backward"
+                   and line.kind != "all_gather",
                    lambda line: [Record(line, count_per_step=2
                                         * line.count_per_step)])
+        changed.by("a tied table: is gathered once in forward, and kept for "
+                   "the head", lambda line: line.cause == "wte.weight"
+                   and line.axis == "dp" and line.phase == "forward",
+                   lambda line: [line] if line.segment == "embed" else [])
     if platform == "cpu":
         changed.by("CPU: XLA sums everything and slices, where it scatters on "
                    "other devices",
