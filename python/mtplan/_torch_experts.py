@@ -44,6 +44,15 @@ def unknown(name: str) -> str:
     return f"{name}: routing to experts in another form: {KNOWN}"
 
 
+def are_numbers(given: Sequence[Any]) -> bool:
+    """Returns whether all of some values are numbers of chosen experts.
+
+    >>> are_numbers([Chosen(1, "numbers", ())]), are_numbers([Chosen(1, "sum", ())])
+    (True, False)
+    """
+    return all(isinstance(one, Chosen) and one.part == "numbers" for one in given)
+
+
 def tokens_of(given: Tensor) -> bool:
     """Returns whether rows of a tensor are the tokens of [batch, sequence, features].
 

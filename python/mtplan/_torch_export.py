@@ -262,7 +262,8 @@ class Walk:
         if handler is None:
             raise Refusal(experts.unknown(name) if routed else unknown(name))
         made = node.meta.get("val")
-        if hasattr(made, "dtype") and not (made.dtype.is_floating_point or routed):
+        if hasattr(made, "dtype") and not (made.dtype.is_floating_point
+                                           or experts.are_numbers(computed)):
             raise Refusal(f"{name}: integers or booleans that are computed have no "
                           "gradient")
         if name in ("to", "_to_copy", "clone", "contiguous"):

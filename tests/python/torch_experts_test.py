@@ -109,6 +109,8 @@ class Forms(unittest.TestCase):
                     "t: routing to experts in another form",
                 lambda b, n, h: (flat(b.sigmoid()), flat(n), h.repeat_interleave(2, 0)):
                     "sigmoid: routing to experts in another form",
+                lambda b, n, h: (flat(b.long()), flat(n), h.repeat_interleave(2, 0)):
+                    "integers or booleans that are computed",
                 lambda b, n, h: (flat(b), flat(3 - n), h.repeat_interleave(2, 0)):
                     "rsub: routing to experts in another form"}.items():
             with self.subTest(reason), self.assertRaises(mtplan.Error) as raised:

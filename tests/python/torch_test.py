@@ -170,7 +170,8 @@ class Families(unittest.TestCase):
 
     def test_mtrun_computes_what_the_module_does(self):
         import torch_engine
-        for name in ("gpt2", "llama", "gemma2", "phi3", "qwen3", "mixtral"):
+        for name in ("gpt2", "llama", "gemma2", "phi3", "qwen3", "gptj", "gpt_neox",
+                     "mixtral"):
             with self.subTest(name):
                 module = family(name).eval()
                 loss, gradient = torch_engine.errors(
