@@ -1,11 +1,12 @@
-"""Shards or replicates parameters over dp with ``fully_shard`` or ``replicate``.
+"""Shards or replicates parameters over dp: ``fully_shard``, ``replicate``.
 
-A *root* is the module whose forward begins a forward of its parameters: the model,
-or each stage of a pipeline.
+A *root* is the module whose forward begins a forward of its parameters: the
+model, or each stage of a pipeline.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,7 +117,8 @@ def reset_step(root: Any) -> None:
 
     >>> reset_step(model)  # doctest: +SKIP
     """
-    root.reset_iter_state()
+    with contextlib.suppress(AttributeError):  # before the first forward
+        root.reset_iter_state()
     root.set_manual_backward_finalization(False)
     root.set_requires_gradient_sync(True)
     root.set_reshard_after_backward(True)

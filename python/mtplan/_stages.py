@@ -1,9 +1,9 @@
 """Cuts a module of transformers into the stages of a pipeline.
 
-A rank keeps the layers of its stages, and the embedding or the head if one of them
-is the model's first or last. Whatever else has parameters gives way to ``Absent``,
-so that names stay those of transformers, and its own forward runs on every stage:
-it computes masks and positions there as in the whole model.
+A rank keeps the layers of its stages, and the embedding or the head if one of
+them is the model's first or last. Whatever else has parameters gives way to
+``Absent``, so that names stay those of transformers, and the model's own forward
+runs on every stage: it computes masks and positions there as in the whole model.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                         *value.shape, self.hidden))
 
     class Entrance(base):  # type: ignore[misc,valid-type]
-        """Stands before the first layer of a stage: gives it what was received."""
+        """Stands before the first layer of a stage: gives what was received."""
 
         received: Any = None
 
