@@ -61,7 +61,13 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
 
 
 def _refuse_forward(*_: Any, **__: Any) -> Any:
-    """Stands for the forward of a module of which other ranks hold parts."""
+    """Stands for the forward of a module of which other ranks hold parts.
+
+    >>> _refuse_forward()
+    Traceback (most recent call last):
+    ...
+    mtplan._errors.Error: a rank holds some stages of this module, ...
+    """
     raise Error("a rank holds some stages of this module, and cannot run all "
                 "of it: call plan.backward")
 

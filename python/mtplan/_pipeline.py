@@ -26,8 +26,10 @@ BACKWARD_TAG = 1
 
 
 class Pipeline:
-    """Holds the stages of a rank, and runs steps.
+    """Holds the stages of a rank, and runs steps with a class of PyTorch.
 
+    >>> SCHEDULES["1f1b"]
+    'Schedule1F1B'
     >>> Pipeline(plan, model, family, split, mesh, dtype)  # doctest: +SKIP
     """
 

@@ -22,7 +22,7 @@ def layers_of_stages(plan: Plan) -> list[range]:
     """Returns the numbers of the layers of each virtual stage.
 
     >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2,
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2, layers=4,
     ...                    schedule="1f1b", stage_layers=[1, 3])
     >>> layers_of_stages(plan)
     [range(0, 1), range(1, 4)]
@@ -36,7 +36,7 @@ def stages_of_rank(plan: Plan, rank: int) -> list[int]:
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2, vp=2,
-    ...                    schedule="interleaved")
+    ...                    layers=4, schedule="interleaved")
     >>> stages_of_rank(plan, 1)
     [1, 3]
     """
