@@ -1,9 +1,9 @@
 """Compares the collectives that a step issues with those of a plan.
 
-A step runs under a mode that sees every operator that PyTorch dispatches.
-``CommDebugMode`` of PyTorch is one, too, but says neither over which axis nor how
-many bytes. Where PyTorch differs from the plan for a known reason, the reason
-predicts exactly what PyTorch issues instead.
+A step runs under a mode that sees every operator that PyTorch dispatches, as
+``CommDebugMode`` does, which says neither over which axis nor how many bytes.
+Where PyTorch differs from the plan for a known reason, the reason predicts
+exactly what PyTorch issues instead.
 """
 
 from __future__ import annotations

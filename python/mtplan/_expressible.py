@@ -1,4 +1,4 @@
-"""Says which choices of a plan PyTorch has no words for, and what comes nearest."""
+"""Says for which choices of a plan PyTorch has no words, and what is nearest."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Verdict:
 
 #: What PyTorch always wants, and why.
 ALWAYS: dict[str, tuple[Any, str]] = {
-    "cp": (1, "context_parallel of PyTorch runs ring attention with collectives "
-              "that the plan does not count"),
+    "cp": (1, "context_parallel of PyTorch runs ring attention with "
+              "collectives that the plan does not count"),
     "ep": (1, "experts of transformers are one module"),
     "tiles": (1, "fully_shard gathers a weight as a whole"),
     "offload": ("none", "CPUOffloadPolicy moves weights and not only the "
                         "optimizer's state"),
-    "zero_ranks": ("all", "fully_shard would sum gradients twice, over shards and "
-                          "then over copies, in an order of its own")}
+    "zero_ranks": ("all", "fully_shard would sum gradients twice, over shards "
+                          "and then over copies, in an order of its own")}
 
 
 def family_of(plan: Plan) -> Family:
@@ -179,9 +179,10 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
     if plan.parallelism.tp > 1:
         faults += _wrong_dropout(module)
         # An optimizer cannot update DTensors and plain tensors together.
-        faults += [f"{name}: the plan has no such parameter" for name, owner in (
-            (name, name.rpartition(".")[0])
-            for name, _ in module.named_parameters())
+        faults += [
+            f"{name}: the plan has no such parameter" for name, owner in (
+                (name, name.rpartition(".")[0])
+                for name, _ in module.named_parameters())
             if not split.faults and owner not in split.leaves
             and owner not in family.extra
             and owner + ".q" not in split.leaves]

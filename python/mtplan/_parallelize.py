@@ -3,8 +3,8 @@
 Stages are those of ``torch.distributed.pipelining`` (``_pipeline``), tensor
 parallelism is DTensor's (``_tensor_parallel``), data parallelism that of
 ``fully_shard`` and ``replicate`` (``_data_parallel``), recomputation that of
-``checkpoint_wrapper``. What PyTorch cannot express is reported before the module is
-touched.
+``checkpoint_wrapper``. What PyTorch cannot express is reported before the module
+is touched.
 """
 
 from __future__ import annotations
@@ -61,9 +61,15 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
 
 
 def _refuse_forward(*_: Any, **__: Any) -> Any:
-    """Stands for the forward of a module of which other ranks hold parts."""
-    raise Error("a rank holds some stages of this module, and cannot run all of "
-                "it: call plan.backward")
+    """Stands for the forward of a module of which other ranks hold parts.
+
+    >>> _refuse_forward()
+    Traceback (most recent call last):
+    ...
+    mtplan._errors.Error: a rank holds some stages of this module, ...
+    """
+    raise Error("a rank holds some stages of this module, and cannot run all "
+                "of it: call plan.backward")
 
 
 def _mesh(plan: Plan, module: Any, given: Any) -> Any:

@@ -13,21 +13,23 @@ from mtplan._plan_names import Family
 from mtplan._stages import layers_of_stages, stage_of, stages_of_rank
 from mtplan._tensor_split import Split
 
-#: PyTorch's classes of a plan's schedules: the order of the forwards and backwards
-#: of a rank is the same, but for gpipe, whose backwards begin with the first
-#: micro-batch and not with the last.
+#: PyTorch's classes of a plan's schedules: the order of the forwards and
+#: backwards of a rank is the same, but for gpipe, whose backwards begin with the
+#: first micro-batch and not with the last.
 SCHEDULES = {"gpipe": "ScheduleGPipe", "1f1b": "Schedule1F1B",
              "interleaved": "ScheduleInterleaved1F1B",
              "zero-bubble": "ScheduleInterleavedZeroBubble"}
 _SINGLE = ("gpipe", "1f1b")  # these take one stage and not a list
 
-#: Marks messages of backward, which pass between the same ranks as those of forward.
+#: Marks messages of backward, which pass between the same ranks as forward's.
 BACKWARD_TAG = 1
 
 
 class Pipeline:
-    """Holds the stages of a rank, and runs steps.
+    """Holds the stages of a rank, and runs steps with a class of PyTorch.
 
+    >>> SCHEDULES["1f1b"]
+    'Schedule1F1B'
     >>> Pipeline(plan, model, family, split, mesh, dtype)  # doctest: +SKIP
     """
 
@@ -45,18 +47,19 @@ class Pipeline:
         rank = mesh["pp"].get_local_rank()
         self.stages = {number: stage_of(plan, module, family, number, dtype)
                        for number in stages_of_rank(plan, rank)}
-        self.layers = [layers_of_stages(plan)[one] for one in self.stages]
         self._schedules: dict[int, Any] = {}
         self._entered: Callable[[str], None] = lambda _: None
-        self.tied, self._ends = None, self.group
-        modules = dict(module.named_modules())
-        if any(one.cause and one.axis == "pp" and one.kind == "all_reduce"
+        self.tied: Any = None
+        self._ends = self.group
+        # If the first and the last stage share a weight:
+        if any(one.axis == "pp" and one.kind == "all_reduce"
                for one in plan.collectives):
             ranks = distributed.get_process_group_ranks(self.group)
             if len(ranks) > 2:
                 self._ends = _pair_group([ranks[0], ranks[-1]])
             name = {0: "wte", len(ranks) - 1: "lm_head"}.get(rank)
-            self.tied = modules[family.names[name]] if name else None
+            if name:
+                self.tied = module.get_submodule(family.names[name])
 
     def axes(self) -> dict[tuple[int, ...], str]:
         """Returns the ranks of the groups over pp, each with "pp".
@@ -176,8 +179,8 @@ def _stage_class() -> Any:
     module = torch_module().nn.Module
 
     class Shell(module):  # type: ignore[misc,valid-type]
-        """Hides from PipelineStage that a stage is one of ``fully_shard``, whose
-        state it would take over from ``begin_step`` and ``end_step``."""
+        """Hides a stage's ``fully_shard`` from PipelineStage, which would take
+        over from ``begin_step`` and ``end_step``."""
 
         def __init__(self, stage: Any) -> None:
             super().__init__()

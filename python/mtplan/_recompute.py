@@ -18,7 +18,10 @@ def recompute(plan: Plan, module: Any, family: Family, rank: int) -> None:
     ``rank`` is that over pp. The first layers of each of its virtual stages are
     recomputed.
 
-    >>> recompute(plan, model, FAMILIES["llama"], 0)  # doctest: +SKIP
+    >>> import mtplan
+    >>> from mtplan._plan_names import FAMILIES
+    >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2, recompute="none")
+    >>> recompute(plan, None, FAMILIES["gpt2"], 0)  # nothing is wrapped
     """
     saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
     if saved["recompute"] == "full":

@@ -99,8 +99,8 @@ def price(model: Model, example_inputs: Any = None, *,
     a dict or the path of its JSON; ``torchtitan``, the text of a job
     configuration, or the path of its TOML. The other keywords are those of
     ``plan``, except for those that the configuration decides.
-    ``executor="pytorch"`` adds pins as ``plan`` does, and rejects configurations
-    that ``Plan.parallelize`` cannot run.
+    ``executor="pytorch"`` adds pins as ``plan`` does, and rejects
+    configurations that ``Plan.parallelize`` cannot run.
 
     Returns the plan of that configuration. Raises ``Error`` and ``NothingFits``
     as ``plan`` does, and ``TypeError`` unless one of the three is given.

@@ -1,9 +1,9 @@
 """Cuts a module of transformers into the stages of a pipeline.
 
-A rank keeps the layers of its stages, and the embedding or the head if one of them
-is the model's first or last. Whatever else has parameters gives way to ``Absent``,
-so that names stay those of transformers, and its own forward runs on every stage:
-it computes masks and positions there as in the whole model.
+A rank keeps the layers of its stages, and the embedding or the head if one of
+them is the model's first or last. Whatever else has parameters gives way to
+``Absent``, so that names stay those of transformers, and the model's own forward
+runs on every stage: it computes masks and positions there as in the whole model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def layers_of_stages(plan: Plan) -> list[range]:
     """Returns the numbers of the layers of each virtual stage.
 
     >>> import mtplan
-    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2,
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2, layers=4,
     ...                    schedule="1f1b", stage_layers=[1, 3])
     >>> layers_of_stages(plan)
     [range(0, 1), range(1, 4)]
@@ -36,7 +36,7 @@ def stages_of_rank(plan: Plan, rank: int) -> list[int]:
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, pp=2, vp=2,
-    ...                    schedule="interleaved")
+    ...                    layers=4, schedule="interleaved")
     >>> stages_of_rank(plan, 1)
     [1, 3]
     """
@@ -85,7 +85,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                         *value.shape, self.hidden))
 
     class Entrance(base):  # type: ignore[misc,valid-type]
-        """Stands before the first layer of a stage: gives it what was received."""
+        """Stands before the first layer of a stage: gives what was received."""
 
         received: Any = None
 

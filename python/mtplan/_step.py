@@ -1,6 +1,6 @@
 """Runs a step of a module to which a plan was applied.
 
-Its batch must have the plan's samples. A step that fails leaves no gradients behind.
+Its batch must have the plan's samples. A step that fails leaves no gradients.
 """
 
 from __future__ import annotations

@@ -48,6 +48,14 @@ def moved(value: Any, mesh: Any, source: str, target: str) -> Any:
         if size % mesh.size():  # from_local knows equal parts only
             raise Error(f"tp {mesh.size()} does not divide dimension "
                         f"{target[1:]} of size {size}")
+    if target == "P" and source not in ("R", "P"):
+        # Every rank adds its part to zeros, which communicates nothing.
+        place, size = int(source[1:]), value.shape[int(source[1:])]
+        shape = list(value.shape)
+        shape[place] *= mesh.size()
+        result = value.new_zeros(shape)
+        result.narrow(place, mesh.get_local_rank() * size, size).copy_(value)
+        return result
     tensor = torch_module("distributed.tensor")
     return tensor.DTensor.from_local(
         value, mesh, [placement(source)], run_check=False).redistribute(
@@ -315,43 +323,44 @@ def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
                 result, mesh, change))
     for name in split.entries.keys() & modules.keys():
         entry = split.entries[name]
-        _divide_input(modules[name], modules[entry.norm_module], mesh,
-                      entry.norm, entry.residual)
+        _divide_input(modules[name], modules[entry.first_module], mesh,
+                      entry.first, entry.residual)
     if split.parallel_loss and family.names["lm_head"] in modules:
         _parallel_loss(model, modules[family.names["lm_head"]], mesh)
 
 
-def _divide_input(layer: Any, norm: Any, mesh: Any, to_norm: Change,
+def _divide_input(layer: Any, first: Any, mesh: Any, to_first: Change,
                   to_residual: Change) -> None:
-    """Gives the norm of a layer its input in another layout than the residual
-    addition. If both need the same layout, one change serves both."""
+    """Gives the first module of a layer, a norm or attention, the layer's input
+    in another layout than the residual addition. If both need the same layout,
+    one change serves both."""
     branch: list[Any] = []
 
     def on_layer(value: Any) -> Any:
         branch.clear()  # a value remains if a forward failed
-        if to_norm == to_residual:
-            value = changed(value, mesh, to_norm)
+        if to_first == to_residual:
+            value = changed(value, mesh, to_first)
             branch.append(value)
             return value
-        shared = (to_norm.target == to_residual.target
-                  and to_norm.source != to_norm.target)
+        shared = (to_first.target == to_residual.target
+                  and to_first.source != to_first.target)
         if shared:  # one collective in forward, then two in backward
             value = changed(value, mesh, Change(
-                to_norm.source, to_norm.target,
-                to_norm.gradient_target, to_norm.gradient_target))
-            source = to_norm.target
+                to_first.source, to_first.target,
+                to_first.gradient_target, to_first.gradient_target))
+            source = to_first.target
         else:
-            source = to_norm.source
+            source = to_first.source
         branch.append(changed(value, mesh, Change(
-            source, to_norm.target, to_norm.gradient_source,
-            to_norm.gradient_target)))
+            source, to_first.target, to_first.gradient_source,
+            to_first.gradient_target)))
         return changed(value, mesh, Change(
             source, to_residual.target, to_residual.gradient_source,
             to_residual.gradient_target))
 
     layer.register_forward_pre_hook(
         _with_first_tensor(_INPUTS, on_layer), with_kwargs=True)
-    norm.register_forward_pre_hook(
+    first.register_forward_pre_hook(
         _with_first_tensor(_INPUTS, lambda _: branch.pop()), with_kwargs=True)
 
 

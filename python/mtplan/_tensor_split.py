@@ -58,15 +58,17 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Entry:
-    """Holds what happens to the input of a layer that begins with a norm.
+    """Holds what happens to the input of a layer before it is added.
+
+    A layer begins with a norm, or, if norms follow the additions, with attention.
 
     >>> same = Change("R", "R", "R", "R")
     >>> Entry("model.layers.0.input_layernorm", same, same).residual.needed
     False
     """
 
-    norm_module: str
-    norm: Change  #: on the way to the norm
+    first_module: str  #: the norm, or attention
+    first: Change  #: on the way to that
     residual: Change  #: on the way to the residual addition
 
 
@@ -359,9 +361,20 @@ class _Reader:
             self._same(layer + label, one, "ln_1 of its layer is")
         self._norm(layer + "ln_2")
         name = family.in_layer(number, "")[:-1]
-        self._change(split.before, name, Change(stream, one, one, gradient))
-        self._change(split.before, family.in_layer(number, family.attention),
-                     Change(one, attention[0], attention[2], one))
+        reads = family.in_layer(number, family.attention)
+        if stream == "R" and one == "S1":
+            # Attention reads the whole input, and the residual addition a part;
+            # their gradients are summed before they are communicated.
+            self._change(split.before, name,
+                         Change("R", "R", attention[2], gradient))
+            split.entries[name] = Entry(
+                reads, Change("R", attention[0], attention[2], attention[2]),
+                Change("R", "S1", "S1", attention[2]))
+        else:
+            self._change(split.before, name,
+                         Change(stream, one, one, gradient))
+            self._change(split.before, reads,
+                         Change(one, attention[0], attention[2], one))
         self._change(split.after, family.module(layer + "attn.proj"),
                      Change(proj[1], one, one, proj[3]))
         self._change(split.before, family.in_layer(number, family.mlp),

@@ -115,8 +115,8 @@ def stages():
     for model in ("llama", "gpt2"):
         found[f"{model} pp2 tp2 sequence interleaved"] = model, {
             "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "interleaved",
-            "vp": 2, "sequence_parallel": True, "pins": [
-                *LOSS["pins"], *(["wpe=replicated"] if model == "gpt2" else [])]}
+            "vp": 2, "sequence_parallel": True, "pins": LOSS["pins"] + (
+                ["wpe=replicated"] if model == "gpt2" else [])}
     for schedule in ("gpipe", "interleaved", "zero-bubble"):
         for zero in (0, 1):
             found[f"gpt2 pp2 dp2 {schedule} zero{zero}"] = "gpt2", {
@@ -124,8 +124,8 @@ def stages():
                 "schedule": schedule,
                 "vp": 2 if schedule == "interleaved" else 1}
     found["llama pp2 dp2 recompute"] = "llama", {
-        "pp": 2, "dp": 2, "zero": 1, "micro_batch": 1, "schedule": "interleaved",
-        "vp": 2, "recompute": "full"}
+        "pp": 2, "dp": 2, "zero": 1, "micro_batch": 1,
+        "schedule": "interleaved", "vp": 2, "recompute": "full"}
     return found
 
 
@@ -147,10 +147,10 @@ def new_model(name, layers=2):
 
 def plan_of(model, keywords):
     """Returns the plan of a module's configuration."""
-    return mtplan.plan(model.config, gpus=RANKS, seq=LENGTH,
-                       **{"global_batch": SAMPLES, "hardware": "cpu", "precision": "fp32", "pp": 1, "cp": 1, "recompute": "none", "dp": 1,
-                          "tp": 1, "micro_batch": SAMPLES,
-                          "offload": "none", "zero": 0, **keywords})
+    return mtplan.plan(model.config, gpus=RANKS, seq=LENGTH, **{
+        "global_batch": SAMPLES, "micro_batch": SAMPLES, "hardware": "cpu",
+        "precision": "fp32", "pp": 1, "cp": 1, "dp": 1, "tp": 1, "zero": 0,
+        "recompute": "none", "offload": "none", **keywords})
 
 
 def planned_order(plan):
@@ -164,7 +164,7 @@ def planned_order(plan):
 
 
 def tasks(plan):
-    """Returns the events of a plan's stages in the order in which they begin."""
+    """Returns the events of a plan's stages, by the time at which they begin."""
     return sorted((one for one in json.loads(plan.trace())["traceEvents"]
                    if one["ph"] == "X" and one["cat"] in (
                        "forward", "backward", "weight gradient")),
@@ -279,7 +279,7 @@ def check_that_a_copy_is_apart(model):
     """Raises an AssertionError unless a copy computes with its own weights, and
     has the gradients of the original."""
     import torch
-    ids = torch.arange(LENGTH).expand(SAMPLES, -1)
+    ids = torch.arange(LENGTH).repeat(SAMPLES, 1)
     copied = copy.deepcopy(model)
     for one in (model, copied):
         one(input_ids=ids, labels=ids).loss.backward()

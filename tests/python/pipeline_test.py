@@ -14,7 +14,7 @@ from mtplan._parallelize import checked
 
 
 class Stages(parallelize_test.Ranks):
-    """Ranks that hold stages train as one process, and communicate as planned."""
+    """Ranks with stages train as one process, and communicate as planned."""
 
     def test_the_order_is_the_plans(self):
         for name, one in self.found.items():
@@ -101,10 +101,11 @@ class Schedules(unittest.TestCase):
                          f"nearest: mtplan.plan(..., {nearest})")
 
     def test_schedules_without_words(self):
-        self.refused("1f1b with 2 micro-batches: .* stages, 4", "schedule='gpipe'",
-                     pp=4, schedule="1f1b", micro_batch=4)
-        self.refused("zero-bubble: fully_shard cannot scatter", "zero=1",
-                     pp=2, dp=2, schedule="zero-bubble", zero=2)
+        self.refused("1f1b with 2 micro-batches: .* stages, 4",
+                     "schedule='gpipe'", pp=4, schedule="1f1b", micro_batch=4)
+        self.refused("zero-bubble: fully_shard cannot scatter",
+                     "schedule='1f1b'", pp=2, dp=2, schedule="zero-bubble",
+                     zero=2)
 
 
 if __name__ == "__main__":
