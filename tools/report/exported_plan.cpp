@@ -5,14 +5,15 @@
 #include "planner/search/solve_candidate.h"
 #include "planner/simulate/schedule.h"
 #include "tools/driver/constraints.h"
+#include "tools/driver/described_model.h"
 #include "tools/exchange/chrome_trace.h"
 #include "tools/exchange/deepspeed.h"
 #include "tools/exchange/megatron.h"
 #include "tools/exchange/torchtitan.h"
-#include "tools/report/exported_model.h"
 #include "tools/report/exported_shardings.h"
 #include "tools/report/plan_facts.h"
 #include "tools/report/report.h"
+#include "tools/report/tensor_splits.h"
 
 namespace mtplan::tools {
 
