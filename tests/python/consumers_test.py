@@ -6,8 +6,10 @@ test; without it, the package's is tested.
 """
 
 import argparse
+import contextlib
 import functools
 import importlib
+import io
 import json
 import os
 import pathlib
@@ -127,13 +129,14 @@ class Megatron(Exports):
         from megatron.training import arguments
         parser = argparse.ArgumentParser(allow_abbrev=False)
         arguments.add_megatron_arguments(parser)
-        args = parser.parse_args(shlex.split(text))
+        args = parser.parse_args(shlex.split(text.replace("\\\n", "")))
         args.rank, args.world_size = 0, ranks
         connections = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
         if args.use_megatron_fsdp:
             connections = {"CUDA_DEVICE_MAX_CONNECTIONS": "8"}
         with mock.patch.dict(os.environ, connections), mock.patch.object(
-                arguments, "get_device_arch_version", return_value=9):
+                arguments, "get_device_arch_version", return_value=9), \
+                contextlib.redirect_stdout(io.StringIO()):
             arguments.validate_args(args)
         return args
 

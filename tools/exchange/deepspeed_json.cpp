@@ -116,6 +116,7 @@ private:
   // code gives; writeDeepSpeed states the number here.
   void stages() {
     JsonFields pipeline = section("pipeline");
+    config.training.overlapPipeline = false; // stages wait for messages
     p.pp = static_cast<int>(
         pipeline.integer("stages", 1, kMostRanks, launch.stages));
     if (launch.stages > 1 && p.pp != launch.stages)

@@ -5,14 +5,15 @@
 #include "planner/search/solve_candidate.h"
 #include "planner/simulate/schedule.h"
 #include "tools/driver/constraints.h"
+#include "tools/driver/described_model.h"
 #include "tools/exchange/chrome_trace.h"
 #include "tools/exchange/deepspeed.h"
 #include "tools/exchange/megatron.h"
 #include "tools/exchange/torchtitan.h"
-#include "tools/report/exported_model.h"
 #include "tools/report/exported_shardings.h"
 #include "tools/report/plan_facts.h"
 #include "tools/report/report.h"
+#include "tools/report/tensor_splits.h"
 
 namespace mtplan::tools {
 
@@ -88,6 +89,8 @@ Exported exportDeepSpeed(const PlanOutcome &outcome,
   Exported out = writeDeepSpeed(config);
   refuseAll(unlikeMegatronSplits(outcome, "DeepSpeed", /*sequence=*/false),
             out);
+  if (config.parallelism.pp > 1 && config.training.overlapPipeline)
+    out.note("DeepSpeed's stages wait for their messages");
   if (!out.refusals.empty())
     return out;
   const TrainerConfig read = readDeepSpeed(out.text, launchOf(config));
@@ -104,7 +107,8 @@ Exported exportTorchtitan(const PlanOutcome &outcome,
   Exported out = writeTorchtitan(config);
   refuseAll(unlikeMegatronSplits(outcome, "torchtitan", /*sequence=*/true),
             out);
-  out.note("the file holds the plan; set the model in its section [model]");
+  out.note(
+      "the file is for torchtitan 0.2; set the model in its section [model]");
   if (out.refusals.empty())
     refuseOtherPlan(config.parallelism,
                     readTorchtitan(out.text, launchOf(config)), "torchtitan",

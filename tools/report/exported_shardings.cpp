@@ -10,7 +10,7 @@
 #include "planner/integers.h"
 #include "tools/exchange/sharding_notation.h"
 #include "tools/exchange/shardy.h"
-#include "tools/report/exported_model.h"
+#include "tools/report/tensor_splits.h"
 
 namespace mtplan::tools {
 

@@ -7,9 +7,9 @@
 #include "planner/integers.h"
 #include "tools/driver/plan_text.h"
 #include "tools/exchange/tp_plan.h"
-#include "tools/report/exported_model.h"
 #include "tools/report/exported_shardings.h"
 #include "tools/report/plan_facts.h"
+#include "tools/report/tensor_splits.h"
 
 namespace mtplan::tools {
 

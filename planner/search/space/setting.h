@@ -128,7 +128,7 @@ struct SearchOptions {
   Choices<int> zeroRanks{{0}}; ///< 0: all replicas; open: see zeroRanksOf()
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
-  Choices<int> recomputeLayers{{-1}};        ///< for full recomputation
+  Choices<int> recomputeLayers{{-1}}; ///< for full recomputation
   /// Says whether `recomputeLayers` also holds for uneven cuts. Otherwise all
   /// their layers recompute, or none.
   bool countsOfUnevenCuts = true;

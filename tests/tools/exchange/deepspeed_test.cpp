@@ -293,6 +293,7 @@ TEST(ExchangeDeepSpeed, WritesWhatItRead) {
       p.recompute = Recompute::full;
     config.precision = static_cast<Precision>(draw(3));
     TrainingKnobs &t = config.training;
+    t.overlapPipeline = false;
     t.overlapGradReduce = draw(2);
     t.overlapParamGather = t.overlapGradReduce && p.zeroStage == 3;
     t.fp32Gradients = config.precision == Precision::fp32 || draw(2);

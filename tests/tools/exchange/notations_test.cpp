@@ -107,7 +107,9 @@ TEST(Shardings, OfDTensorAreThoseOfLinear) {
         "'h.0..1.mlp.up': (Shard(dim=0), Shard(dim=2)),\n"})
     EXPECT_THAT(text, HasSubstr(line));
   // The head of GPT-2 is the table [vocabulary, hidden], which is [out, in].
-  EXPECT_THAT(exported("tiny-gpt2", "dtensor").out,
+  EXPECT_THAT(exported("tiny-gpt2", "dtensor",
+                       {"--pin", "wte=vocab", "--pin", "lm_head=vocab"})
+                  .out,
               HasSubstr("'wte.weight': (Replicate(), Shard(dim=0)),\n"));
 }
 
@@ -154,7 +156,7 @@ TEST(TpPlan, IsMegatronsSplit) {
   EXPECT_EQ(read["model.layers.*.self_attn.o_proj"], "rowwise");
   EXPECT_EQ(read["model.layers.*.mlp.up_proj"], "colwise");
   EXPECT_EQ(read["model.layers.*.mlp.down_proj"], "rowwise");
-  EXPECT_EQ(read["model.embed_tokens"], "embedding_colwise");
+  EXPECT_EQ(read["model.embed_tokens"], "replicate");
   EXPECT_EQ(read["lm_head"], "colwise_gather_output");
   EXPECT_THAT(plan.err, HasSubstr("the text says how tp 4 splits the weights; "
                                   "set the rest of dp 2 x tp 4 elsewhere"));

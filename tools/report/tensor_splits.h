@@ -1,0 +1,35 @@
+//===- tensor_splits.h - Tensor ranks that trainers have --------*- C++ -*-===//
+//
+// Megatron-LM, and the trainers that follow it, split q, k, v and the first
+// products of an MLP by columns, the last products by rows, attention by heads,
+// and the table and the head by the vocabulary.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_REPORT_TENSOR_SPLITS_H
+#define MTPLAN_TOOLS_REPORT_TENSOR_SPLITS_H
+
+#include <string>
+#include <vector>
+
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+/// Returns why `trainer` cannot run a configuration with two tensor axes.
+std::string twoAxesText(const std::string &trainer,
+                        const planner::Parallelism &config);
+
+/// Returns a reason if the best plan's tensor ranks work otherwise than
+/// Megatron-LM's, which are also those of `trainer`.
+/// \param sequence  the trainer splits the sequence of norms and sums
+std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
+                                              const std::string &trainer,
+                                              bool sequence);
+
+/// Returns "h.0..31.attn.q" for layers 0 to 31 of "h.*.attn.q".
+std::string nameOfLayers(const std::string &label, int first, int count);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_TENSOR_SPLITS_H
