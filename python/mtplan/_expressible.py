@@ -121,6 +121,10 @@ def judged(plan: Plan) -> Verdict:
 def _judge_axes(plan: Plan, verdict: Verdict) -> None:
     """Adds what PyTorch never has words for."""
     degrees = plan.parallelism
+    if "tp2" in degrees:
+        verdict.faults.append(f"tp2 {degrees.tp2}: parallelize_module has one "
+                              "dimension of tensor ranks")
+        verdict.nearest["tp_axes"] = 1
     for key, (plain, why) in ALWAYS.items():
         if key == "zero_ranks":
             if degrees.zero and degrees.zero_ranks != degrees.dp:

@@ -60,6 +60,9 @@ def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
     """
     degrees = plan.parallelism
     faults, nearest = [], dict[str, Any]()
+    if "tp2" in degrees:
+        faults.append(f"tp2 {degrees.tp2}: the mesh has one axis tp")
+        nearest["tp_axes"] = 1
     for key, plain, why in (
             ("pp", 1, "a sharding has no stages; they are a loop over "
                       "ppermute, in the model"),
