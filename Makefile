@@ -22,7 +22,7 @@ test: setup ## build and run every test but the heavy ones
 	@scripts/build.sh release
 	@scripts/run_tests.py build/release --label-exclude heavy
 
-test-all: setup ## also the heavy tests, sanitizers and FUZZ_SECONDS of fuzzing
+test-all: setup ## also the heavy tests, sanitizers, the wheel and fuzzing
 	@scripts/test_all.sh
 
 packages: ## install the Debian packages that are missing

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all tests, including heavy ones, on a build for all supported GPUs, then
-# all but heavy tests and lints under AddressSanitizer and UBSan, then every
-# fuzzer for FUZZ_SECONDS. The script continues after failures, so that one run
-# shows all of them.
+# all but heavy tests and lints under AddressSanitizer and UBSan, then the tests
+# of the wheel, then every fuzzer for FUZZ_SECONDS. The script continues after
+# failures, so that one run shows all of them.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -22,6 +22,8 @@ inBuild() {
 
 part 'release, heavy tests included' inBuild package
 part 'AddressSanitizer and UBSan' inBuild asan --label-exclude 'heavy|lint'
+part 'wheel, PyTorch, JAX and the trainers that read exports' \
+  scripts/test_wheel.sh
 part "fuzzing, ${FUZZ_SECONDS:-600} s a target" scripts/fuzz.sh
 
 if [ ${#failed[@]} -gt 0 ]; then
