@@ -120,7 +120,11 @@ Json stageLayersJson(const PlanRequest &, const SearchOptions &options) {
   return options.unevenCuts ? "any" : "even";
 }
 
-Json splitsJson(const PlanRequest &, const SearchOptions &options) {
+// The splits of two tensor axes follow from the flags unless they are asked
+// for.
+Json splitsJson(const PlanRequest &request, const SearchOptions &options) {
+  if (request.tensorAxes != std::vector{1} && !request.asksForSplits)
+    return Json();
   Json splits = Json::array();
   for (Split split : options.tensorSplits)
     splits.push_back(nameOf(split));

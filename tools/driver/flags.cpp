@@ -160,9 +160,9 @@ std::vector<FlagRow> rowsOfParallelism() {
        "--tp-axes",
        "1|2|LIST",
        "axes of tensor ranks: with 2, or with two sizes such as 4,2, each "
-       "operator splits over each axis (default: 1)",
+       "operator chooses a split for each axis (default: 1)",
        {FlagKind::counts, readTensorAxes},
-       kConstraint,
+       kBoth,
        tensorAxesJson},
       {kParallelism, "--dp", "N", "data-parallel replicas",
        count(&PlanRequest::dp, kMostGpus), kBoth, chosen<&SearchOptions::dp>},

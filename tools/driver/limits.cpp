@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
 #include "planner/search/space/parallelism.h"
@@ -389,8 +388,13 @@ void setTensorAxes(const PlanRequest &request, SearchOptions &options,
     errors.push_back("--tp-axes " + text(axes[0]) + ',' + text(axes[1]) + ": " +
                      text(product) + " tensor ranks, but --tp is " +
                      text(*request.tp));
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  options.tp = static_cast<int>(std::min(product, kMost));
+  if (product > options.devices) {
+    errors.push_back("--tp-axes " + text(axes[0]) + ',' + text(axes[1]) + ": " +
+                     text(product) + " tensor ranks, but there are " +
+                     text(options.devices) + " GPUs");
+    return;
+  }
+  options.tp = static_cast<int>(product);
   options.tp2.only = {axes[1]};
 }
 

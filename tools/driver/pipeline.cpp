@@ -322,11 +322,12 @@ private:
       return false;
     std::size_t before = errors.size();
     // One of two tensor axes may leave a dimension whole.
-    const bool isOneAxis = problem->options.tp2.only == std::vector{1};
+    const planner::SearchOptions &options = problem->options;
+    const bool isOneAxis = options.tp2.only == std::vector{1};
     problem->pins = planner::resolvePins(
         problem->graph, request.pins,
-        {request.splits, isOneAxis ? problem->options.tp : std::nullopt,
-         !isOneAxis},
+        {options.tp2.allows(1) ? request.splits : options.splitsOfTwoAxes,
+         isOneAxis ? options.tp : std::nullopt, !isOneAxis},
         errors);
     return errors.size() == before;
   }

@@ -229,9 +229,9 @@ std::optional<Layout> readLayout(const std::string &text,
 
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
   auto keyOf = [](const Parallelism &config) {
-    return std::tuple(config.tp, config.pp, config.cp, config.dp);
+    return std::tuple(config.tp, config.tp2, config.pp, config.cp, config.dp);
   };
-  std::map<std::tuple<int, int, int, int>, RejectedMesh> meshes;
+  std::map<std::tuple<int, int, int, int, int>, RejectedMesh> meshes;
   for (const Rejection &rejection : outcome.result.rejections) {
     RejectedMesh &mesh = meshes[keyOf(rejection.config)];
     mesh.candidates += rejection.count;

@@ -335,7 +335,8 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.tolerance = 0.01;
   request.keptFree = 0.04;
   request.splits = defaultSplits();
-  request.asksForSplits = flags.find("--splits") != nullptr;
+  request.asksForSplits =
+      flags.find("--splits") || flags.text("--sequence-parallel") == "on";
   applyOpen(flags, request, errors);
   readRows(flags, request, errors);
   request.offloadsIfNeeded &= !flags.find("--offload");
@@ -347,7 +348,8 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.pins = parsePins(flags.list("--pin"), errors);
   if (!flags.find("--splits") &&
       std::ranges::any_of(request.pins, [](const planner::PinText &pin) {
-        return pin.word == nameOf(Split::batch);
+        return planner::contains(planner::partsOfValue(pin.word),
+                                 std::string(nameOf(Split::batch)));
       }))
     request.splits.push_back(Split::batch);
   applyEmit(flags, request, errors);

@@ -114,7 +114,7 @@ struct PlanRequest {
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
   /// Says whether `splits` also holds for two tensor axes. Otherwise these do
-  /// not split the sequence.
+  /// not split the sequence, because a layer would have too many layouts.
   bool asksForSplits = false;
   /// Limits the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;

@@ -72,6 +72,8 @@ json searchJson(const PlanOutcome &outcome) {
                   {"micro_batch", one.config.microBatch},
                   {"candidates", mesh.candidates},
                   {"reason", nameOf(one.reason)}};
+    if (one.config.tp2 > 1)
+      entry["tp2"] = one.config.tp2;
     entry["at_least_s"] = one.bound.value;
     entry["needs_bytes"] = one.needed.value;
     entry["is_floor"] = one.isLowerBound;
@@ -308,6 +310,7 @@ private:
       Rejection rejection;
       rejection.config.dp = savedCount(one, "dp");
       rejection.config.tp = savedCount(one, "tp");
+      rejection.config.tp2 = static_cast<int>(one.integer("tp2", 1, kMost, 1));
       rejection.config.pp = savedCount(one, "pp");
       rejection.config.cp = savedCount(one, "cp");
       rejection.config.microBatch = one.integer("micro_batch", 0, kMost);

@@ -252,7 +252,6 @@ void refuseOtherPlan(const Parallelism &planned, const TrainerConfig &read,
   };
   compare("data-parallel replicas", planned.dp, other.dp);
   compare("tensor ranks", planned.tp, other.tp);
-  compare("ranks of a second tensor axis", planned.tp2, other.tp2);
   compare("pipeline stages", planned.pp, other.pp);
   compare("context ranks", planned.cp, other.cp);
   compare("expert ranks", planned.ep, other.ep);

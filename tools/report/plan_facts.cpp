@@ -11,6 +11,7 @@
 #include "planner/search/segment/parameter_state.h"
 #include "planner/search/segment/reshard_prices.h"
 #include "planner/search/solve_candidate.h"
+#include "planner/search/space/pins.h"
 #include "planner/search/space/segment_runs.h"
 #include "tools/driver/plan_text.h"
 #include "tools/text/units_text.h"
@@ -62,9 +63,10 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       if (segment.ops[o].opClass == planner::OpClass::memory &&
           segment.ops[o].phase == planner::Phase::forward &&
-          planner::wordOf(segment.ops[o], run.strategies[o],
-                          planner::tensorAxisOf(facts.setting.mesh)) ==
-              "sequence")
+          planner::contains(planner::partsOfValue(planner::wordOf(
+                                segment.ops[o], run.strategies[o],
+                                planner::tensorAxisOf(facts.setting.mesh))),
+                            std::string("sequence")))
         return true;
   }
   return false;

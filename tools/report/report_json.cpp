@@ -257,6 +257,8 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
                                       ? Json(config.microBatch)
                                       : Json(nullptr)},
                   {"reason", nameOf(rejection.reason)}};
+    if (config.tp2 > 1)
+      entry["tp2"] = config.tp2;
     if (rejection.reason == planner::Rejection::Reason::bound ||
         rejection.reason == planner::Rejection::Reason::budget)
       entry["at_least_s"] = rejection.bound.value;

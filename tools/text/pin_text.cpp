@@ -100,11 +100,16 @@ std::optional<PinText> parsePin(const std::string &text,
   const auto unknown = std::ranges::find_if(words, [](const std::string &word) {
     return std::ranges::find(allWords(), word) == allWords().end();
   });
-  if (words.size() > 2 || unknown != words.end()) {
-    const std::string &word = words.size() > 2 ? value : *unknown;
-    errors.push_back(quoted(pin) + ": unknown value \"" + word +
+  if (words.size() > 2) {
+    errors.push_back(quoted(pin) + ": \"" + value + "\" has " +
+                     std::to_string(words.size()) +
+                     " parts; there are at most two tensor axes");
+    return std::nullopt;
+  }
+  if (unknown != words.end()) {
+    errors.push_back(quoted(pin) + ": unknown value \"" + value +
                      "\"; did you mean \"" +
-                     std::string(base::nearestTo(word, allWords())) +
+                     std::string(base::nearestTo(*unknown, allWords())) +
                      "\"? known: " + base::listed(allWords(), " and ") +
                      ", or a layout such as [tp,-]");
     return std::nullopt;

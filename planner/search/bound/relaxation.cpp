@@ -139,10 +139,11 @@ Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
                                const Parallelism &config,
                                const Boundary &boundary) const {
   double ranks = config.cp;
-  const std::array<int, 2> sizes{config.tp / config.tp2, config.tp2};
+  const std::vector<int> sizes =
+      config.tp2 == 1 ? std::vector{config.tp}
+                      : std::vector{config.tp / config.tp2, config.tp2};
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
-    if (!boundary ||
-        (axis < boundary->size() && (*boundary)[axis] != kReplicated))
+    if (!boundary || (*boundary)[axis] != kReplicated)
       ranks *= sizes[axis];
   double bytes = 0.0;
   for (int t : tensors) {

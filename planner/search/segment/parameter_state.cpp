@@ -71,6 +71,11 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
                                   const Setting &setting) {
   const std::size_t rank = parameter.shape.size();
   std::vector<Layout> layouts{Layout::replicated(rank)};
+  for (std::size_t d = 0; pin && d < rank; ++d)
+    for (const std::string &name : partsOfValue((*pin)[d]))
+      if (!name.empty() && setting.mesh.find(name) < 0 &&
+          tensorRanksOf(setting.mesh) > 1)
+        return {}; // the pin asks for a second tensor axis
   for (int axis : tensorAxesOf(setting.mesh)) {
     const auto &[name, size] = setting.mesh.axes[at(axis)];
     if (size == 1)

@@ -33,12 +33,12 @@ public:
           config.dp = static_cast<int>(options.devices / tp / pp / cp);
           config.microBatch = 0;
           config.globalBatch = options.globalBatch;
-          for (int tp2 : secondTensorRanks(config.tp)) {
-            config.tp2 = tp2;
-            if (isAskedFor(config) && isLegal(config) &&
-                replicasMayShare(config))
+          if (isAskedFor(config) && mayDivide(config) && isLegal(config) &&
+              replicasMayShare(config))
+            for (int tp2 : secondTensorRanks(config)) {
+              config.tp2 = tp2;
               addExperts(config);
-          }
+            }
         }
     return std::move(found);
   }
@@ -53,12 +53,26 @@ private:
 
   // Returns the legal values of Parallelism::tp2. Each of two tensor axes has
   // several ranks.
-  std::vector<int> secondTensorRanks(int tp) const {
+  std::vector<int> secondTensorRanks(Parallelism config) const {
     std::vector<int> ranks;
-    for (std::int64_t tp2 : divisorsOf(tp))
-      if ((tp2 == 1 || tp2 < tp) && options.tp2.allows(static_cast<int>(tp2)))
-        ranks.push_back(static_cast<int>(tp2));
+    for (std::int64_t tp2 : divisorsOf(config.tp)) {
+      config.tp2 = static_cast<int>(tp2);
+      if ((tp2 == 1 || tp2 < config.tp) && options.tp2.allows(config.tp2) &&
+          violatedDivisor(config).empty())
+        ranks.push_back(config.tp2);
+    }
     return ranks;
+  }
+
+  bool mayDivide(const Parallelism &config) {
+    if (!secondTensorRanks(config).empty())
+      return true;
+    std::string violated = violatedDivisor(config);
+    return refuse(config, violated.empty()
+                              ? "tp " + std::to_string(config.tp) +
+                                    " has no two axes of these sizes"
+                              : violated + " do not divide by tp " +
+                                    std::to_string(config.tp));
   }
 
   bool isAskedFor(const Parallelism &config) const {
@@ -68,10 +82,6 @@ private:
   }
 
   bool isLegal(const Parallelism &config) {
-    std::string violated = violatedDivisor(config);
-    if (!violated.empty())
-      return refuse(config, violated + " do not divide by tp " +
-                                std::to_string(config.tp));
     if (config.tp == 1 && splitsArePinned() && mayBeSplit())
       return refuse(config, "a pin asks for a split, and tp 1 splits nothing",
                     Rejection::Reason::pins);

@@ -88,6 +88,14 @@ TEST(TensorAxes, ConstraintsFindThePlanAgain) {
   EXPECT_EQ(stepOf(again), stepOf(before));
 }
 
+// A configuration with one axis cannot store a weight split over the second.
+TEST(TensorAxes, PinsOfTheSecondAxisRuleOutOneAxis) {
+  const Json report =
+      reportOf("tiny-gpt2", {"--gpus", "4", "--tp", "4", "--tp-axes", "2",
+                             "--open", "none", "--pin", "wte.weight=[tp2,-]"});
+  EXPECT_EQ(report.at("plan").at("tp2"), 2);
+}
+
 TEST(TensorAxes, TrainersWithOneAxisAreRefused) {
   for (const char *trainer :
        {"megatron", "deepspeed", "torchtitan", "hf-tp-plan"}) {
@@ -110,6 +118,15 @@ TEST(TensorAxes, FaultsNameWhatWouldDo) {
       runExample("tiny-gpt2", {"--gpus", "8", "--tp", "8", "--tp-axes", "2,2"})
           .err,
       "error: --tp-axes 2,2: 4 tensor ranks, but --tp is 8\n");
+  EXPECT_EQ(
+      runExample("tiny-gpt2", {"--gpus", "8", "--tp-axes", "1048576,1048576"})
+          .err,
+      "error: --tp-axes 1048576,1048576: 1099511627776 tensor ranks, but "
+      "there are 8 GPUs\n");
+  EXPECT_THAT(runExample("tiny-gpt2", {"--gpus", "8", "--tp-axes", "2,2",
+                                       "--import", "x.args"})
+                  .err,
+              HasSubstr("--tp-axes"));
   EXPECT_THAT(runExample("tiny-gpt2", {"--gpus", "6", "--tp-axes", "2,2"}).err,
               HasSubstr("tp 4 does not divide the 6 GPUs"));
 }
