@@ -48,6 +48,8 @@ def cases():
                 "dp4 zero3": {"dp": 4, "zero": 3}}.items():
             found[f"{model} {name}"] = model, "", keywords
     both = {"dp": 2, "tp": 2}
+    found["gpt2 dp2 tp2 sequence"] = "gpt2", "", {
+        **both, **SEQUENCE, "pins": [*SEQUENCE["pins"], "wpe=replicated"]}
     for name, form, keywords in (
             ("dp4 zero1", "", {"dp": 4, "zero": 1}),
             ("dp2 tp2 zero3", "", {**both, "zero": 3, **PLAIN}),
