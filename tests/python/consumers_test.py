@@ -204,7 +204,8 @@ class DeepSpeed(Exports):
         heads = "exchange heads by all-to-all"
         self.hold("deepspeed", {
             "sequence": "hold all positions", "cp": heads, "cp, zero3": heads,
-            "interleaved": "by the schedule 1f1b"}, self.check)
+            "interleaved": "by the schedule 1f1b",
+            "hybrid": "nearest: --zero-ranks all"}, self.check)
 
 
 class Torchtitan(Exports):

@@ -395,11 +395,14 @@ class Plans(unittest.TestCase):
     def test_exports(self):
         with self.assertRaisesRegex(mtplan.Error, "^--export: .*megatron"):
             self.plan.export("megatro")
+        with self.assertRaisesRegex(mtplan.Error, "^--export deepspeed: "):
+            self.plan.export("deepspeed")
+        plan = mtplan.plan(TINY, gpus=2, pp=2, schedule="1f1b", zero=0)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
-            text = self.plan.export("deepspeed")
+            text = plan.export("deepspeed")
         self.assertIn("zero_optimization", json.loads(text))
-        self.assertTrue(notes)
+        self.assertIn("PipelineModule", str(notes[0].message))
 
     def test_a_folder_that_cannot_be_written_is_an_error(self):
         with self.assertRaisesRegex(mtplan.Error, "/dev/null"):

@@ -429,11 +429,10 @@ void refuseOthers(const Parallelism &p, Exported &out) {
                            "the plan's {} split the sequence; nearest: "
                            "--sequence-parallel off",
                            p.tp));
-  if (p.zeroStage > 0 && p.zeroStage < 3 && p.zeroRanks < p.dp)
-    out.refuse(fmt::format("DeepSpeed shards ZeRO stage {} over all {} "
-                           "replicas, but the plan over {}; nearest: "
-                           "--zero-ranks all, or --zero 3",
-                           p.zeroStage, p.dp, p.zeroRanks));
+  if (p.zeroStage > 0 && p.zeroRanks < p.dp)
+    out.refuse(fmt::format("DeepSpeed shards the state over all {} replicas, "
+                           "but the plan over {}; nearest: --zero-ranks all",
+                           p.dp, p.zeroRanks));
   if (p.offload == planner::Offload::optimizer && p.zeroStage == 0 &&
       p.dp * p.cp > 1)
     out.refuse(fmt::format("DeepSpeed offloads an optimizer that is sharded "
@@ -454,8 +453,6 @@ ordered_json zeroSection(const TrainerConfig &config) {
     zero["reduce_bucket_size"] = config.training.reduceBucket;
   if (config.training.gatherBucket > 0)
     zero["allgather_bucket_size"] = config.training.gatherBucket;
-  if (p.zeroStage == 3 && p.zeroRanks < p.dp)
-    zero["mics_shard_size"] = p.zeroRanks;
   if (p.offload == planner::Offload::optimizer)
     zero["offload_optimizer"] = {{"device", "cpu"}};
   return zero;

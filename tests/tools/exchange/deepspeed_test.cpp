@@ -242,8 +242,8 @@ TEST(ExchangeDeepSpeed, RefusesPlansThatItWouldRunOtherwise) {
           "plan's 2 context ranks gather keys and values; nearest: --cp 1",
           "DeepSpeed's tensor ranks hold all positions, but the plan's 2 split "
           "the sequence; nearest: --sequence-parallel off",
-          "DeepSpeed shards ZeRO stage 2 over all 4 replicas, but the plan "
-          "over 2; nearest: --zero-ranks all, or --zero 3"));
+          "DeepSpeed shards the state over all 4 replicas, but the plan over "
+          "2; nearest: --zero-ranks all"));
   TrainerConfig offloads;
   offloads.parallelism.dp = 4;
   offloads.parallelism.offload = Offload::optimizer;
@@ -285,8 +285,6 @@ TEST(ExchangeDeepSpeed, WritesWhatItRead) {
     p.globalBatch = p.microBatch * p.dp * (1 + draw(8));
     p.zeroStage = draw(p.pp > 1 ? 2 : 4);
     p.zeroRanks = p.zeroStage == 0 ? 1 : p.dp;
-    if (p.zeroStage == 3 && p.dp > 1)
-      p.zeroRanks = p.dp >> draw(2);
     if (p.zeroStage > 0 && draw(2))
       p.offload = Offload::optimizer;
     if (draw(2))
