@@ -10,6 +10,7 @@ Exits with 1 if an imported module computes something else.
 
 import argparse
 import importlib.metadata
+import math
 import pathlib
 import re
 import sys
@@ -44,8 +45,8 @@ PAIR = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2,
 FIVE = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2,
         "num_heads": 4, "vocab_size": WORDS, "n_positions": LENGTH,
         "decoder_start_token_id": 0, "pad_token_id": 0}
-# Maps the kinds of modules to their names in transformers, without "Config", and
-# what the config has.
+# Maps the kinds of modules to their names in transformers, and to what the config
+# has; "config" is its class, if that has another name.
 MODULES = {
     "Decoders": {
         "GPT2LMHeadModel": OLD,
@@ -75,7 +76,7 @@ MODULES = {
                               "sliding_window": LENGTH,
                               "attn_implementation": "eager"},
         "Gemma3ForCausalLM": {**HEADS, "query_pre_attn_scalar": 8,
-                              "sliding_window": LENGTH},
+                              "sliding_window": LENGTH, "config": "Gemma3TextConfig"},
         "PhiForCausalLM": NEW,
         "Phi3ForCausalLM": NEW,
         "StableLmForCausalLM": NEW,
@@ -143,7 +144,8 @@ def module_of(name, fields):
     """Returns a tiny module with random weights."""
     family = next(name.removesuffix(end) for end in HEADS_OF_MODELS
                   if name.endswith(end))
-    config = getattr(transformers, family + "Config")(**fields)
+    fields = dict(fields)
+    config = getattr(transformers, fields.pop("config", family + "Config"))(**fields)
     torch.manual_seed(0)
     module = getattr(transformers, name)(config).eval()
     for parameter in module.parameters():
@@ -209,6 +211,9 @@ def row(name, fields):
             loss, gradient, imported = errors(module, example_for(module))
     except mtplan.Error as refusal:
         return "refuses", short(str(refusal)), 0.0
+    except (RuntimeError, KeyError, AttributeError, TypeError, ValueError) as fault:
+        # The comparison needs values, and the import does not.
+        return "fails", short(f"{type(fault).__name__}: {fault}"), math.inf
     return "imports", fallbacks(imported), max(loss, gradient)
 
 
@@ -234,7 +239,7 @@ def main():
     parser.add_argument("name", nargs="*")
     given = parser.parse_args()
     transformers.logging.set_verbosity_error()
-    lines, counts, wrong = [], {"imports": 0, "refuses": 0}, 0
+    lines, counts, wrong = [], {"imports": 0, "refuses": 0, "fails": 0}, 0
     for kind, modules in MODULES.items():
         lines.append(f"| **{kind}** | | |")
         for name, fields in modules.items():

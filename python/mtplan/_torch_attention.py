@@ -67,7 +67,8 @@ def attend(importer: Importer, scores: Scores, value: Tensor) -> Tensor:
             "attention whose heads are not a dimension of their own: known are "
             "query, key and value [batch, heads, positions, features] that are "
             "views of [batch, positions, heads * features]")
-    if k != v or k[1] != q[1] or k[0] * k[2] != q[0]:
+    # PyTorch repeats one head of keys and values by itself.
+    if k != v or k[1] != q[1] or k[0] * k[2] not in (1, q[0]):
         raise Refusal(f"attention with {q[0]} query heads of {q[1]} features, "
                       f"{k[0]} x {k[2]} keys of {k[1]} and {v[0]} x {v[2]} values "
                       f"of {v[1]}: keys and values must be alike, and repeated to "

@@ -189,6 +189,8 @@ class Walk:
                 values[node] = self._attribute(graph_module, node.target)
             elif node.op == "output":
                 return list(self._flat(self._taken(node.args[0], values)))
+            elif not node.users and not alias.is_in_place(node.target):
+                continue  # is there for its shape only
             else:
                 self.importer.origin = origin_of(node)
                 try:

@@ -263,6 +263,20 @@ class LookAlikes(unittest.TestCase):
         with self.assertRaisesRegex(mtplan.Error, "a constant tensor where"):
             mtplan.from_torch(Model(1.0), (x.float(),))
 
+    def test_a_part_that_only_gives_its_shape(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(8, 8)
+
+            def forward(self, x):
+                y = self.layer(x)
+                return y * y[:, :, -1].shape[1]
+        x = {"x": torch.randn(2, 4, 8, dtype=torch.float64)}
+        self.is_computed(Model(), x, torch.randint(0, 8, (2, 4)))
+
     def test_reshaped_and_shifted_parameters(self):
         import torch
         from torch.nn import functional as F
