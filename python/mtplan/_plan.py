@@ -343,12 +343,11 @@ class Plan:
         the keywords of the nearest plan that it has words for.
 
         >>> import mtplan
-        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, cp=2)
-        >>> plan.parallelize(model)  # doctest: +SKIP
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, tp=2)
+        >>> plan.parallelize(None)  # doctest: +SKIP
         Traceback (most recent call last):
         ...
-        mtplan._errors.Error: cp 2: ...
-        nearest: mtplan.plan(..., cp=1)
+        mtplan._errors.Error: a plan for llama is applied to LlamaForCausalLM...
         """
         from mtplan._parallelize import parallelize
         return parallelize(self, module, device_mesh)
@@ -425,7 +424,7 @@ class Plan:
 
         >>> import mtplan
         >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2)
-        >>> plan.shardings(params)  # doctest: +SKIP
+        >>> plan.shardings({})
         Traceback (most recent call last):
         ...
         mtplan._errors.Error: pp 2: ...

@@ -108,7 +108,8 @@ inline Drawn draw(Random &random, bool hasExperts, int layers) {
   // Fewer splits keep the problem small enough for the exact solver.
   if (!hasExperts && drawn.config.tp > 2 && random.oneIn(2)) {
     drawn.config.tp2 = 2;
-    while (drawn.splits.size() > 3)
+    std::erase(drawn.splits, random.oneIn(2) ? Split::batch : Split::sequence);
+    while (drawn.splits.size() > 2)
       drawn.splits.erase(drawn.splits.begin() +
                          random.below(static_cast<int>(drawn.splits.size())));
   }
