@@ -35,6 +35,8 @@ _NAMED = re.compile(r"replica_groups=mesh\[(?P<sizes>[^\]]*)\](?:, device_ids="
 _PART = re.compile(r"'(?P<name>[^']*)'(?::\((?P<major>\d+)\)(?P<size>\d+))?")
 _PAIRS = re.compile(r"source_target_pairs=\{(?P<groups>[\d,{} ]*)\}")
 _NAME = re.compile(r'op_name="([^"]*)"')
+_ELEMENT = re.compile(r"get-tuple-element\(%?(?P<of>[\w.\-]+)\), "
+                      r"index=(?P<at>\d+).*op_name=\"(?P<name>[^\"]*)\"")
 _BITS = re.compile(r"\d+")
 
 Groups = frozenset[frozenset[int]]
@@ -57,20 +59,23 @@ def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
     computations, entry = _computations(text)
     axes = _axes(sizes)
     calls: Calls = Counter()
-    rest = "update" if "transpose(" in text else "forward"
 
-    def add(name: str, times: int) -> None:
-        for line in computations.get(name, []):
-            for key in _collectives(line, axes, prod(sizes.values()), rest):
+    def add(name: str, times: int, rest: str) -> None:
+        lines = computations.get(name, [])
+        elements = _elements(lines)
+        for line in lines:
+            for key in _collectives(line, axes, prod(sizes.values()),
+                                    elements, rest):
                 calls[key] += times
+            phase = _phase(_name(line), rest)
             trips = _TRIPS.search(line)
             for called in _CALLED.finditer(line):
                 loops = int(trips[1]) if trips and called["role"] == "body" \
                     else 1
                 for one in called["names"].split(", "):
-                    add(one.lstrip("%"), times * loops)
+                    add(one.lstrip("%"), times * loops, phase)
 
-    add(entry, 1)
+    add(entry, 1, "update" if "transpose(" in text else "forward")
     return calls
 
 
@@ -105,7 +110,8 @@ def _axes(sizes: dict[str, int]) -> dict[Groups, str]:
     return found
 
 
-def _collectives(line: str, axes: dict[Groups, str], devices: int, rest: str
+def _collectives(line: str, axes: dict[Groups, str], devices: int,
+                 elements: dict[tuple[str, int], str], rest: str
                  ) -> Iterator[tuple[str, str, str, int]]:
     """Returns the collectives of a line; there are several in a tuple."""
     match = _COLLECTIVE.search(line)
@@ -126,22 +132,40 @@ def _collectives(line: str, axes: dict[Groups, str], devices: int, rest: str
         shapes = [one * size for one in shapes]
     elif kind == "all-to-all":
         shapes = [sum(shapes)]
-    for one, name in zip(shapes, _names(line, len(shapes))):
-        phase = ("backward" if "transpose(" in name else
-                 "forward" if "jvp(" in name else rest)
-        yield (phase, kind.replace("-", "_"), _axis(groups, axes, kind), one)
+    own = line.partition(" = ")[0].split()[-1].lstrip("%")
+    for number, one in enumerate(shapes):
+        name = (elements.get((own, number)) if len(shapes) > 1 else None
+                ) or _name(line)
+        yield (_phase(name, rest), kind.replace("-", "_"),
+               _axis(groups, axes, kind), one)
 
 
-def _names(line: str, count: int) -> list[str]:
-    """Returns the name of each of the collectives that XLA has combined.
+def _phase(name: str, rest: str) -> str:
+    """Returns the phase of an operation, that of its loop if it has no name.
 
-    >>> _names('all-reduce(), metadata={op_name="f/(g/h:transpose(g)/i)"}', 2)
-    ['g/h', 'transpose(g)/i']
+    >>> _phase("jit(step)/transpose(jvp())/dot", "update")
+    'backward'
     """
+    return ("backward" if "transpose(" in name else
+            "forward" if "jvp(" in name else rest)
+
+
+def _elements(lines: list[str]) -> dict[tuple[str, int], str]:
+    """Returns the names of the elements of tuples.
+
+    XLA combines collectives, whose elements keep the names they had.
+
+    >>> _elements(['%e = f32[2] get-tuple-element(%r), index=1, '
+    ...            'metadata={op_name="f/transpose(g)/h"}'])
+    {('r', 1): 'f/transpose(g)/h'}
+    """
+    return {(found["of"], int(found["at"])): found["name"]
+            for found in map(_ELEMENT.search, lines) if found}
+
+
+def _name(line: str) -> str:
     found = _NAME.search(line)
-    name = found[1] if found else ""
-    parts = name.partition("/(")[2].removesuffix(")").split(":")
-    return parts if len(parts) == count > 1 else [name] * count
+    return found[1] if found else ""
 
 
 def _bytes(shape: re.Match[str]) -> int:

@@ -32,7 +32,6 @@ PLAIN = {"sequence_parallel": False}
 SEQUENCE = {"sequence_parallel": True, "pins": [
     "wte=vocab", "h.*.ln_1=sequence", "h.*.ln_2=sequence", "ln_f=sequence",
     "h.*.attn.add=sequence", "h.*.mlp.add=sequence"]}
-POSITIONS = {**SEQUENCE, "pins": [*SEQUENCE["pins"], "wpe=replicated"]}
 
 
 def cases():
@@ -43,32 +42,23 @@ def cases():
     """
     found = {}
     for model in CONFIGS:
-        pins = POSITIONS if model == "gpt2" else SEQUENCE
         for name, keywords in {
                 "tp4": {"tp": 4, **PLAIN},
                 "dp2 tp2": {"dp": 2, "tp": 2, **PLAIN},
-                "dp4 zero1": {"dp": 4, "zero": 1},
-                "dp4 zero3": {"dp": 4, "zero": 3},
-                "dp2 tp2 zero3": {"dp": 2, "tp": 2, "zero": 3, **PLAIN},
-                "dp2 tp2 sequence": {"dp": 2, "tp": 2, **pins}}.items():
+                "dp4 zero3": {"dp": 4, "zero": 3}}.items():
             found[f"{model} {name}"] = model, "", keywords
+    both = {"dp": 2, "tp": 2}
+    found["gpt2 dp2 tp2 sequence"] = "gpt2", "", {
+        **both, **SEQUENCE, "pins": [*SEQUENCE["pins"], "wpe=replicated"]}
     for name, form, keywords in (
-            ("dp2 tp2 sequence zero3", "",
-             {"dp": 2, "tp": 2, "zero": 3, **SEQUENCE}),
+            ("dp4 zero1", "", {"dp": 4, "zero": 1}),
+            ("dp2 tp2 zero3", "", {**both, "zero": 3, **PLAIN}),
+            ("dp2 tp2 sequence", "", {**both, **SEQUENCE}),
+            ("dp2 tp2 sequence zero3", "", {**both, "zero": 3, **SEQUENCE}),
+            ("dp2 tp2 micro-batches", "", {**both, "micro_batch": 2, **PLAIN}),
+            ("dp2 tp2 zero3 stacked", "stacked", {**both, "zero": 3, **PLAIN}),
             ("tp4 apart", "apart", {"tp": 4, **PLAIN}),
-            ("dp2 tp4", "", {"gpus": 8, "dp": 2, "tp": 4, **PLAIN}),
-            ("dp2 tp2 zero3 stacked", "stacked",
-             {"dp": 2, "tp": 2, "zero": 3, **PLAIN}),
-            ("dp2 tp2 micro-batches", "",
-             {"dp": 2, "tp": 2, "micro_batch": 2, **PLAIN}),
-            ("dp2 tp2 zero3 micro-batches", "",
-             {"dp": 2, "tp": 2, "zero": 3, "micro_batch": 2, **PLAIN}),
-            ("tp4 recompute", "", {"tp": 4, "recompute": "full", **PLAIN}),
-            ("dp4 zero3 recompute", "",
-             {"dp": 4, "zero": 3, "recompute": "full"}),
-            ("tp4 selective", "", {"tp": 4, "recompute": "selective", **PLAIN}),
-            ("dp2 tp2 zero3 flax", "flax",
-             {"dp": 2, "tp": 2, "zero": 3, **PLAIN})):
+            ("dp2 tp2 zero3 flax", "flax", {**both, "zero": 3, **PLAIN})):
         if form != "flax" or importlib.util.find_spec("flax"):
             found[f"llama {name}"] = "llama", form, keywords
     return found

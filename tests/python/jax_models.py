@@ -161,8 +161,8 @@ def gpt2_layer(hooks, at, one, x):
             x, one[name]["weight"], one[name]["bias"]))
 
     def row(name, part, value):
-        return hooks.constrain(f"{at}.{name}", value @ part["weight"]
-                               ) + part["bias"]
+        return hooks.constrain(f"{at}.{name}",
+                               value @ part["weight"] + part["bias"])
 
     own = one["attn"]["c_attn"]
     parts = hooks.products([f"{at}.attn.{name}" for name in "qkv"],

@@ -167,6 +167,10 @@ backend_config={"known_trip_count":{"n":"3"}}
   %r = (f32[2]{0}, bf16[4]{0}) all-reduce(%y, %z), \
 replica_groups=mesh['a'=2,'b'=2] {'b'}, \
 metadata={op_name="jit(f)/(transpose(jvp())/dot:jvp()/gather)"}
+  %e0 = f32[2]{0} get-tuple-element(%r), index=0, \
+metadata={op_name="jit(f)/transpose(jvp())/dot"}
+  %e1 = bf16[4]{0} get-tuple-element(%r), index=1, \
+metadata={op_name="jit(f)/jvp()/gather"}
   %s = (f32[2]{0}, f32[8]{0}) all-gather-start(%q), \
 replica_groups={{0,1,2,3}}, metadata={op_name="jit(f)/add"}
   %d = f32[4]{0} reduce-scatter(%q), replica_groups=mesh['a'=2,'b'=2], \
