@@ -1,4 +1,4 @@
-"""Says what of a plan JAX has no words for, before anything is built."""
+"""Says what of a plan JAX cannot express, before anything is built."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 from mtplan._errors import Error
+from mtplan._expressible import Verdict, pins_of
 from mtplan._jax_layouts import KINDS, Hook, hooks_of, labelled
 from mtplan._jax_names import Stored
-from mtplan._parallelize import pins_of
 from mtplan._plan import Plan
 from mtplan._tensor_split import Split, split_of
 
@@ -17,8 +17,8 @@ from mtplan._tensor_split import Split, split_of
 def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     """Returns the splits of a plan over tp, and the hook of each operator.
 
-    Raises ``Error`` with every choice of the plan that JAX has no words for,
-    and, last, with the keywords of the nearest plan that it has words for.
+    Raises ``Error`` with every choice of the plan that JAX cannot express,
+    and, last, with the keywords of the nearest plan that it can.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2, dp=2)
@@ -29,40 +29,37 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     nearest: mtplan.plan(..., pp=1)
     """
     kind = json.loads(plan.to_json())["model"]["family"]
-    faults, nearest = _other_axes(plan)
-    split = Split()
+    verdict = _other_axes(plan)
     known = [one for one, family in KINDS.items() if not family.post_norm]
     if plan.parallelism.tp > 1 and kind not in known:
-        faults.append(f"tp {plan.parallelism.tp}: mtplan has hooks over tp for "
-                      f"{', '.join(sorted(known))}, and not for {kind}")
-        nearest["tp"] = 1
+        verdict.faults.append(
+            f"tp {plan.parallelism.tp}: mtplan has hooks over tp for "
+            f"{', '.join(sorted(known))}, and not for {kind}")
+        verdict.nearest["tp"] = 1
     elif plan.parallelism.tp > 1:
         family = labelled(KINDS[kind])
-        split = split_of(plan, family, "mtplan's hooks for JAX")
-        faults += split.faults
-        if split.faults:
-            nearest["pins"] = pins_of(plan, family)
-    if faults:
-        if nearest:
-            faults.append("nearest: mtplan.plan(..., " + ", ".join(
-                f"{key}={value!r}" for key, value in nearest.items()) + ")")
-        raise Error(faults)
-    return split, hooks_of(plan, split)
+        verdict.split = split_of(plan, family, "mtplan's hooks for JAX")
+        verdict.faults += verdict.split.faults
+        if verdict.split.faults:
+            verdict.nearest["pins"] = pins_of(
+                plan, family, bool(plan.parallelism.sequence_parallel))
+    if verdict.faults:
+        raise Error(verdict.faults + verdict.nearest_words())
+    return verdict.split, hooks_of(plan, verdict.split)
 
 
-def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
+def _other_axes(plan: Plan) -> Verdict:
     """Returns sentences about what is neither dp nor tp, and keywords without.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
-    >>> _other_axes(plan)[1]
+    >>> _other_axes(plan).nearest
     {'cp': 1}
     """
-    degrees = plan.parallelism
-    faults, nearest = [], dict[str, Any]()
+    degrees, verdict = plan.parallelism, Verdict()
     if "tp2" in degrees:
-        faults.append(f"tp2 {degrees.tp2}: the mesh has one axis tp")
-        nearest["tp_axes"] = 1
+        verdict.faults.append(f"tp2 {degrees.tp2}: the mesh has one axis tp")
+        verdict.nearest["tp_axes"] = 1
     for key, plain, why in (
             ("pp", 1, "a sharding has no stages; they are a loop over "
                       "ppermute, in the model"),
@@ -73,13 +70,13 @@ def _other_axes(plan: Plan) -> tuple[list[str], dict[str, Any]]:
             ("tiles", 1, "a weight is gathered as a whole"),
             ("offload", "none", "the update on the host is the optimizer's")):
         if degrees[key] != plain:
-            faults.append(f"{key} {degrees[key]}: {why}")
-            nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
+            verdict.faults.append(f"{key} {degrees[key]}: {why}")
+            verdict.nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
     if degrees.zero and degrees.zero_ranks != degrees.dp:
-        faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
+        verdict.faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
                       "replicas: the mesh has one axis dp")
-        nearest["zero_ranks"] = "all"
-    return faults, nearest
+        verdict.nearest["zero_ranks"] = "all"
+    return verdict
 
 
 def uneven(plan: Plan, stored: list[Stored]) -> list[str]:
