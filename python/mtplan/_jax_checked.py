@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,6 +11,7 @@ from mtplan._errors import Error
 from mtplan._expressible import Verdict, pins_of
 from mtplan._jax_layouts import KINDS, Hook, hooks_of, labelled
 from mtplan._jax_names import Stored
+from mtplan._jax_parameters import gradient_dims
 from mtplan._plan import Plan
 from mtplan._tensor_split import Split, split_of
 
@@ -73,8 +75,9 @@ def _other_axes(plan: Plan) -> Verdict:
             verdict.faults.append(f"{key} {degrees[key]}: {why}")
             verdict.nearest[{"virtual_stages": "vp"}.get(key, key)] = plain
     if degrees.zero and degrees.zero_ranks != degrees.dp:
-        verdict.faults.append(f"ZeRO over {degrees.zero_ranks} of {degrees.dp} "
-                      "replicas: the mesh has one axis dp")
+        verdict.faults.append(f"ZeRO over {degrees.zero_ranks} of "
+                              f"{degrees.dp} replicas: the mesh has one axis "
+                              "dp")
         verdict.nearest["zero_ranks"] = "all"
     return verdict
 
@@ -88,11 +91,49 @@ def uneven(plan: Plan, stored: list[Stored]) -> list[str]:
     ['wte.weight: JAX stores equal shards, and dp 4 does not divide 502']
     """
     degrees = plan.parallelism
-    return [f"{one.label}: JAX stores equal shards, and "
-            f"{' x '.join(f'{axis} {degrees[axis]}' for axis in axes)} does "
-            f"not divide {size}"
-            for one in stored for size, axes in zip(one.shape, one.dims)
-            if size % prod(degrees[axis] for axis in axes)]
+    faults = [f"{one.label}: JAX stores equal shards, and "
+              f"{' x '.join(f'{axis} {degrees[axis]}' for axis in axes)} does "
+              f"not divide {size}"
+              for one in stored for size, axes in zip(one.shape, one.dims)
+              if size % prod(degrees[axis] for axis in axes)]
+    if degrees.zero and degrees.dp > 1:
+        faults += [f"{one.label}: ZeRO {degrees.zero} shards the gradient, and "
+                   f"dp {degrees.dp} divides no dimension of the "
+                   f"{list(shard)} that a rank of tp has"
+                   for one in stored for shard in [
+                       [size // prod(degrees[axis] for axis in axes)
+                        for size, axes in zip(one.shape, one.dims)]]
+                   if not any("dp" in axes for axes in gradient_dims(
+                       plan, one))]
+    return faults
+
+
+#: The type of the weights under each precision of a plan.
+_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16",
+          "fp8": "bfloat16"}
+
+
+def wrong_types(plan: Plan, stored: list[Stored], types: Sequence[Any]
+                ) -> list[str]:
+    """Returns a sentence for each type of parameters that is not the plan's.
+
+    ``types`` has the type of each parameter.
+
+    >>> import mtplan
+    >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=1,
+    ...                    precision="fp32")
+    >>> wrong_types(plan, [Stored("wte.weight", (512, 64), ((), ()))],
+    ...             ["float16"])
+    ['wte.weight: the leaf is float16, and weights under precision fp32 ...']
+    """
+    precision = json.loads(plan.to_json())["hardware"]["precision"]
+    wanted = _TYPES[precision]
+    first = {str(kind): one.label for one, kind
+             in reversed([*zip(stored, types)])}
+    return [f"{label}: the leaf is {kind}, and weights under precision "
+            f"{precision} are {wanted}; cast the parameters (master weights "
+            "are the optimizer's), or plan with another precision"
+            for kind, label in first.items() if kind != wanted]
 
 
 def recomputed(plan: Plan) -> tuple[str, int]:
