@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mtplan._errors import Error
-from mtplan._jax_checked import (recomputed, split_for, uneven,
-                                 unlike_layers, wrong_types)
+from mtplan._jax_checked import (split_for, uneven, unlike_layers,
+                                 wrong_types)
 from mtplan._jax_layouts import Dims, jax_module, spec_of
 from mtplan._jax_names import Stored, label_of, matched, patterns_of
 from mtplan._jax_parameters import gradient_dims, used_dims
 from mtplan._jax_reshard import all_but_gathered, gather, products, reshard
 from mtplan._plan import Plan
+from mtplan._plan_names import family_name
+from mtplan._recompute import recomputed
 
 if TYPE_CHECKING:
     from mtplan._collective_table import Comparison
@@ -38,7 +39,7 @@ class Shardings:
                  mesh: Any) -> None:
         self.plan = plan
         split, self._hooks = split_for(plan)
-        kind = json.loads(plan.to_json())["model"]["family"]
+        kind = family_name(plan)
         found = matched(plan, kind, params, names)
         leaves, tree = jax_module("tree_util").tree_flatten(params)
         faults = (wrong_types(plan, found, [one.dtype for one in leaves])

@@ -13,6 +13,8 @@ from mtplan._jax_layouts import KINDS, Hook, hooks_of, labelled
 from mtplan._jax_names import Stored
 from mtplan._jax_parameters import gradient_dims
 from mtplan._plan import Plan
+from mtplan._plan_names import family_name
+from mtplan._recompute import recomputed
 from mtplan._tensor_split import Split, split_of
 
 
@@ -30,7 +32,7 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     mtplan._errors.Error: pp 2: ...
     nearest: mtplan.plan(..., pp=1)
     """
-    kind = json.loads(plan.to_json())["model"]["family"]
+    kind = family_name(plan)
     verdict = _other_axes(plan)
     known = [one for one, family in KINDS.items() if not family.post_norm]
     if plan.parallelism.tp > 1 and kind not in known:
@@ -134,20 +136,6 @@ def wrong_types(plan: Plan, stored: list[Stored], types: Sequence[Any]
             f"{precision} are {wanted}; cast the parameters (master weights "
             "are the optimizer's), or plan with another precision"
             for kind, label in first.items() if kind != wanted]
-
-
-def recomputed(plan: Plan) -> tuple[str, int]:
-    """Returns what is recomputed, and in how many layers.
-
-    >>> import mtplan
-    >>> recomputed(mtplan.plan("examples/tiny-llama.json", gpus=1,
-    ...                        recompute="full"))
-    ('full', 2)
-    """
-    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
-    layers = sum(run.copies for run in plan.layers if run.segment == "h")
-    count = saved["recompute_layers"]
-    return saved["recompute"], layers if count < 0 else count
 
 
 def unlike_layers(plan: Plan, stored: list[Stored], hooks: dict[str, Hook]
