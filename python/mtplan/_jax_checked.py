@@ -126,15 +126,17 @@ def wrong_types(plan: Plan, stored: list[Stored], types: Sequence[Any]
     ...                    precision="fp32")
     >>> wrong_types(plan, [Stored("wte.weight", (512, 64), ((), ()))],
     ...             ["float16"])
-    ['wte.weight: the leaf is float16, and weights under precision fp32 ...']
+    ["wte.weight: the leaf is float16, and ... or plan with precision='fp16'"]
     """
     precision = json.loads(plan.to_json())["hardware"]["precision"]
     wanted = _TYPES[precision]
     first = {str(kind): one.label for one, kind
              in reversed([*zip(stored, types)])}
+    others = {kind: f", or plan with precision={key!r}"
+              for key, kind in _TYPES.items() if key != "fp8"}
     return [f"{label}: the leaf is {kind}, and weights under precision "
-            f"{precision} are {wanted}; cast the parameters (master weights "
-            "are the optimizer's), or plan with another precision"
+            f"{precision} are {wanted}; cast the parameters and keep master "
+            f"weights in the optimizer{others.get(kind, '')}"
             for kind, label in first.items() if kind != wanted]
 
 
