@@ -302,7 +302,8 @@ class Shardings:
         with its arguments, which may be ``jax.ShapeDtypeStruct`` with
         shardings; or a compiled program, without any. Nothing runs.
         Returns the comparison: ``print`` it for a table; ``holds`` says
-        whether all differences are explained.
+        whether all differences are explained. Raises ``Error`` for a
+        collective in a loop whose number of iterations is not known.
 
         >>> shardings.check(step, params, state, batch).holds  # doctest: +SKIP
         True
