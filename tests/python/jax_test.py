@@ -98,11 +98,12 @@ class Refusals(unittest.TestCase):
 
     def test_the_nearest_plan_is_expressed(self):
         from mtplan._jax_checked import split_for
-        for divided in (True, False):
-            keywords = {"tp": 4, "sequence_parallel": divided,
-                        "pins": ["wte=sequence"]}
+        for divided, pin, why in (
+                (True, "wte=sequence", "wte: .*mtplan's hooks for JAX"),
+                (False, "h.*.attn.core=replicated", "attn.core: is replicat")):
+            keywords = {"tp": 4, "sequence_parallel": divided, "pins": [pin]}
             errors = self.refused(small(**keywords))
-            self.assertRegex(errors[0], "wte: .*mtplan's hooks for JAX")
+            self.assertRegex(errors[0], why)
             pins = json.loads(errors[-1].partition("pins=")[2].removesuffix(
                 ")").replace("'", '"'))
             self.assertEqual("h.*.ln_1=sequence" in pins, divided)
