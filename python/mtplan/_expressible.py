@@ -9,7 +9,7 @@ from typing import Any
 from mtplan._errors import Error
 from mtplan._import_torch import torch_module
 from mtplan._plan import Plan
-from mtplan._plan_names import FAMILIES, Family
+from mtplan._plan_names import FAMILIES, Family, family_name
 from mtplan._recompute import unknown_attention
 from mtplan._tensor_split import Split, layout_over, split_of
 from mtplan._weight_types import wrong_types
@@ -65,7 +65,7 @@ def family_of(plan: Plan) -> Family:
     ...
     mtplan._errors.Error: no module of transformers for t5; there are bert, ...
     """
-    kind = json.loads(plan.to_json())["model"]["family"]
+    kind = family_name(plan)
     if kind not in FAMILIES:
         raise Error(f"no module of transformers for {kind}; there are "
                     f"{', '.join(sorted(FAMILIES))}")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import json
+import warnings
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mtplan._errors import Error
-from mtplan._jax_checked import (recomputed, split_for, uneven,
-                                 unlike_layers)
+from mtplan._jax_checked import (split_for, uneven, unlike_layers,
+                                 wrong_types)
 from mtplan._jax_layouts import Dims, jax_module, spec_of
 from mtplan._jax_names import Stored, label_of, matched, patterns_of
 from mtplan._jax_parameters import gradient_dims, used_dims
 from mtplan._jax_reshard import all_but_gathered, gather, products, reshard
 from mtplan._plan import Plan
+from mtplan._plan_names import family_name
+from mtplan._recompute import recomputed
 
 if TYPE_CHECKING:
     from mtplan._collective_table import Comparison
@@ -36,13 +39,15 @@ class Shardings:
                  mesh: Any) -> None:
         self.plan = plan
         split, self._hooks = split_for(plan)
-        kind = json.loads(plan.to_json())["model"]["family"]
+        kind = family_name(plan)
         found = matched(plan, kind, params, names)
-        faults = uneven(plan, found) + unlike_layers(plan, found, self._hooks)
+        leaves, tree = jax_module("tree_util").tree_flatten(params)
+        faults = (wrong_types(plan, found, [one.dtype for one in leaves])
+                  + uneven(plan, found)
+                  + unlike_layers(plan, found, self._hooks))
         if faults:
             raise Error(faults)
         self.mesh = mesh_of(plan, mesh)
-        tree = jax_module("tree_util").tree_structure(params)
         self._found = found
         self._patterns = patterns_of(plan, kind, names)
         self.params = tree.unflatten([self._named(one.dims) for one in found])
@@ -55,8 +60,6 @@ class Shardings:
             self._hooks[starred] = self._hooks[label]
             if label in self._kinds:
                 self._kinds[starred] = self._kinds[label]
-        #: The operators that ``products`` was called with.
-        self.shared = set[str]()
 
     def _named(self, dims: Dims) -> Any:
         return jax_module("sharding").NamedSharding(self.mesh, spec_of(dims))
@@ -64,28 +67,35 @@ class Shardings:
     def optimizer(self, state: Any) -> Any:
         """Returns a tree of the shardings of an optimizer's state.
 
-        ``state`` is any tree, such as ``optax.adamw(...).init(params)``. Parts
-        of it that have the tree and the shapes of the parameters are sharded as
-        the plan says, and all else is replicated.
+        ``state`` is any tree, such as ``optax.adamw(...).init(params)``. An
+        array whose path ends in that of a parameter, and that has its shape,
+        is sharded as the plan says, also if other parameters are masked. All
+        else is replicated, with a warning if it is more than one number.
 
         >>> shardings.optimizer(state)  # doctest: +SKIP
         """
         tree = jax_module("tree_util")
-        structure = tree.tree_structure(self.gradients)
+        leaves = tree.tree_flatten_with_path(self.gradients)[0]
+        known = {(path, stored.shape): named for (path, named), stored
+                 in zip(leaves, self._found)}
+        whole = list[str]()
 
-        def copies(one: Any) -> bool:
-            return bool(tree.tree_structure(one) == structure)
+        def sharded(path: tuple[Any, ...], one: Any) -> Any:
+            shape = tuple(getattr(one, "shape", ()))
+            ends = ((path[first:], shape) for first in range(len(path) + 1))
+            named = next((known[end] for end in ends if end in known), None)
+            if named is None and prod(shape) > 1:
+                whole.append(f"{tree.keystr(path)} {list(shape)}")
+            return self._named(()) if named is None else named
 
-        def sharded(one: Any) -> Any:
-            if not copies(one):
-                return self._named(())
-            return structure.unflatten([
-                named if tuple(leaf.shape) == stored.shape else self._named(())
-                for leaf, named, stored in zip(
-                    tree.tree_leaves(one), tree.tree_leaves(self.gradients),
-                    self._found)])
-
-        return tree.tree_map(sharded, state, is_leaf=copies)
+        found = tree.tree_map_with_path(sharded, state)
+        if whole and any(any(named.spec) for _, named in leaves):
+            warnings.warn(
+                f"the optimizer's state has {len(whole)} arrays that are "
+                "replicated, because they have neither the path nor the shape "
+                f"of a parameter: {', '.join(whole[:3])}"
+                + ", ..." * (len(whole) > 3), stacklevel=2)
+        return found
 
     def inputs(self, batch: Any) -> Any:
         """Returns a tree of the shardings of a batch: samples over dp.
@@ -170,8 +180,7 @@ class Shardings:
                    for name, weight in zip(names, weights, strict=True)]
         columns = all(self._kinds.get(name) == "column" for name in names)
         if columns and self.plan.parallelism.tp > 1:
-            self.shared.update(names)
-            found = products(self.mesh, value, weights)
+            found = products(self.mesh, names, value, weights)
         else:
             found = [value @ weight for weight in weights]
         return [self.constrain(name, one) for name, one in zip(names, found)]
@@ -211,8 +220,10 @@ class Shardings:
         and its gradients, as ``jax.value_and_grad`` does.
 
         ``loss(params, batch)`` is the mean over a micro-batch; it is called
-        for each of them in a loop, and all weigh the same. Weights are
-        gathered over dp before; with ZeRO 3 again in backward.
+        for each of them in a loop, and all weigh the same. Their sum is in
+        float32 at least. A number in the batch goes to every micro-batch.
+        Weights are gathered over dp before; with ZeRO 3 again in backward.
+        Raises ``Error`` for a batch of another size than the plan's.
 
         >>> loss, gradients = shardings.value_and_grad(loss_of)(
         ...     params, batch)  # doctest: +SKIP
@@ -232,14 +243,23 @@ class Shardings:
             return jax.tree.map(numpy.add, total, both(params, part)), None
 
         def run(params: Any, batch: Any) -> Any:
+            samples = self.plan.parallelism.global_batch
+            for one in jax.tree.leaves(batch):
+                if one.shape and one.shape[0] != samples:
+                    raise Error(f"the plan has {samples} samples per step, but "
+                                f"an array of the batch is {list(one.shape)}")
             if count == 1:
                 return both(params, batch)
             parts = jax.tree.map(self._divided, batch)
-            none = jax.tree.map(numpy.zeros_like, jax.eval_shape(
-                both, params, jax.tree.map(lambda one: one[0], parts)))
+            kinds = jax.eval_shape(
+                both, params, jax.tree.map(lambda one: one[0], parts))
+            # A sum in bfloat16 would lose small addends.
+            none = jax.tree.map(lambda kind: numpy.zeros(
+                kind.shape, numpy.promote_types(kind.dtype, "float32")), kinds)
             total, _ = jax.lax.scan(lambda one, part: add(params, one, part),
                                     none, parts)
-            return jax.tree.map(lambda one: one / count, total)
+            return jax.tree.map(lambda one, kind: (one / count).astype(
+                kind.dtype), total, kinds)
 
         return run
 
@@ -247,10 +267,8 @@ class Shardings:
         """Returns the samples of each micro-batch, of all replicas."""
         degrees = self.plan.parallelism
         shape = (degrees.dp, degrees.micro_batches, degrees.micro_batch)
-        samples = array.shape[0] if array.shape else None
-        if samples != degrees.global_batch:
-            raise Error(f"the plan has {degrees.global_batch} samples per step"
-                        f", but an array of the batch is {list(array.shape)}")
+        if not array.shape:
+            return jax_module("numpy").broadcast_to(array, shape[1:2])
         moved = array.reshape(*shape, *array.shape[1:]).swapaxes(0, 1)
         parts = moved.reshape(shape[1], shape[0] * shape[2], *array.shape[1:])
         return jax_module("lax").with_sharding_constraint(
@@ -284,7 +302,8 @@ class Shardings:
         with its arguments, which may be ``jax.ShapeDtypeStruct`` with
         shardings; or a compiled program, without any. Nothing runs.
         Returns the comparison: ``print`` it for a table; ``holds`` says
-        whether all differences are explained.
+        whether all differences are explained. Raises ``Error`` for a
+        collective in a loop whose number of iterations is not known.
 
         >>> shardings.check(step, params, state, batch).holds  # doctest: +SKIP
         True

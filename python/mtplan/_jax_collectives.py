@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mtplan._collective_table import (Calls, Comparison, Reason, compared,
                                       key_of)
 from mtplan._jax_hlo import collectives_of
-from mtplan._jax_layouts import jax_module
+from mtplan._jax_layouts import jax_module, starred
+from mtplan._jax_reshard import PRODUCTS
 from mtplan._plan import Plan
 from mtplan._record import Record
 
@@ -33,11 +34,26 @@ def compare(shardings: Shardings, step: Any, args: Any, kwargs: Any
     if not hasattr(step, "as_text"):
         jitted = step if hasattr(step, "lower") else jax_module().jit(step)
         step = jitted.lower(*args, **kwargs).compile()
-    issued = collectives_of(step.as_text(), dict(shardings.mesh.shape))
+    text = step.as_text()
+    issued = collectives_of(text, dict(shardings.mesh.shape))
     ledger = ledger_of(shardings.plan)
     platform = shardings.mesh.devices.flat[0].platform
     return compared(ledger, reasons_of(shardings.plan, ledger, platform,
-                                       shardings.shared), issued)
+                                       products_of(text)), issued)
+
+
+def products_of(text: str) -> set[str]:
+    """Returns the operators of a program whose inputs went through
+    ``products``.
+
+    ``text`` is that of ``compiled.as_text()``.
+
+    >>> sorted(products_of('op_name="jit(f)/mtplan_products_h.*.attn.q'
+    ...                    '+h.*.attn.k/dot"'))
+    ['h.*.attn.k', 'h.*.attn.q']
+    """
+    return {one for found in re.findall(PRODUCTS + r"([\w.*+]+)", text)
+            for one in found.split("+")}
 
 
 def ledger_of(plan: Plan) -> list[Record]:
@@ -84,7 +100,7 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
                "of the operators that share it",
                lambda line: _sharing(line.cause) and line.axis == "tp"
                and _sharing(line.cause)[0] not in {
-                   _starred(one) for one in shared},
+                   starred(one) for one in shared},
                lambda line: [Record(line, count_per_step=line.count_per_step
                                     * len(_sharing(line.cause)))])
     once = {(line.cause, line.axis) for line in plan.collectives
@@ -144,10 +160,6 @@ def _calls(lines: list[Record]) -> Calls:
     for line in lines:
         calls[key_of(line)] += int(line.count_per_step)
     return calls
-
-
-def _starred(label: str) -> str:
-    return re.sub(r"^h\.\d+\.", "h.*.", label)
 
 
 def _sharing(cause: str) -> list[str]:

@@ -20,11 +20,12 @@ from mtplan._errors import Error
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all",
           "ragged-all-to-all", "collective-permute", "collective-broadcast")
 _COLLECTIVE = re.compile(
-    r" = (?P<type>.+?) (?P<kind>" + "|".join(_KINDS) + r")(?P<start>-start)?\(")
+    r" = (?P<type>.+?) (?P<kind>[\w\-]+?)(?P<start>-start)?\(")
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
 _CALLED = re.compile(
-    r"(?P<role>calls|to_apply|body|branch_computations|true_computation|"
-    r"false_computation)=\{?(?P<names>%?[\w.\-]+(?:, %?[\w.\-]+)*)")
+    r"(?P<role>calls|to_apply|body|condition|branch_computations|"
+    r"true_computation|false_computation)="
+    r"\{?(?P<names>%?[\w.\-]+(?:, %?[\w.\-]+(?![\w.\-=]))*)")
 _SHAPE = re.compile(r"(?P<type>[a-z]+\d*[a-z\d]*)\[(?P<sizes>[\d,]*)\]")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _LISTED = re.compile(r"replica_groups=\{(?P<groups>[\d,{} ]*)\}")
@@ -34,6 +35,7 @@ _NAMED = re.compile(r"replica_groups=mesh\[(?P<sizes>[^\]]*)\](?:, device_ids="
                     r"\((?P<order>[^ ]*)\))? \{(?P<axes>[^}]*)\}")
 _PART = re.compile(r"'(?P<name>[^']*)'(?::\((?P<major>\d+)\)(?P<size>\d+))?")
 _PAIRS = re.compile(r"source_target_pairs=\{(?P<groups>[\d,{} ]*)\}")
+_ON_GROUPS = re.compile(r"replica_groups=|source_target_pairs=")
 _NAME = re.compile(r'op_name="([^"]*)"')
 _ELEMENT = re.compile(r"get-tuple-element\(%?(?P<of>[\w.\-]+)\), "
                       r"index=(?P<at>\d+).*op_name=\"(?P<name>[^\"]*)\"")
@@ -49,7 +51,9 @@ def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
     major axis first. The bytes are those that a device passes in. The phase
     follows from the name that JAX gave the operation; in a program without
     derivatives, it is "forward". Groups that are not those of axes have the
-    axis "other".
+    axis "other"; so have unknown operations on groups of devices, with 0 bytes.
+    Raises ``Error`` for a collective in a loop whose number of iterations is
+    not in the program.
 
     >>> collectives_of('''ENTRY %main (x: f32[8]) -> f32[8] {
     ...   %a = f32[8]{0} all-reduce(%x), replica_groups={{0,1},{2,3}}
@@ -60,20 +64,29 @@ def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
     axes = _axes(sizes)
     calls: Calls = Counter()
 
-    def add(name: str, times: int, rest: str) -> None:
+    def add(name: str, times: int, rest: str, uncounted: str = "") -> None:
         lines = computations.get(name, [])
         elements = _elements(lines)
         for line in lines:
             for key in _collectives(line, axes, prod(sizes.values()),
                                     elements, rest):
+                if uncounted:
+                    raise Error(f"cannot count {line.strip()[:100]}: the number"
+                                f" of iterations of {uncounted.strip()[:100]} "
+                                "is unknown; use jax.lax.scan, or fori_loop "
+                                "with constant bounds")
                 calls[key] += times
             phase = _phase(_name(line), rest)
             trips = _TRIPS.search(line)
             for called in _CALLED.finditer(line):
-                loops = int(trips[1]) if trips and called["role"] == "body" \
-                    else 1
+                loops, unknown = 1, uncounted
+                if called["role"] in ("body", "condition"):
+                    unknown = uncounted or ("" if trips else line)
+                    # The condition is also computed after the last iteration.
+                    loops = int(trips[1] if trips else 1) + (
+                        called["role"] == "condition")
                 for one in called["names"].split(", "):
-                    add(one.lstrip("%"), times * loops, phase)
+                    add(one.lstrip("%"), times * loops, phase, unknown)
 
     add(entry, 1, "update" if "transpose(" in text else "forward")
     return calls
@@ -118,6 +131,10 @@ def _collectives(line: str, axes: dict[Groups, str], devices: int,
     if match is None:
         return
     kind = match["kind"]
+    if kind not in _KINDS:
+        if _ON_GROUPS.search(line) and not kind.endswith(("-done", "-update")):
+            yield _phase(_name(line), rest), kind, "other", 0
+        return
     groups = _groups(line, devices)
     size = len(next(iter(groups))) if groups else devices
     if size == 1:

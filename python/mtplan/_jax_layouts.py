@@ -2,12 +2,13 @@
 
 A layout of a plan is a text such as ``[dp, -, tp+dp] partial={tp:sum}``: the
 axes that split each dimension, major axis first. JAX has a ``PartitionSpec``
-for it, and no word for partial values outside of ``shard_map``.
+for it, and cannot express partial values outside of ``shard_map``.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -134,6 +135,15 @@ def labels_of(run: Record, label: str) -> Iterator[str]:
             yield label.replace("*", str(layer), 1)
 
 
+def starred(label: str) -> str:
+    """Returns a label with ``*`` for the number of the layer.
+
+    >>> starred("h.12.attn.q"), starred("wte")
+    ('h.*.attn.q', 'wte')
+    """
+    return re.sub(r"^(\w+)\.\d+\.", r"\1.*.", label)
+
+
 def whole_shape(entry: Record, degrees: Record) -> tuple[int, ...]:
     """Returns the shape of an operator's result over all ranks.
 
@@ -209,7 +219,7 @@ def hooks_of(plan: Plan, split: Split) -> dict[str, Hook]:
 
 
 def _path(*layouts: str) -> tuple[str, ...]:
-    """Returns the layouts that JAX has a word for, each once.
+    """Returns the layouts that JAX can express, each once.
 
     >>> _path("P", "S1"), _path("S2", "R")
     (('S1',), ('S2', 'R'))

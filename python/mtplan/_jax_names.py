@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtplan._errors import Error
-from mtplan._jax_layouts import KINDS, Dims, dims_of, jax_module, labels_of
+from mtplan._jax_layouts import (KINDS, Dims, dims_of, jax_module, labels_of,
+                                 starred)
 from mtplan._plan import Plan
 
 _NUMBERED = re.compile(r"^(layers?|h|blocks?)_(\d+)$")
@@ -121,7 +122,7 @@ def matched(plan: Plan, kind: str, tree: Any, names: dict[str, str] | None
     [Stored(label='h.0.attn.k.weight', ...), ...]
     """
     stored = parameters_of(plan)
-    labels = {**stored, **{_starred(label): one
+    labels = {**stored, **{starred(label): one
                            for label, one in stored.items()}}
     faults = [f"names: {label} is no parameter of the plan"
               + _near(label, list(labels))
@@ -147,14 +148,10 @@ def matched(plan: Plan, kind: str, tree: Any, names: dict[str, str] | None
                "parameter" for label in have if have.count(label) > 1]
     faults += [f"{label}: no leaf of the tree is this parameter of the plan"
                for label in stored if not faults and label not in have
-               and _starred(label) not in have]
+               and starred(label) not in have]
     if faults:
         raise Error(list(dict.fromkeys(faults)))
     return found
-
-
-def _starred(label: str) -> str:
-    return re.sub(r"^(\w+)\.\d+\.", r"\1.*.", label)
 
 
 def _near(word: str, choices: list[str]) -> str:
@@ -170,7 +167,7 @@ def _near(word: str, choices: list[str]) -> str:
 def _of_all_layers(stored: dict[str, Stored], label: str, faults: list[str]
                    ) -> Stored:
     """Returns the array of a parameter of all layers."""
-    same = [one for name, one in stored.items() if _starred(name) == label]
+    same = [one for name, one in stored.items() if starred(name) == label]
     faults += [f"{label}: {same[0].label} and {one.label} are stored "
                "differently, but the tree has one array of all layers; pass "
                "one array for each layer"

@@ -87,14 +87,21 @@ def all_but_gathered(primitive: Any, *_: Any, **__: Any) -> bool:
     return primitive.name not in _FORMS
 
 
-def products(mesh: Any, value: Any, weights: Sequence[Any]) -> list[Any]:
+#: Begins the name under which a program has the operators of ``products``.
+PRODUCTS = "mtplan_products_"
+
+
+def products(mesh: Any, names: Sequence[str], value: Any,
+             weights: Sequence[Any]) -> list[Any]:
     """Returns the products of a value with weights that are split by columns.
 
     ``value`` is [samples, sequence, in] and replicated over tp, weights are
     [in, out]. XLA would sum the gradient of ``value`` over tp for each weight;
-    here they are added first, and summed once.
+    here they are added first, and summed once. ``names`` are those of the
+    operators; the compiled program keeps them.
 
-    >>> products(mesh, x, [q, k, v])  # doctest: +SKIP
+    >>> products(mesh, ["h.0.attn.q", "h.0.attn.k", "h.0.attn.v"], x,
+    ...          [q, k, v])  # doctest: +SKIP
     """
     jax = jax_module()
     spec = jax_module("sharding").PartitionSpec
@@ -107,4 +114,5 @@ def products(mesh: Any, value: Any, weights: Sequence[Any]) -> list[Any]:
         columns, mesh=mesh, axis_names={"tp"},
         in_specs=(spec(), *[spec(None, "tp")] * len(weights)),
         out_specs=[spec(None, None, "tp")] * len(weights))
-    return run(value, *weights)
+    with jax.named_scope(PRODUCTS + "+".join(names)):
+        return run(value, *weights)

@@ -6,7 +6,12 @@ A plan stores matrices as [in, out]. ``torch.nn.Linear`` stores [out, in], and
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mtplan._plan import Plan
 
 
 @dataclass(frozen=True)
@@ -133,3 +138,14 @@ def _bert() -> Family:
 #: The families whose modules a plan can be applied to.
 FAMILIES = {"bert": _bert(), "gpt2": _gpt2(), "llama": _llama(),
             "qwen2": _llama()}
+
+
+def family_name(plan: Plan) -> str:
+    """Returns the name of the family of a plan's model.
+
+    >>> import mtplan
+    >>> family_name(mtplan.plan("examples/tiny-llama.json", gpus=1))
+    'llama'
+    """
+    name: str = json.loads(plan.to_json())["model"]["family"]
+    return name

@@ -12,6 +12,20 @@ from mtplan._plan_names import Family
 from mtplan._stages import layers_of_stages, stages_of_rank
 
 
+def recomputed(plan: Plan) -> tuple[str, int]:
+    """Returns what is recomputed, and in how many layers at most.
+
+    >>> import mtplan
+    >>> recomputed(mtplan.plan("examples/tiny-llama.json", gpus=1,
+    ...                        recompute="full"))
+    ('full', 2)
+    """
+    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
+    layers = sum(run.copies for run in plan.layers if run.segment == "h")
+    count = saved["recompute_layers"]
+    return saved["recompute"], layers if count < 0 else count
+
+
 def recompute(plan: Plan, module: Any, family: Family, rank: int) -> None:
     """Wraps the layers that are recomputed, or attention in all of them.
 
@@ -23,18 +37,17 @@ def recompute(plan: Plan, module: Any, family: Family, rank: int) -> None:
     >>> plan = mtplan.plan("examples/tiny-gpt2.json", gpus=2, recompute="none")
     >>> recompute(plan, None, FAMILIES["gpt2"], 0)  # nothing is wrapped
     """
-    saved = json.loads(plan.saved_text())["plans"][0]["parallelism"]
-    if saved["recompute"] == "full":
+    kind, count = recomputed(plan)
+    if kind == "full":
         wrap = torch_module(
             "distributed.algorithms._checkpoint.checkpoint_wrapper"
         ).checkpoint_wrapper
         layers = module.get_submodule(family.layers)
-        count = saved["recompute_layers"]
         for stage in stages_of_rank(plan, rank):
             mine = layers_of_stages(plan)[stage]
-            for number in mine if count < 0 else mine[:count]:
+            for number in mine[:count]:
                 layers[number] = wrap(layers[number])
-    elif saved["recompute"] == "selective":
+    elif kind == "selective":
         _recompute_attention(module)
 
 

@@ -1,9 +1,9 @@
 """Runs plans on eight devices of JAX, and compares them with one device.
 
-    python3 jax_devices.py RESULT.json [CASE ...]
+    python3 jax_devices.py RESULT.json [CASE or CHECK ...]
 
-writes, for each case, the largest difference of the losses of three steps and
-of any gradient, and the table of collectives.
+writes whether each check passed, and, for each case, the largest difference of
+the losses of three steps and of any gradient, and the table of collectives.
 """
 
 import functools
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+import warnings
 
 if __name__ == "__main__":  # JAX reads these when it is imported
     os.environ["XLA_FLAGS"] = (
@@ -204,9 +205,11 @@ def check_misuse():
           "nearest is h.0.attn.", shardings.constrain, "h.0.attn.query", value)
     fails("h.0.attn.k: the value is [8, 32, 64], and the plan's [4, 32, 32]",
           shardings.constrain, "h.0.attn.k", value)
-    fails("8 samples per step, but an array of the batch is [4, 32]",
-          shardings.value_and_grad(lambda one, batch: 0.0), params,
-          {"tokens": jnp.ones((4, 32), int)})
+    for other in (shardings, plan_of("llama", {"dp": 2, "tp": 2, **PLAIN}
+                                     ).shardings(params)):
+        fails("8 samples per step, but an array of the batch is [4, 32]",
+              other.value_and_grad(lambda one, batch: 0.0), params,
+              {"tokens": jnp.ones((4, 32), int)})
     devices = jax.devices()
     fails("axes of the type Auto", plan.shardings, params, None, jax.make_mesh(
         (2, 2), ("dp", "tp"), devices=devices[:4],
@@ -216,20 +219,99 @@ def check_misuse():
                               axis_types=(jax.sharding.AxisType.Auto,) * 2))
 
 
+def check_sums_of_micro_batches():
+    """Raises an AssertionError unless bfloat16 keeps small addends."""
+    plan = plan_of("llama", {"gpus": 1, "micro_batch": 1, "precision": "bf16"})
+    params = jax.tree.map(lambda one: one.astype(jnp.bfloat16),
+                          random_params("llama"))
+    both = plan.shardings(params).value_and_grad(lambda one, batch: jnp.mean(
+        batch["x"]) * batch["scale"] * one["model"]["norm"]["weight"].sum())
+    # In bfloat16, 1 + 3/1024 is 1, and 1 + 21/1024 is 1 + 3/128.
+    parts = jnp.array([1.0] + [3 / 1024] * (SAMPLES - 1), jnp.bfloat16)
+    _, gradients = jax.jit(both)(params, {"x": parts, "scale": jnp.bfloat16(
+        SAMPLES)})
+    found = gradients["model"]["norm"]["weight"]
+    assert found.dtype == jnp.bfloat16, found.dtype
+    assert (found == 1 + 3 / 128).all(), found
+
+
+def check_types():
+    """Raises an AssertionError unless other types than planned are refused."""
+    plan = plan_of("llama", {"dp": 4, "precision": "bf16"})
+    try:
+        plan.shardings(random_params("llama"))
+    except mtplan.Error as refused:
+        assert "float32, and weights under precision bf16 are bfloat16" in str(
+            refused), refused
+    else:
+        raise AssertionError("not refused")
+
+
+def check_masked_optimizers():
+    """Raises an AssertionError unless parts of a tree are sharded, too."""
+    params = random_params("llama")
+    shardings = plan_of("llama", {"dp": 4, "zero": 1}).shardings(params)
+    head, norm = params["lm_head"], params["model"]["norm"]
+    masked = {"lm_head": {"weight": None}, "model": {"norm": norm}}
+    state = {"lm_head": ({"lm_head": head}, jnp.zeros(())), "rest": [masked]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = shardings.optimizer(state)
+    wanted = shardings.gradients
+    assert found["lm_head"][0]["lm_head"] == wanted["lm_head"], found
+    assert found["rest"][0]["model"]["norm"] == wanted["model"]["norm"], found
+    assert "dp" in wanted["lm_head"]["weight"].spec, wanted
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shardings.optimizer({"rows": {"lm_head": {"weight": jnp.ones(64)}}})
+    assert "1 arrays that are replicated" in str(caught[0].message), caught
+    assert "['rows']['lm_head']['weight'] [64]" in str(caught[0].message)
+
+
+def check_two_models_of_one_plan():
+    """Raises an AssertionError unless ``check`` forgets earlier programs."""
+    params = random_params("llama")
+    shardings = plan_of("llama", {"tp": 4, **PLAIN}).shardings(params)
+    batch = batch_of(0)
+    for hooks in (shardings, Apart(shardings), shardings):
+        step = jax.jit(
+            shardings.value_and_grad(lambda one, batch, hooks=hooks: MODELS[
+                "llama"](one, batch, hooks)),
+            in_shardings=(shardings.params, shardings.inputs(batch)))
+        table = shardings.check(step, params, batch)
+        assert table.holds, table
+
+
+CHECKS = (check_misuse, check_sums_of_micro_batches, check_types,
+          check_masked_optimizers, check_two_models_of_one_plan)
+
+
 def main():
-    """Runs the cases, and writes what has been found after each."""
+    """Runs the checks and cases, and writes the results after each."""
     result, *chosen = sys.argv[1:]
-    check_misuse()
-    found = {}
-    for name in chosen or cases():
-        try:
-            found[name] = run_case(*cases()[name])
-        except mtplan.Error as refused:
-            found[name] = {"refused": refused.errors}
-        except Exception:
-            found[name] = {"failed": traceback.format_exc()}
+    found = {"checks": {}, "cases": {}}
+
+    def write():
         with open(result, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
+
+    for check in CHECKS:
+        if not chosen or check.__name__ in chosen:
+            try:
+                check()
+                found["checks"][check.__name__] = "passed"
+            except Exception:
+                found["checks"][check.__name__] = traceback.format_exc()
+            write()
+    for name, case in cases().items():
+        if not chosen or name in chosen:
+            try:
+                found["cases"][name] = run_case(*case)
+            except mtplan.Error as refused:
+                found["cases"][name] = {"refused": refused.errors}
+            except Exception:
+                found["cases"][name] = {"failed": traceback.format_exc()}
+            write()
 
 
 if __name__ == "__main__":

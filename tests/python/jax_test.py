@@ -29,7 +29,8 @@ class Devices(unittest.TestCase):
             path = pathlib.Path(folder) / "result.json"
             subprocess.run([sys.executable, HERE / "jax_devices.py", path],
                            check=True, capture_output=True)
-            cls.found = json.loads(path.read_text(encoding="utf-8"))
+            result = json.loads(path.read_text(encoding="utf-8"))
+            cls.found, cls.checks = result["cases"], result["checks"]
 
     def test_every_case_runs(self):
         from jax_devices import cases
@@ -37,6 +38,13 @@ class Devices(unittest.TestCase):
         for name, one in self.found.items():
             with self.subTest(name):
                 self.assertIn("loss", one, one)
+
+    def test_every_check_passes(self):
+        from jax_devices import CHECKS
+        self.assertEqual(list(self.checks), [one.__name__ for one in CHECKS])
+        for name, one in self.checks.items():
+            with self.subTest(name):
+                self.assertEqual(one, "passed")
 
     def test_losses_and_gradients_are_those_of_one_device(self):
         for name, one in self.found.items():
@@ -74,7 +82,7 @@ def tree_of(plan):
 
 @unittest.skipUnless(JAX, "no jax")
 class Refusals(unittest.TestCase):
-    """What JAX has no words for is said before anything is built."""
+    """Plans that JAX cannot express are refused before anything is built."""
 
     def refused(self, plan, params=None, **keywords):
         with self.assertRaises(mtplan.Error) as caught:
@@ -82,21 +90,34 @@ class Refusals(unittest.TestCase):
                            **keywords)
         return caught.exception.errors
 
-    def test_axes_without_words(self):
+    def test_axes_that_are_not_expressed(self):
         self.assertRegex(self.refused(small(pp=2, dp=2))[0], "^pp 2: ")
         errors = self.refused(small(cp=2, dp=2))
         self.assertRegex(errors[0], "^cp 2: ")
         self.assertEqual(errors[-1], "nearest: mtplan.plan(..., cp=1)")
 
-    def test_the_nearest_plan_has_words(self):
+    def test_the_nearest_plan_is_expressed(self):
         from mtplan._jax_checked import split_for
-        keywords = {"tp": 4, "sequence_parallel": True,
-                    "pins": ["wte=sequence"]}
-        errors = self.refused(small(**keywords))
-        self.assertRegex(errors[0], "wte: .*mtplan's hooks for JAX")
-        pins = json.loads(errors[-1].partition("pins=")[2].removesuffix(
-            ")").replace("'", '"'))
-        split_for(small(**{**keywords, "pins": pins}))
+        for divided, pin, why in (
+                (True, "wte=sequence", "wte: .*mtplan's hooks for JAX"),
+                (False, "h.*.attn.core=replicated", "attn.core: is replicat")):
+            keywords = {"tp": 4, "sequence_parallel": divided, "pins": [pin]}
+            errors = self.refused(small(**keywords))
+            self.assertRegex(errors[0], why)
+            pins = json.loads(errors[-1].partition("pins=")[2].removesuffix(
+                ")").replace("'", '"'))
+            self.assertEqual("h.*.ln_1=sequence" in pins, divided)
+            split_for(small(**{**keywords, "pins": pins}))
+
+    def test_gradients_that_dp_does_not_divide(self):
+        plan = small(dp=4, zero=1)
+        self.assertRegex(self.refused(plan)[0], "4 devices, and JAX has")
+        from mtplan._jax_checked import uneven
+        from mtplan._jax_names import Stored
+        self.assertEqual(uneven(plan, [
+            Stored("ln_f.weight", (62,), ((),))]), [
+            "ln_f.weight: ZeRO 1 shards the gradient, and dp 4 divides no "
+            "dimension of the [62] that a rank of tp has"])
 
     def test_other_families_over_tp(self):
         plan = small("tiny-t5", tp=2, dp=2)
@@ -191,6 +212,31 @@ class Programs(unittest.TestCase):
             ("update", "all_gather", "all", 8): 1,
             ("update", "reduce_scatter", "dp", 32): 1,
             ("update", "collective_permute", "tp", 16): 1})
+
+    def test_unknown_operations_on_groups_are_listed(self):
+        self.assertEqual(collectives_of(
+            "ENTRY %m (a: f32[8]) -> f32[8] {\n"
+            "  %r = (f32[2]{0}, u32[]) all-reduce-quantized-start(%y), "
+            "replica_groups={{0,1},{2,3}}, "
+            "metadata={op_name=\"jit(f)/transpose(jvp())/psum\"}\n"
+            "  %d = f32[2]{0} all-reduce-quantized-done(%r)\n"
+            "  %a = f32[2]{0} add(%d, %d)\n}", {"dp": 2, "tp": 2}),
+            {("backward", "all-reduce-quantized", "other", 0): 1})
+
+    def test_loops_without_a_count(self):
+        uncounted = GATHER.replace("known_trip_count", "unknown")
+        with self.assertRaisesRegex(mtplan.Error, (
+                "cannot count %ag = .* number of iterations of %w = ")):
+            collectives_of(uncounted, {"dp": 2, "tp": 2})
+        idle = uncounted.replace("all-gather(%x), replica_groups", "add(%x), x")
+        self.assertNotIn(("forward", "all_gather", "dp", 64),
+                         collectives_of(idle, {"dp": 2, "tp": 2}))
+
+    def test_the_condition_of_a_loop_runs_once_more(self):
+        text = ("%c (p: s32[]) -> pred[] {\n  %r = f32[9]{0} all-reduce(%y), "
+                "replica_groups={{0,1},{2,3}}\n}\n" + GATHER)
+        found = collectives_of(text, {"dp": 2, "tp": 2})
+        self.assertEqual(found["update", "all_reduce", "tp", 36], 4)
 
     def test_unknown_groups_are_no_axis(self):
         with self.assertRaisesRegex(mtplan.Error, "unknown groups"):
