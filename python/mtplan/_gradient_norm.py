@@ -44,17 +44,19 @@ def _squares(plan: Plan, module: Any, given: dict[str, Any]) -> Any:
     distributed = torch_module("distributed")
     pipeline = getattr(module, "mtplan_pipeline", None)
     first = next(module.parameters())
-    # Sums over what is divided by neither dp nor tp, by one, and by both.
+    # Gradients are divided over neither dp nor tp, over one, or over both.
     axes = [axis for axis in ("dp", "tp") if plan.parallelism[axis] > 1]
     sums: dict[tuple[str, ...], Any] = {
         tuple(axis for number, axis in enumerate(axes) if bits >> number & 1):
         torch.zeros((), dtype=torch.float64, device=first.device)
         for bits in range(2 ** len(axes))}
     groups: dict[str, Any] = {}
-    later = pipeline and distributed.get_rank(pipeline.group) > 0
+    counted = set()  # a table that two stages have counts in the first
+    if pipeline and distributed.get_rank(pipeline.group) and pipeline.tied:
+        counted.add(id(pipeline.tied.weight))
     for name, one in given.items():
-        if later and pipeline.tied is not None and one is pipeline.tied.weight:
-            continue  # the first stage counts a table that both have
+        if id(one) in counted:
+            continue
         divided = []
         places = getattr(one.grad, "placements", ())
         for number, place in enumerate(places):
