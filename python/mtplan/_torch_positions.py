@@ -48,8 +48,8 @@ def mean(importer: Importer, one: Any, dim: Any = None, keepdim: bool = False,
                 base.view[at] == (Axis(1, base.shape[at]),)):
             first, last, one = one.start, one.stop, base
     tensor = importer.tensor(one)
-    at = sorted(dim % len(tensor.view) for dim in dims)
-    return over_positions(importer, tensor, at, first, last, keepdim)
+    over = sorted(dim % len(tensor.view) for dim in dims)
+    return over_positions(importer, tensor, over, first, last, keepdim)
 
 
 @operator("adaptive_avg_pool2d", "adaptive_avg_pool1d")

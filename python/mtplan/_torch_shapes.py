@@ -315,7 +315,7 @@ def index(importer: Importer, given: Any, indices: Sequence[Any]) -> Any:
     mtplan._torch_values.Refusal: a lookup by indices: known are constant ...
     """
     given_at = [at for at, one in enumerate(indices) if one is not None]
-    ids = indices[given_at[0]] if len(given_at) == 1 else None
+    ids: Any = indices[given_at[0]] if len(given_at) == 1 else None
     if (hasattr(ids, "numel") and ids.dim() == 1 and ids.numel()
             and not ids.dtype.is_floating_point and ids.dtype != importer.torch.bool):
         ids = ids % given.shape[given_at[0]]
