@@ -433,8 +433,8 @@ class Plan:
         of all layers. ``mesh`` has the axes dp and tp of the type Auto
         (default: JAX's first devices).
 
-        Raises ``Error`` with every choice of the plan that JAX has no words
-        for, with the keywords of the nearest plan that it has words for, and
+        Raises ``Error`` with every choice of the plan that JAX does not
+        support, with the keywords of the nearest plan that it supports, and
         with every leaf that is no parameter of the plan.
 
         >>> import mtplan
