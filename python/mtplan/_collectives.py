@@ -226,7 +226,13 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
     weight, gradient = widths(plan)
     issued: Calls = Counter()
     steps = degrees.micro_batches
-    if not _same_volume(degrees, groups, lines, gradient):
+    labels = {one.label for run in plan.layers for one in run.parameters}
+    # From ZeRO 2, the plan sums both gradients of a tied table; PyTorch adds
+    # them first, unless two stages have one each.
+    tied = degrees.pp == 1 and "lm_head.weight" not in labels
+    once = [line for line in lines
+            if not (tied and line.cause == "lm_head.dw")]
+    if not _same_volume(degrees, groups, once, gradient):
         return  # no reason explains that
     for group in groups:
         if degrees.zero == 0:
