@@ -46,7 +46,7 @@ OPERATORS = {
 
 #: Where the dispatcher keeps collectives.
 _NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
-#: What of these communicates nothing.
+#: Operators of these that communicate nothing.
 _LOCAL = ("wait_tensor", "_wrap_tensor_autograd", ".recv_")
 
 
@@ -143,7 +143,8 @@ def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
 
 @dataclass(frozen=True)
 class _Group:
-    """Holds the sizes of parameters that travel together, on one tp rank."""
+    """Holds the sizes of parameters grouped in one collective, on one tp
+    rank."""
 
     elements: int
     padded: int  #: with the padding of fully_shard
@@ -225,6 +226,14 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
     weight, gradient = widths(plan)
     issued: Calls = Counter()
     steps = degrees.micro_batches
+    labels = {one.label for run in plan.layers for one in run.parameters}
+    # From ZeRO 2, the plan sums both gradients of a tied table; PyTorch adds
+    # them first, unless two stages have one each.
+    tied = degrees.pp == 1 and "lm_head.weight" not in labels
+    once = [line for line in lines
+            if not (tied and line.cause == "lm_head.dw")]
+    if not _same_volume(degrees, groups, once, gradient):
+        return  # no reason explains that
     for group in groups:
         if degrees.zero == 0:
             issued["backward", "all_reduce", "dp",
@@ -247,6 +256,28 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
                   f"fully_shard(reshard_after_forward=False) for ZeRO "
                   f"{degrees.zero}: gathers in the next forward and not after "
                   "the update, a layer in one call"), lines, issued)
+
+
+def _same_volume(degrees: Record, groups: list[_Group], lines: list[Record],
+                 width: int) -> bool:
+    """Returns whether the module's gradients, of ``width`` bytes an element,
+    have the bytes that the plan sums over dp.
+
+    Over tp that is not compared: PyTorch also splits biases of columns.
+
+    >>> line = Record(kind="all_reduce", bytes=8.0, count_per_step=1)
+    >>> degrees = Record(tp=1, zero=0, micro_batches=1)
+    >>> [_same_volume(degrees, [_Group(size, size, ())], [line], 4)
+    ...  for size in (2, 3)]
+    [True, False]
+    """
+    if degrees.tp > 1:
+        return True
+    times = degrees.micro_batches if degrees.zero >= 2 else 1
+    planned = sum(int(line.bytes) * int(line.count_per_step) for line in lines
+                  if line.kind in ("all_reduce", "reduce_scatter"))
+    return (sum(one.elements for one in groups) * width * times <= planned
+            <= sum(one.padded for one in groups) * width * times)
 
 
 def _add_tensor_parallel(plan: Plan, add: Any, device: str) -> None:

@@ -6,7 +6,6 @@ model, or each stage of a pipeline.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,10 +17,10 @@ from mtplan._weight_types import widths
 
 
 def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
-    """Returns the modules whose parameters travel together over dp.
+    """Returns the modules whose parameters are grouped in one collective.
 
     Those are the embedding, every layer, and the head; if the embedding is
-    tied to the head, whatever is in no layer travels together. Modules of
+    tied to the head, whatever is in no layer is one group. Modules of
     other stages of a pipeline have no parameters, and are left out.
 
     >>> from types import SimpleNamespace
@@ -121,7 +120,9 @@ def reset_step(root: Any) -> None:
 
     >>> reset_step(model)  # doctest: +SKIP
     """
-    with contextlib.suppress(AttributeError):  # before the first forward
+    # The first forward decides which module is the root; nothing is left of
+    # a step that did not reach it.
+    if root._get_fsdp_state()._is_root is not None:
         root.reset_iter_state()
     root.set_manual_backward_finalization(False)
     root.set_requires_gradient_sync(True)

@@ -83,13 +83,14 @@ def _merged_pins(given: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def fastest(search: Search, given: Mapping[str, Any], module: Any = None,
             settable: Sequence[str] | None = None) -> Plan:
-    """Returns the fastest plan that PyTorch can run.
+    """Returns a plan that PyTorch can run: the fastest that keywords lead to.
 
     ``given`` are the keywords of the user, to which those are added that lead
-    away from what PyTorch has no words for: one after another, and every
-    alternative. ``settable`` names those that may be added (default: all). The
-    notes of the plan name what was added. Raises ``Error`` for keywords that
-    contradict, and whatever ``search`` raises.
+    away from what PyTorch does not support: one after another, and every
+    alternative. If 1f1b has too few micro-batches, those are other schedules,
+    and not smaller micro-batches. ``settable`` names those that may be added
+    (default: all). The notes of the plan name what was added. Raises ``Error``
+    for keywords that contradict, and whatever ``search`` raises.
 
     >>> import mtplan
     >>> plan = fastest(lambda keywords: mtplan.plan(

@@ -1,4 +1,4 @@
-"""Says for which choices of a plan PyTorch has no words, and what is nearest."""
+"""Says what of a plan PyTorch does not support, and what is nearest."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mtplan._weight_types import wrong_types
 
 @dataclass
 class Verdict:
-    """Holds what PyTorch has no words for.
+    """Holds what of a plan PyTorch does not support.
 
     ``ways`` holds alternatives, each of which leads to plans without one of the
-    faults: keywords of a search with the values that PyTorch has words for.
+    faults: keywords of a search with the values that PyTorch supports.
 
     >>> Verdict().faults
     []
@@ -44,7 +44,7 @@ class Verdict:
                 else [])
 
 
-#: What PyTorch always wants, and why.
+#: Values that PyTorch always wants, and why.
 ALWAYS: dict[str, tuple[Any, str]] = {
     "cp": (1, "context_parallel of PyTorch runs ring attention with "
               "collectives that the plan does not count"),
@@ -73,7 +73,7 @@ def family_of(plan: Plan) -> Family:
 
 
 def judged(plan: Plan) -> Verdict:
-    """Returns what of a plan PyTorch has no words for, whatever the weights.
+    """Returns what of a plan PyTorch does not support, whatever the weights.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
@@ -119,7 +119,7 @@ def judged(plan: Plan) -> Verdict:
 
 
 def _judge_axes(plan: Plan, verdict: Verdict) -> None:
-    """Adds what PyTorch never has words for."""
+    """Adds what PyTorch never supports."""
     degrees = plan.parallelism
     if "tp2" in degrees:
         verdict.faults.append(f"tp2 {degrees.tp2}: parallelize_module has one "
@@ -161,8 +161,8 @@ def _judge_schedule(plan: Plan, verdict: Verdict) -> None:
 def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
     """Returns the names of a module's family and the splits of a plan.
 
-    Raises ``Error`` with all that PyTorch has no words for, and, last, with the
-    keywords of the nearest plan that it has words for.
+    Raises ``Error`` with all that PyTorch does not support, and, last, with the
+    keywords of the nearest plan that it supports.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-t5.json", gpus=2, tp=2)
@@ -273,8 +273,9 @@ def _wrong_weights(plan: Plan, family: Family, split: Split) -> list[str]:
             if leaf is None:
                 faults.append(f"{one.label}: no module of transformers")
             elif stored != "R" and leaf.kind in ("replicated", "sequence"):
-                faults.append(f"{one.label}: is stored split over tp and used "
-                              "whole; fully_shard gathers over dp only")
+                faults.append(f"{one.label}: is stored split over tp and "
+                              "used replicated; fully_shard gathers over dp "
+                              "only")
     kinds = (split.leaves[family.names["wte"]].kind,
              split.leaves[family.names["lm_head"]].kind)
     if "lm_head.weight" not in labels and kinds not in (

@@ -87,6 +87,9 @@ class Pipeline:
         schedule = self._schedule(batch["input_ids"].shape[1])
         self._entered = entered
         losses: list[Any] = []
+        before = None  # the sum over stages has been taken of this gradient
+        if self.tied is not None:
+            before, self.tied.weight.grad = self.tied.weight.grad, None
         if degrees.dp > 1:
             for stage in self.stages.values():
                 begin_step(self._plan, stage)
@@ -105,8 +108,10 @@ class Pipeline:
                 end_step(self._plan, stage)
         entered("update")
         if self.tied is not None:
-            distributed.all_reduce(_local(self.tied.weight.grad),
-                                   group=self._ends)
+            gradient = self.tied.weight.grad
+            distributed.all_reduce(local_part(gradient), group=self._ends)
+            if before is not None:
+                gradient += before
         loss = torch.tensor([sum(map(float, losses))], dtype=torch.float64,
                             device=self._device)
         distributed.broadcast(loss, group=self.group, group_src=degrees.pp - 1)
@@ -165,8 +170,12 @@ def _pair_group(mine: list[int]) -> Any:
     return (made[tuple(mine)] if distributed.get_rank() in mine else None)
 
 
-def _local(gradient: Any) -> Any:
-    """Returns the part of a gradient that this rank holds."""
+def local_part(gradient: Any) -> Any:
+    """Returns the part of a gradient that this rank holds.
+
+    >>> local_part(0.5)
+    0.5
+    """
     local = gradient.to_local() if hasattr(gradient, "to_local") else gradient
     return local.wait() if hasattr(local, "wait") else local
 

@@ -339,8 +339,8 @@ class Plan:
 
         Returns the module, whose parameters are DTensors now: build the
         optimizer afterwards. Raises ``Error``, before anything is changed,
-        with every choice of the plan that PyTorch has no words for, and with
-        the keywords of the nearest plan that it has words for.
+        with every choice of the plan that PyTorch does not support, and with
+        the keywords of the nearest plan that it supports.
 
         >>> import mtplan
         >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, tp=2)
@@ -361,9 +361,10 @@ class Plan:
         ZeRO stage says. Micro-batches and replicas weigh the same, however
         many labels are ignored (-100). The gradient of a weight that the first
         and the last stage share is summed over both. Returns the mean loss of
-        the replica, on every rank. Raises ``Error`` for another
-        number of samples, and unless ``parallelize`` of this plan returned the
-        module.
+        the replica, on every rank. Clip with ``clip_grad_norm``: with stages,
+        PyTorch's ``clip_grad_norm_`` sees one stage only. Raises ``Error`` for
+        another number of samples, and unless ``parallelize`` of this plan
+        returned the module.
 
         >>> import mtplan
         >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2)
@@ -374,6 +375,19 @@ class Plan:
         """
         from mtplan._step import backward
         return backward(self, module, batch)
+
+    def clip_grad_norm(self, module: Any, max_norm: float) -> float:
+        """Scales gradients so that the norm of all is at most ``max_norm``.
+
+        Every rank calls it after ``backward``. Returns the 2-norm before, over
+        all shards and stages; a weight that two stages share counts once.
+        Raises ``Error`` as ``backward`` does, and unless ``max_norm`` is above 0.
+
+        >>> plan.clip_grad_norm(model, 1.0)  # doctest: +SKIP
+        2.4
+        """
+        from mtplan._gradient_norm import clip_gradients
+        return clip_gradients(self, module, max_norm)
 
     def check(self, module: Any, **batch: Any) -> Comparison:
         """Runs one step of a parallelized module, and compares the collectives
@@ -418,8 +432,8 @@ class Plan:
         of all layers. ``mesh`` has the axes dp and tp of the type Auto
         (default: JAX's first devices).
 
-        Raises ``Error`` with every choice of the plan that JAX has no words
-        for, with the keywords of the nearest plan that it has words for, and
+        Raises ``Error`` with every choice of the plan that JAX does not
+        support, with the keywords of the nearest plan that it supports, and
         with every leaf that is no parameter of the plan.
 
         >>> import mtplan

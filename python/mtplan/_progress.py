@@ -11,7 +11,7 @@ from typing import IO, TypeAlias, Union
 
 from mtplan._record import Record
 
-#: What the keyword ``progress`` takes.
+#: The keyword ``progress`` takes one of these.
 Progress: TypeAlias = Union[bool, Callable[[Record], object]]
 
 

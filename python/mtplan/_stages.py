@@ -13,6 +13,7 @@ import functools
 from itertools import accumulate, pairwise
 from typing import Any
 
+from mtplan._errors import Error
 from mtplan._import_torch import torch_module
 from mtplan._plan import Plan
 from mtplan._plan_names import Family
@@ -91,6 +92,14 @@ def _parts() -> tuple[Any, Any, Any, Any]:
 
         def forward(self, *_: Any, **__: Any) -> Any:
             return self.received
+
+        def check(self, _: Any, given: Any) -> None:
+            """Raises ``Error`` unless the layer behind is given that."""
+            if given[0].shape != self.received.shape:
+                raise Error(
+                    f"a layer is given {list(given[0].shape)}, and the stage "
+                    f"received {list(self.received.shape)}: layers must return "
+                    "a tensor, as those of transformers 5 do")
 
     class Exit(base):  # type: ignore[misc,valid-type]
         """Stands behind the last layer of a stage: keeps what will be sent."""
@@ -177,6 +186,7 @@ def stage_of(plan: Plan, module: Any, family: Family, number: int, dtype: Any
     entrance = exit_ = None
     if number:
         entrance = owner[mine.start - 1] = entrance_of()
+        owner[mine.start].register_forward_pre_hook(entrance.check)
     if number < count - 1:
         exit_ = owner[mine.stop] = exit_of()
     return stage(model, entrance, exit_)

@@ -26,7 +26,7 @@ from mtplan._torch_views import Axis
 ROUTED = (Chosen, ChosenWeights, Weighed)
 # Handlers of operators that read one of these have names with this prefix.
 PREFIX = "experts "
-# Operators of other ways to route.
+# These operators route in other ways.
 OTHER_WAYS = ("one_hot", "histc", "sort", "index_add", "index_add_", "scatter",
               "scatter_", "nonzero", "_grouped_mm", "grouped_mm", "argsort",
               "bincount", "gather")
@@ -101,6 +101,12 @@ def _rename(attributes: dict[str, Any], old: str, new: str) -> None:
             attributes[term] = letters.replace(old, new)
 
 
+def _ends_in_choices(importer: Importer, given: Chosen) -> bool:
+    """Returns whether the last dimension runs over the choices of one token."""
+    count = importer.routings[given.routing - 1].count
+    return given.view[-1] == views.merged([Axis(2, count)])
+
+
 @operator(PREFIX + "sum")
 def total(importer: Importer, given: Any, dims: Sequence[int] | None = None,
           keepdim: bool = False, **_: Any) -> Any:
@@ -113,7 +119,8 @@ def total(importer: Importer, given: Any, dims: Sequence[int] | None = None,
     """
     last = len(given.shape) - 1
     if (isinstance(given, Chosen) and given.part == "probabilities" and keepdim
-            and dims is not None and [dim % (last + 1) for dim in dims] == [last]):
+            and dims is not None and [dim % (last + 1) for dim in dims] == [last]
+            and _ends_in_choices(importer, given)):
         return replace(given, part="sum", view=(*given.view[:-1], ()))
     if isinstance(given, Weighed) and dims is not None and len(dims) == 1:
         return combine(importer, given, dims[0] % (last + 1), keepdim)
@@ -124,13 +131,17 @@ def total(importer: Importer, given: Any, dims: Sequence[int] | None = None,
 def divide(importer: Importer, one: Any, other: Any) -> Chosen:
     """Imports the weights divided by their sum.
 
-    >>> weights = Chosen(1, "probabilities", views.whole([8, 2]))
-    >>> divide(None, weights, replace(weights, part="sum")).part
-    'normalised'
+    >>> importer = Importer(2)
+    >>> weights, _ = topk(importer, importer.input("x", [2, 8, 4]), 2)
+    >>> divide(importer, weights, weights)
+    Traceback (most recent call last):
+    ...
+    mtplan._torch_values.Refusal: div: routing to experts in another form: ...
     """
     if (isinstance(one, Chosen) and isinstance(other, Chosen)
             and one.routing == other.routing and one.part == "probabilities"
-            and other.part == "sum"):
+            and other.part == "sum" and _ends_in_choices(importer, one)
+            and other.view == (*one.view[:-1], ())):
         return replace(one, part="normalised")
     raise Refusal(unknown("div"))
 
@@ -139,11 +150,14 @@ def divide(importer: Importer, one: Any, other: Any) -> Chosen:
 def softmax(importer: Importer, given: Any, dim: int, *_: Any, **__: Any) -> Chosen:
     """Imports the softmax of the largest logits, which are normalised weights.
 
-    >>> softmax(None, Chosen(1, "logits", views.whole([8, 2])), -1).part
+    >>> importer = Importer(2)
+    >>> weights, _ = topk(importer, importer.input("x", [2, 8, 4]), 2)
+    >>> softmax(importer, replace(weights, part="logits"), -1).part
     'normalised'
     """
     if (isinstance(given, Chosen) and given.part == "logits"
-            and dim % len(given.shape) == len(given.shape) - 1):
+            and dim % len(given.shape) == len(given.shape) - 1
+            and _ends_in_choices(importer, given)):
         return replace(given, part="normalised")
     raise Refusal(unknown("softmax"))
 

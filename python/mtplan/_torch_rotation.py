@@ -129,10 +129,16 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
     rows = torch.arange(positions, dtype=torch.float64)[:, None]
     steps = torch.arange(half, dtype=torch.float64) * 2 / width
     bound = 4 * rounding + 4e-7 * positions
+    errors = {}
     for theta in _near(guess):
         made = rows * theta ** -steps
-        if (float((made.cos() - cosines[:, :half]).abs().max()) <= bound and
-                float((made.sin() - sines[:, :half]).abs().max()) <= bound):
+        error = torch.cat([made.cos() - cosines[:, :half],
+                           made.sin() - sines[:, :half]])
+        if float(error.abs().max()) <= bound:
+            errors[theta] = float(error.square().mean())
+    for theta, error in errors.items():
+        # More digits also fit the rounding of the tables and of the angles.
+        if error <= 1.1 * min(errors.values()) + (2e-7 * positions) ** 2:
             return theta
     length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())
     what = ("are multiplied by a number" if abs(length - 1.0) > 0.01

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share."""
+"""Holds helpers that the tests of the Python package share."""
 
 import pathlib
 import subprocess

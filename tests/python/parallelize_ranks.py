@@ -20,6 +20,8 @@ import mtplan
 from mtplan._step import backward
 
 RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
+#: Below the norm of the gradients of every case.
+NORM = 0.5
 
 #: With transformers' 0.02, all attention is uniform to 1e-4, and gradients of q
 #: and k are too small to be compared.
@@ -50,7 +52,7 @@ LOSS = {"sequence_parallel": True, "pins": [
     *SEQUENCE["pins"], "lm_head=vocab", "loss.max=vocab",
     "loss.sum_exp=vocab", "loss.pick=vocab"]}
 PLAIN = {"sequence_parallel": False}
-#: What transformers computes for the whole sequence in BERT.
+#: In BERT, transformers computes these for the whole sequence.
 WHOLE = ["wtt=replicated", "embed.add=replicated", "embed.norm=replicated",
          "cls.transform=replicated", "cls.norm.grad=replicated"]
 
@@ -81,8 +83,10 @@ def cases():
     found["llama tp4 sequence micro-batches"] = "llama", {
         "tp": 4, "micro_batch": 4, **LOSS}
     for zero in range(4):
-        found[f"llama dp4 zero{zero} failed step"] = "llama", {
+        found[f"llama dp4 zero{zero} failed forward"] = "llama", {
             "dp": 4, "zero": zero, "micro_batch": 1}
+        found[f"llama tp2 dp2 zero{zero} failed backward"] = "llama", {
+            "tp": 2, "dp": 2, "zero": zero, "micro_batch": 2, **PLAIN}
     found["bert tp4 sequence"] = "bert", {
         "tp": 4, "sequence_parallel": True, "pins": [
             *SEQUENCE["pins"][:3], *SEQUENCE["pins"][4:], "wpe=replicated",
@@ -123,6 +127,13 @@ def stages():
                 "pp": 2, "dp": 2, "zero": zero, "micro_batch": 1,
                 "schedule": schedule,
                 "vp": 2 if schedule == "interleaved" else 1}
+    found["llama pp2 tp2 zero-bubble"] = "llama", {
+        "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "zero-bubble", **PLAIN}
+    found["llama pp2 tp2 sequence zero-bubble"] = "llama", {
+        "pp": 2, "tp": 2, "micro_batch": 2, "schedule": "zero-bubble", **LOSS}
+    found["llama pp2 dp2 zero-bubble recompute"] = "llama", {
+        "pp": 2, "dp": 2, "zero": 1, "micro_batch": 1,
+        "schedule": "zero-bubble", "recompute": "full"}
     found["llama pp2 dp2 recompute"] = "llama", {
         "pp": 2, "dp": 2, "zero": 1, "micro_batch": 1,
         "schedule": "interleaved", "vp": 2, "recompute": "full"}
@@ -218,8 +229,9 @@ def compared_gradients(parallel, reference):
     return worst
 
 
-def run_case(name, keywords, rank, fails=False):
-    """Returns the differences of one case. ``fails`` adds a step that does."""
+def run_case(name, keywords, rank, fails=None):
+    """Returns the differences of one case. ``fails`` names the phase in which
+    an added step fails."""
     import torch
     from torch import distributed
     model = new_model(name, 4 if "pp" in keywords else 2)
@@ -234,7 +246,7 @@ def run_case(name, keywords, rank, fails=False):
     replica = rank // degrees.tp % degrees.dp
     size = SAMPLES // degrees.dp
     generator = torch.Generator().manual_seed(2)
-    loss_error, gradient_error, losses = 0.0, (0.0, ""), []
+    loss_error, gradient_error, norm_error, losses = 0.0, (0.0, ""), 0.0, []
     for step in range(STEPS):
         ids = torch.randint(0, 512, (SAMPLES, LENGTH), generator=generator)
         labels = ids if step % 2 else ids.roll(1)
@@ -245,7 +257,7 @@ def run_case(name, keywords, rank, fails=False):
         loss.backward()
         batch = {"input_ids": ids[mine], "labels": labels[mine]}
         if step == 3 and fails:
-            fail(plan, model, batch)
+            fail(plan, model, batch, fails == "backward")
         if step == 1:
             order = []  # of forwards and backwards
             ours = torch.tensor(backward(plan, model, batch, order.append))
@@ -261,6 +273,13 @@ def run_case(name, keywords, rank, fails=False):
         largest = torch.tensor(error)
         distributed.all_reduce(largest, distributed.ReduceOp.MAX)
         gradient_error = max(gradient_error, (float(largest), parameter))
+        if step == 3:
+            continue  # the gradients of the last two steps are added
+        norm = float(torch.nn.utils.clip_grad_norm_(reference.parameters(),
+                                                    NORM))
+        assert norm > NORM, norm
+        norm_error = max(norm_error, abs(
+            plan.clip_grad_norm(model, NORM) / norm - 1))
         for one in update:
             one.step()
             one.zero_grad()
@@ -268,7 +287,8 @@ def run_case(name, keywords, rank, fails=False):
     distributed.all_gather_object(orders, order)
     return {"order": orders[::RANKS // degrees.pp],
             "planned_order": planned_order(plan),
-            "loss": loss_error, "gradient": gradient_error[0],
+            "loss": loss_error, "norm": norm_error,
+            "gradient": gradient_error[0],
             "parameter": gradient_error[1], "losses": losses,
             "holds": table.holds, "table": str(table),
             "exact": sum(row.planned == row.issued for row in table.rows),
@@ -304,16 +324,29 @@ def evaluate(model, ids):
     model.train()
 
 
-def fail(plan, model, batch):
-    """Runs a step whose last micro-batch has a token that does not exist."""
-    wrong = batch["input_ids"].clone()
-    wrong[-1, 0] = 10_000
+def fail(plan, model, batch, in_backward):
+    """Runs a step that fails in the forward or backward of the last micro-batch.
+    """
+    left = plan.parallelism.micro_batches
+
+    def stop(*_):
+        raise ZeroDivisionError
+
+    def hook(_, __, output):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            output.register_hook(stop) if in_backward else stop()
+
+    handle = model.model.layers[1].register_forward_hook(hook)
     try:
-        plan.backward(model, **{**batch, "input_ids": wrong})
-    except IndexError:
+        plan.backward(model, **batch)
+    except ZeroDivisionError:
         assert all(one.grad is None for one in model.parameters())
     else:
-        raise AssertionError("a token that does not exist was taken")
+        raise AssertionError("the step did not fail")
+    finally:
+        handle.remove()
 
 
 def check_that_other_stages_are_freed(rank):
@@ -369,7 +402,7 @@ def run_rank(rank, store, chosen, result):
         model, keywords = (cases() | stages())[name]
         try:
             found[name] = run_case(model, keywords, rank,
-                                   name.endswith(" failed step"))
+                                   name.partition(" failed ")[2])
         except mtplan.Error as refused:
             found[name] = {"refused": refused.errors}
         except Exception:  # the other ranks fail alike, or time out

@@ -12,9 +12,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import mtplan
+from mtplan._data_parallel import groups_of, reset_step
 from mtplan._parallelize import checked
+from mtplan._plan_names import FAMILIES
 
 HERE = pathlib.Path(__file__).parent
 TORCH = all(map(importlib.util.find_spec, ("torch", "transformers")))
@@ -51,6 +54,7 @@ class Ranks(unittest.TestCase):
             with self.subTest(name):
                 bf16 = name.endswith("bf16")  # its rounding is 2**-9
                 self.assertLess(one["loss"], 5e-3 if bf16 else 1e-5)
+                self.assertLess(one["norm"], 1e-2 if bf16 else 1e-5)
                 # Rounding of fp32; in float64, GPT-2 and BERT with tp 4
                 # differ by less than 1e-13.
                 self.assertLess(one["gradient"], 0.1 if bf16 else 5e-5,
@@ -153,6 +157,27 @@ class Modules(unittest.TestCase):
                 pins = caught.exception.errors[-1].partition("pins=")[2]
                 checked(plan_of(module, {**keywords, "pins": json.loads(
                     pins.removesuffix(")").replace("'", '"'))}), module)
+
+    def test_parameters_are_grouped_by_layer(self):
+        from parallelize_ranks import CONFIGS, new_model
+        apart = {"llama": 2, "qwen2": 2, "gpt2": 0, "bert": 0}
+        for model in CONFIGS:
+            with self.subTest(model):
+                module, family = new_model(model), FAMILIES[model]
+                found = list(groups_of(module, family))
+                layers = list(module.get_submodule(family.layers))
+                self.assertEqual(len(found), len(layers) + apart[model])
+                for layer in layers:
+                    self.assertIn([layer], found)
+                if apart[model]:
+                    self.assertIs(found[0][0], module.get_input_embeddings())
+                    self.assertIs(found[-1][1], module.get_output_embeddings())
+
+    def test_faults_of_a_reset_are_raised(self):
+        root = mock.MagicMock()
+        root.reset_iter_state.side_effect = AttributeError
+        with self.assertRaises(AttributeError):
+            reset_step(root)
 
     def test_misuse_of_a_step(self):
         import torch

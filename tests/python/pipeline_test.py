@@ -11,6 +11,8 @@ import mtplan
 import parallelize_test
 from mtplan._pipeline import SCHEDULES
 from mtplan._parallelize import checked
+from mtplan._plan_names import FAMILIES
+from mtplan._stages import keep_stages, stage_of
 
 
 class Stages(parallelize_test.Ranks):
@@ -37,6 +39,31 @@ class Stages(parallelize_test.Ranks):
 
 
 @unittest.skipUnless(parallelize_test.TORCH, "no torch or no transformers")
+class Parts(unittest.TestCase):
+    """A stage is run by the forward of the whole model."""
+
+    def test_layers_that_return_tuples_are_refused(self):
+        import torch
+        from parallelize_ranks import new_model, plan_of
+        for name in ("llama", "gpt2", "bert"):
+            with self.subTest(name):
+                module = new_model(name, 4)
+                plan = plan_of(module, {"pp": 2, "dp": 2, "micro_batch": 2,
+                                        "schedule": "1f1b"})
+                family = FAMILIES[name]
+                keep_stages(plan, module, family, 1, torch.float32)
+                stage = stage_of(plan, module, family, 1, torch.float32)
+                ids = torch.zeros(2, 32, dtype=torch.int64)
+                received = torch.randn(2, 32, 64)
+                self.assertGreater(stage(received, input_ids=ids, labels=ids), 0)
+                # An older transformers would take the first of a tuple.
+                stage.entrance.forward = lambda *_, **__: received[0]
+                with self.assertRaisesRegex(
+                        mtplan.Error, r"given \[32, 64\], .* \[2, 32, 64\]"):
+                    stage(received, input_ids=ids, labels=ids)
+
+
+@unittest.skipUnless(parallelize_test.TORCH, "no torch or no transformers")
 class Schedules(unittest.TestCase):
     """PyTorch's schedules are the plan's, or are refused."""
 
@@ -46,14 +73,14 @@ class Schedules(unittest.TestCase):
         return plan_of(self.module, {"micro_batch": 1, **keywords})
 
     def planned(self, plan):
-        """Returns the tasks of every stage in order: letter, part and
-        micro-batch."""
+        """Returns the tasks of every stage in order: letter, virtual stage
+        and micro-batch."""
         from parallelize_ranks import tasks
         letters = {"forward": "F", "backward": "B", "weight gradient": "W"}
         order = [[] for _ in range(plan.parallelism.pp)]
         for one in tasks(plan):
-            part = one["args"]["chunk"] * len(order) + one["pid"]
-            order[one["pid"]].append((letters[one["cat"]], part,
+            virtual = one["args"]["chunk"] * len(order) + one["pid"]
+            order[one["pid"]].append((letters[one["cat"]], virtual,
                                       one["args"]["micro_batch"]))
         return order
 
@@ -63,11 +90,11 @@ class Schedules(unittest.TestCase):
         from torch.distributed import pipelining
         degrees = plan.parallelism
         made = getattr(pipelining, SCHEDULES[degrees.schedule])
-        parts = degrees.pp * degrees.virtual_stages
+        count = degrees.pp * degrees.virtual_stages
         stages = [types.SimpleNamespace(
-            num_stages=parts, group_size=degrees.pp, group_rank=0,
+            num_stages=count, group_size=degrees.pp, group_rank=0,
             submod=nn.Module(), stage_index=number)
-            for number in range(0, parts, degrees.pp)]
+            for number in range(0, count, degrees.pp)]
         single = issubclass(made, pipelining.schedules.PipelineScheduleSingle)
         order = made(stages[0] if single else stages,
                      degrees.micro_batches).pipeline_order
@@ -80,7 +107,7 @@ class Schedules(unittest.TestCase):
     def test_the_order_is_the_plans(self):
         for keywords in ({"schedule": "zero-bubble"},
                          {"schedule": "interleaved", "vp": 2},
-                         {"schedule": "interleaved", "vp": 4, "pp": 2}):
+                         {"schedule": "interleaved", "vp": 4, "pp": 2, "dp": 2}):
             for samples in (4, 12):
                 with self.subTest(keywords, samples=samples):
                     plan = self.plan(**{"pp": 4, **keywords},
@@ -100,7 +127,7 @@ class Schedules(unittest.TestCase):
         self.assertEqual(caught.exception.errors[-1],
                          f"nearest: mtplan.plan(..., {nearest})")
 
-    def test_schedules_without_words(self):
+    def test_schedules_that_are_not_supported(self):
         self.refused("1f1b with 2 micro-batches: .* stages, 4",
                      "schedule='gpipe'", pp=4, schedule="1f1b", micro_batch=4)
         self.refused("zero-bubble: fully_shard cannot scatter",

@@ -111,6 +111,12 @@ class Forms(unittest.TestCase):
                     "sigmoid: routing to experts in another form",
                 lambda b, n, h: (flat(b.long()), flat(n), h.repeat_interleave(2, 0)):
                     "integers or booleans that are computed",
+                lambda b, n, h: (flat(b / b.view(1, -1).sum(-1, True)), flat(n),
+                                 h.repeat_interleave(2, 0)):
+                    "sum: routing to experts in another form",
+                lambda b, n, h: (flat(b[..., None] / b[..., None].sum(-1, True)),
+                                 flat(n), h.repeat_interleave(2, 0)):
+                    "sum: routing to experts in another form",
                 lambda b, n, h: (flat(b), flat(3 - n), h.repeat_interleave(2, 0)):
                     "rsub: routing to experts in another form"}.items():
             with self.subTest(reason), self.assertRaises(mtplan.Error) as raised:
@@ -118,6 +124,19 @@ class Forms(unittest.TestCase):
                                   (torch.randn(2, 4, 8),))
             self.assertIn(reason, str(raised.exception))
             self.assertRegex(str(raised.exception), r"torch_experts_test\.py:\d+: ")
+
+    def test_a_softmax_over_all_tokens(self):
+        import torch
+
+        def route(module, hidden, logits):
+            best, numbers = logits.topk(2, -1)
+            tokens = hidden.repeat_interleave(2, dim=0)
+            inner = torch.bmm(tokens[:, None], module.experts[numbers.view(-1)])
+            outer = torch.bmm(inner, module.back[numbers.view(-1)])[:, 0]
+            weights = best.flatten().softmax(-1)
+            return (outer * weights[:, None]).view(-1, 2, 8).sum(1)
+        with self.assertRaisesRegex(mtplan.Error, "softmax: routing to experts in"):
+            mtplan.from_torch(self.of(route), (torch.randn(2, 4, 8),))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,15 @@
 import unittest
 
 import mtplan
+from mtplan._torch_import import Importer
+from mtplan._torch_rotation import theta_of
+from mtplan._torch_values import Slice
 from torch_test import HAS_TORCH
 
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class LookAlikes(unittest.TestCase):
-    """What is no known form is refused, and not taken for one."""
+    """Unknown forms are refused, and not taken for known ones."""
 
     def refused(self, module, inputs, reason):
         with self.assertRaises(mtplan.Error) as raised:
@@ -60,6 +63,18 @@ class LookAlikes(unittest.TestCase):
                     "a product over the samples"}.items():
             with self.subTest(reason):
                 self.refused(Module(function), (x,), reason)
+
+    def test_the_theta_of_rounded_tables_is_the_nearest(self):
+        import torch
+        importer = Importer(1)
+        part = Slice(importer.input("x", [1, 16, 2, 64]), 3, 0, 64)
+        for theta in (1.25e6, 1.2e6, 1e4):
+            angles = torch.arange(16.0)[:, None] * theta ** -(
+                torch.arange(0, 64, 2) / 64)
+            tables = [torch.cat([one, one], -1)[:, None].bfloat16()
+                      for one in (angles.cos(), angles.sin())]
+            with self.subTest(theta):
+                self.assertEqual(theta_of(importer, part, *tables), theta)
 
     def test_scores_after_the_softmax(self):
         import torch

@@ -242,7 +242,7 @@ class Own(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class Refusals(unittest.TestCase):
-    """What cannot be imported is refused, and never left out."""
+    """Models that cannot be imported are refused, and never cut."""
 
     def refused(self, module, inputs, reason):
         with self.assertRaises(mtplan.Error) as raised:
