@@ -259,10 +259,10 @@ TEST(Simulated, SearchFindsTheFastestOfAllPlans) {
 }
 
 TEST(Simulated, SearchFindsTheFastestOfAllPlansWithTwoTensorAxes) {
-  const Found counts = compare(12, 10'000, drawWithTwoTensorAxes);
+  const Found counts = compare(4, 3'000, drawWithTwoTensorAxes);
   EXPECT_EQ(counts.slower, 0);
   EXPECT_EQ(counts.proved, counts.searches);
-  EXPECT_GT(counts.searches, 30);
+  EXPECT_GT(counts.searches, 10);
 }
 
 // One search of 5,960 finds the fastest plan without proving it.

@@ -70,10 +70,6 @@ INSTANTIATE_TEST_SUITE_P(
              "tiny-llama",
              {"--gpus", "4", "--tp-axes", "2,2", "--global-batch", "8",
               "--micro-batch", "4", "--splits", "batch,head,vocab,column"}},
-        // Without --splits, two axes do not split the sequence.
-        Case{"default_splits",
-             "gpt2-2.5b",
-             {"--gpus", "8", "--tp", "8", "--tp-axes", "2"}},
         Case{"pipeline",
              "gpt2-8.3b",
              {"--gpus", "8", "--hardware", "dgx-2h", "--micro-batch", "1",

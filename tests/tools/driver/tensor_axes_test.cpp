@@ -14,9 +14,16 @@ namespace {
 using Json = nlohmann::json;
 using testing::HasSubstr;
 
+// Runs mtplan with the default splits, of which two axes use all but sequence.
+Ran run(const std::string &model, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), examplePath(model));
+  arguments.insert(arguments.end(), {"--open", "none", "--tolerance", "0"});
+  return Ran(arguments);
+}
+
 Json reportOf(const std::string &model, std::vector<std::string> arguments) {
   arguments.emplace_back("--json");
-  Ran ran = runExample(model, arguments);
+  Ran ran = run(model, arguments);
   EXPECT_EQ(ran.code, kDone) << ran.err;
   return ran.code == kDone ? Json::parse(ran.out) : Json();
 }
@@ -36,7 +43,7 @@ Json operatorOf(const Json &report, const std::string &label) {
 // GPT-2 2.5B has 20 heads: 4 ranks of one axis divide them, 8 ranks do not.
 TEST(TensorAxes, AnAxisMayLeaveHeadsWhole) {
   const std::vector<std::string> eight{"--gpus", "8", "--tp", "8"};
-  EXPECT_THAT(runExample("gpt2-2.5b", eight).err,
+  EXPECT_THAT(run("gpt2-2.5b", eight).err,
               HasSubstr("20 heads do not divide by tp 8"));
   std::vector<std::string> two = eight;
   two.insert(two.end(), {"--tp-axes", "2"});
@@ -47,8 +54,7 @@ TEST(TensorAxes, AnAxisMayLeaveHeadsWhole) {
 
 TEST(TensorAxes, OneAxisIsAmongThePlansOfTwo) {
   const std::vector<std::string> flags{
-      "--gpus", "4",      "--tp", "4",        "--tolerance",
-      "0",      "--open", "none", "--splits", "column,row,head,vocab"};
+      "--gpus", "4", "--tp", "4", "--splits", "column,row,head,vocab"};
   std::vector<std::string> open = flags;
   open.insert(open.end(), {"--tp-axes", "2"});
   const Json one = reportOf("llama-3-8b", flags);
@@ -70,7 +76,7 @@ TEST(TensorAxes, PinsNameTheSplitOfEachAxis) {
             "column + replicated");
   EXPECT_EQ(operatorOf(report, "h.*.attn.proj").at("strategy"), "row");
   for (const Json &one : report.at("plan").at("parameters"))
-    if (one.at("name") == "h.*.mlp.fc1.weight") {
+    if (one.at("label") == "h.*.mlp.fc1.weight") {
       EXPECT_EQ(one.at("layout"), "[-, tp]");
     }
 }
@@ -81,8 +87,10 @@ TEST(TensorAxes, ConstraintsFindThePlanAgain) {
   std::vector<std::string> writing = flags;
   writing.insert(writing.end(), {"--export", "constraints"});
   const std::string path = testing::TempDir() + "mtplan_two_axes.json";
-  std::ofstream(path) << runExample("gpt2-1.2b", writing).out;
-  const Json again = reportOf("gpt2-1.2b", {"--constraints", path});
+  std::ofstream(path) << run("gpt2-1.2b", writing).out;
+  Ran ran({examplePath("gpt2-1.2b"), "--constraints", path, "--json"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  const Json again = Json::parse(ran.out);
   const Json before = reportOf("gpt2-1.2b", flags);
   EXPECT_EQ(again.at("plan").at("ops"), before.at("plan").at("ops"));
   EXPECT_EQ(stepOf(again), stepOf(before));
@@ -92,15 +100,26 @@ TEST(TensorAxes, ConstraintsFindThePlanAgain) {
 TEST(TensorAxes, PinsOfTheSecondAxisRuleOutOneAxis) {
   const Json report =
       reportOf("tiny-gpt2", {"--gpus", "4", "--tp", "4", "--tp-axes", "2",
-                             "--open", "none", "--pin", "wte.weight=[tp2,-]"});
+                             "--pin", "wte.weight=[tp2,-]"});
   EXPECT_EQ(report.at("plan").at("tp2"), 2);
+}
+
+// A loaded plan has the splits with which it was searched.
+TEST(TensorAxes, SavedPlansPrintTheSameAgain) {
+  const std::string path = testing::TempDir() + "mtplan_two_axes_saved.json";
+  Ran before = run("gpt2-2.5b", {"--gpus", "8", "--tp", "8", "--tp-axes", "2",
+                                 "--save", path});
+  ASSERT_EQ(before.code, kDone) << before.err;
+  Ran after({"--load", path});
+  EXPECT_EQ(after.code, kDone) << after.err;
+  EXPECT_EQ(after.out, before.out);
 }
 
 TEST(TensorAxes, TrainersWithOneAxisAreRefused) {
   for (const char *trainer :
        {"megatron", "deepspeed", "torchtitan", "hf-tp-plan"}) {
-    Ran ran = runExample(
-        "tiny-llama", {"--gpus", "4", "--tp-axes", "2,2", "--export", trainer});
+    Ran ran = run("tiny-llama",
+                  {"--gpus", "4", "--tp-axes", "2,2", "--export", trainer});
     EXPECT_EQ(ran.code, kBadInput) << trainer;
     EXPECT_THAT(ran.err,
                 HasSubstr("has one tensor axis, but the plan has two of 2 and "
@@ -111,23 +130,21 @@ TEST(TensorAxes, TrainersWithOneAxisAreRefused) {
 
 TEST(TensorAxes, FaultsNameWhatWouldDo) {
   for (const char *axes : {"0", "3", "8,1", "2,2,2", "any"})
-    EXPECT_THAT(runExample("tiny-gpt2", {"--tp-axes", axes}).err,
+    EXPECT_THAT(run("tiny-gpt2", {"--tp-axes", axes}).err,
                 HasSubstr("--tp-axes: "))
         << axes;
   EXPECT_EQ(
-      runExample("tiny-gpt2", {"--gpus", "8", "--tp", "8", "--tp-axes", "2,2"})
-          .err,
+      run("tiny-gpt2", {"--gpus", "8", "--tp", "8", "--tp-axes", "2,2"}).err,
       "error: --tp-axes 2,2: 4 tensor ranks, but --tp is 8\n");
   EXPECT_EQ(
-      runExample("tiny-gpt2", {"--gpus", "8", "--tp-axes", "1048576,1048576"})
-          .err,
+      run("tiny-gpt2", {"--gpus", "8", "--tp-axes", "1048576,1048576"}).err,
       "error: --tp-axes 1048576,1048576: 1099511627776 tensor ranks, but "
       "there are 8 GPUs\n");
-  EXPECT_THAT(runExample("tiny-gpt2", {"--gpus", "8", "--tp-axes", "2,2",
-                                       "--import", "x.args"})
+  EXPECT_THAT(run("tiny-gpt2",
+                  {"--gpus", "8", "--tp-axes", "2,2", "--import", "x.args"})
                   .err,
               HasSubstr("--tp-axes"));
-  EXPECT_THAT(runExample("tiny-gpt2", {"--gpus", "6", "--tp-axes", "2,2"}).err,
+  EXPECT_THAT(run("tiny-gpt2", {"--gpus", "6", "--tp-axes", "2,2"}).err,
               HasSubstr("tp 4 does not divide the 6 GPUs"));
 }
 
