@@ -383,8 +383,12 @@ class Plan:
         all shards and stages; a weight that two stages share counts once.
         Raises ``Error`` as ``backward`` does, and unless ``max_norm`` is above 0.
 
-        >>> plan.clip_grad_norm(model, 1.0)  # doctest: +SKIP
-        2.4
+        >>> import mtplan
+        >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2)
+        >>> plan.clip_grad_norm(None, 1.0)  # doctest: +SKIP
+        Traceback (most recent call last):
+        ...
+        mtplan._errors.Error: this plan has not been applied to the module: ...
         """
         from mtplan._gradient_norm import clip_gradients
         return clip_gradients(self, module, max_norm)

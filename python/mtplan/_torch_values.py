@@ -274,7 +274,12 @@ class Joined:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
+        """Returns the shape that PyTorch sees.
+
+        >>> x = Tensor(Value([]), views.whole([2, 8]))
+        >>> Joined((x, x, x)).shape
+        (2, 24)
+        """
         return (*self.parts[0].shape[:-1], sum(one.shape[-1] for one in self.parts))
 
 
@@ -386,7 +391,13 @@ class ChosenWeights:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Returns the shape that PyTorch sees."""
+        """Returns the shape that PyTorch sees.
+
+        >>> weights = Tensor(Value([]), views.whole([4, 8, 16]))
+        >>> chosen = Tensor(Value([]), views.whole([6]))
+        >>> ChosenWeights(weights, chosen).shape
+        (6, 8, 16)
+        """
         return (*self.chosen.shape, *self.weights.shape[1:])
 
 
