@@ -113,7 +113,8 @@ TEST(Train, EveryLayoutTrainsTheSame) {
   for (const std::vector<std::string> &flags :
        std::vector<std::vector<std::string>>{
            {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
-           {"--gpus", "4", "--tp-axes", "2,2", "--micro-batch", "2"},
+           {"--gpus", "4", "--tp-axes", "2,2", "--micro-batch", "2", "--splits",
+            "column,row,head,vocab"},
            {"--gpus", "2", "--pp", "2", "--micro-batch", "2"},
            {"--gpus", "2", "--pp", "2", "--schedule", "gpipe", "--micro-batch",
             "2"},
