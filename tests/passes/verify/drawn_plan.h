@@ -98,6 +98,20 @@ inline void drawPipeline(Random &random, int layers, Drawn &drawn) {
   drawn.microBatches = 2 * (1 + random.below(2));
 }
 
+// Divides the tensor ranks into two axes. Fewer splits, and no context ranks,
+// keep the problem small enough for the exact solver.
+inline void divideTensorRanks(Drawn &drawn) {
+  Parallelism &config = drawn.config;
+  config.tp2 = 2;
+  config.dp *= config.cp;
+  config.cp = 1;
+  config.zeroRanks = config.dp;
+  for (Split split : {Split::batch, Split::sequence, Split::hidden})
+    std::erase(drawn.splits, split);
+  if (drawn.splits == std::vector{Split::row})
+    drawn.splits.push_back(Split::column);
+}
+
 inline Drawn draw(Random &random, bool hasExperts, int layers) {
   Drawn drawn;
   drawMesh(random, hasExperts, drawn.config);
@@ -106,13 +120,6 @@ inline Drawn draw(Random &random, bool hasExperts, int layers) {
     if (!random.oneIn(3))
       drawn.splits.push_back(split);
   // Fewer splits keep the problem small enough for the exact solver.
-  if (!hasExperts && drawn.config.tp > 2 && random.oneIn(2)) {
-    drawn.config.tp2 = 2;
-    std::erase(drawn.splits, random.oneIn(2) ? Split::batch : Split::sequence);
-    while (drawn.splits.size() > 2)
-      drawn.splits.erase(drawn.splits.begin() +
-                         random.below(static_cast<int>(drawn.splits.size())));
-  }
   if (drawn.config.ep > 1 && drawn.config.tp > 1) {
     std::size_t most = drawn.config.cp > 1 ? 1 : 2;
     std::erase(drawn.splits, Split::batch);
@@ -137,6 +144,8 @@ inline Drawn draw(Random &random, bool hasExperts, int layers) {
   drawn.config.recompute = kKinds[random.below(3)];
   drawn.config.recomputeLayers = random.below(3) - 1;
   drawn.seed = random.word();
+  if (!hasExperts && drawn.config.tp > 2)
+    divideTensorRanks(drawn);
   return drawn;
 }
 
