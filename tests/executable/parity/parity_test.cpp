@@ -25,7 +25,7 @@ TEST_P(ExecutablePlan, ComputesWhatTheModelDoes) {
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
   Random random = randomOf(family, 7);
   for (int i = 0; i < runs; ++i) {
-    Drawn drawn = draw(random, hasExperts, layers);
+    Drawn drawn = draw(random, hasExperts, layers, /*twoTensorAxes=*/true);
     SCOPED_TRACE(textOf(drawn));
     expectParity(family, drawn);
   }

@@ -72,7 +72,7 @@ TEST_P(AllAxes, RandomPlansHold) {
   Count tried;
   double worst = 0.0;
   for (int i = 0; i < proofs; ++i) {
-    Drawn drawn = draw(random, hasExperts, layers);
+    Drawn drawn = draw(random, hasExperts, layers, /*twoTensorAxes=*/true);
     SCOPED_TRACE(textOf(drawn));
     Proof proof = prove(family, drawn, tried);
     EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)

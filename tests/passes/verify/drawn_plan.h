@@ -108,11 +108,14 @@ inline void divideTensorRanks(Drawn &drawn) {
   config.zeroRanks = config.dp;
   for (Split split : {Split::batch, Split::sequence, Split::hidden})
     std::erase(drawn.splits, split);
-  if (drawn.splits == std::vector{Split::row})
+  if (std::ranges::find(drawn.splits, Split::column) == drawn.splits.end())
     drawn.splits.push_back(Split::column);
 }
 
-inline Drawn draw(Random &random, bool hasExperts, int layers) {
+/// \param twoTensorAxes  whether more than two tensor ranks of a model without
+/// experts form two axes
+inline Drawn draw(Random &random, bool hasExperts, int layers,
+                  bool twoTensorAxes = false) {
   Drawn drawn;
   drawMesh(random, hasExperts, drawn.config);
   for (Split split : {Split::batch, Split::sequence, Split::column, Split::row,
@@ -144,7 +147,7 @@ inline Drawn draw(Random &random, bool hasExperts, int layers) {
   drawn.config.recompute = kKinds[random.below(3)];
   drawn.config.recomputeLayers = random.below(3) - 1;
   drawn.seed = random.word();
-  if (!hasExperts && drawn.config.tp > 2)
+  if (twoTensorAxes && !hasExperts && drawn.config.tp > 2)
     divideTensorRanks(drawn);
   return drawn;
 }
