@@ -162,8 +162,8 @@ std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh) {
                       : choice <= kLinear   ? "partial"
                                           : nameOf(factorOf(op, choice).split));
   }
-  const auto repeated = std::ranges::unique(ofTensorAxes);
-  ofTensorAxes.erase(repeated.begin(), repeated.end());
+  ofTensorAxes.erase(std::unique(ofTensorAxes.begin(), ofTensorAxes.end()),
+                     ofTensorAxes.end());
   if (ofTensorAxes != std::vector<std::string>{"replicated"})
     words.insert(words.end(), ofTensorAxes.begin(), ofTensorAxes.end());
   std::string text;

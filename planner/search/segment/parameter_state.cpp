@@ -77,12 +77,12 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
           tensorRanksOf(setting.mesh) > 1)
         return {}; // the pin asks for a second tensor axis
   for (int axis : tensorAxesOf(setting.mesh)) {
-    const auto &[name, size] = setting.mesh.axes[at(axis)];
-    if (size == 1)
+    const MeshAxis &here = setting.mesh.axes[at(axis)];
+    if (here.size == 1)
       continue; // every pin is satisfied
     auto isWanted = [&](int split) {
       for (std::size_t d = 0; pin && d < rank; ++d)
-        if (contains(partsOfValue((*pin)[d]), name) !=
+        if (contains(partsOfValue((*pin)[d]), here.name) !=
             (static_cast<int>(d) == split))
           return false;
       return true;
