@@ -13,7 +13,7 @@ mtp.segment @default_epsilon () {
 // CHECK-LABEL: @heads
 mtp.segment @heads () {
   %x = mtp.parameter "x" : tensor<2x4x8xf32>
-  %g = mtp.parameter "g" : tensor<4xf32>
+  %g = mtp.parameter "head_gain" : tensor<4xf32>
   // CHECK: %{{.+}} = mtp.rms_norm "ln"(%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}) {head_dim = 4 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
   %y = mtp.rms_norm "ln"(%x, %g) {head_dim = 4 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
   mtp.yield
