@@ -16,7 +16,7 @@ std::string wordOf(const Op &op, const Strategy &strategy, int tensorAxis) {
   for (std::size_t axis = at(tensorAxis) + 1; axis < strategy.axes.size();
        ++axis)
     if (std::string other = wordOn(strategy.axes[axis]); other != first)
-      return first + '+' + other;
+      return first.append("+").append(other);
   return first;
 }
 
