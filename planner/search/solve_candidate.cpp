@@ -129,8 +129,8 @@ private:
   // Weight 0 (free) comes first and gives the bound. Weight 1 comes next,
   // because one of the two is usually best. A weight between them follows if
   // the exposed time, which limits the gain, is large.
-  Seconds attemptAll(Boundary boundary, Seconds least, SolveLimits limits,
-                     Rejection &rejection) {
+  Seconds attemptAll(const Boundary &boundary, Seconds least,
+                     SolveLimits limits, Rejection &rejection) {
     Attempt one;
     one.boundary = boundary;
     if (adds)

@@ -9,7 +9,6 @@ exactly what PyTorch issues instead.
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from mtplan._import_torch import torch_module
 from mtplan._pipeline import BACKWARD_TAG
 from mtplan._plan import Plan
 from mtplan._record import Record
-from mtplan._plan_names import FAMILIES, Family
+from mtplan._plan_names import FAMILIES, Family, family_name
 from mtplan._step import backward, roots_of
 from mtplan._weight_types import widths
 
@@ -154,7 +153,7 @@ class _Group:
 def _sizes(plan: Plan, module: Any) -> list[_Group]:
     """Returns the groups of ``fully_shard`` or ``replicate``."""
     tensor = torch_module("distributed.tensor")
-    family: Family = FAMILIES[json.loads(plan.to_json())["model"]["family"]]
+    family: Family = FAMILIES[family_name(plan)]
     degrees, seen = plan.parallelism, set[int]()
     groups = []
     parts = []

@@ -15,3 +15,11 @@ def command(*arguments):
         [sys.executable, "-c",
          "import sys; from mtplan._commands import mtplan; sys.exit(mtplan())",
          *arguments], capture_output=True, text=True, check=False)
+
+
+def imports_without(module, framework):
+    """Returns whether a module is imported without importing a framework."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys, mtplan, {module}; "
+         f"sys.exit({framework!r} in sys.modules)"],
+        check=False).returncode == 0

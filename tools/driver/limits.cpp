@@ -384,14 +384,12 @@ void setTensorAxes(const PlanRequest &request, SearchOptions &options,
     return;
   }
   const std::int64_t product = std::int64_t{axes[0]} * axes[1];
+  const std::string said = "--tp-axes " + text(axes[0]) + ',' + text(axes[1]) +
+                           ": " + text(product) + " tensor ranks, but ";
   if (request.tp && *request.tp != product)
-    errors.push_back("--tp-axes " + text(axes[0]) + ',' + text(axes[1]) + ": " +
-                     text(product) + " tensor ranks, but --tp is " +
-                     text(*request.tp));
+    errors.push_back(said + "--tp is " + text(*request.tp));
   if (product > options.devices) {
-    errors.push_back("--tp-axes " + text(axes[0]) + ',' + text(axes[1]) + ": " +
-                     text(product) + " tensor ranks, but there are " +
-                     text(options.devices) + " GPUs");
+    errors.push_back(said + "there are " + text(options.devices) + " GPUs");
     return;
   }
   options.tp = static_cast<int>(product);

@@ -425,10 +425,7 @@ void refuseOthers(const Parallelism &p, Exported &out) {
                            "keys and values; nearest: --cp 1",
                            p.cp));
   if (p.sequenceParallel)
-    out.refuse(fmt::format("DeepSpeed's tensor ranks hold all positions, but "
-                           "the plan's {} split the sequence; nearest: "
-                           "--sequence-parallel off",
-                           p.tp));
+    refuseSequenceSplit(p.tp, "DeepSpeed", out);
   if (p.zeroStage > 0 && p.zeroRanks < p.dp)
     out.refuse(fmt::format("DeepSpeed shards the state over all {} replicas, "
                            "but the plan over {}; nearest: --zero-ranks all",

@@ -208,10 +208,7 @@ void judgeForAccelerate(const Parallelism &p, int shard, Exported &out) {
                            "{}; nearest: --ep 1",
                            p.ep));
   if (p.sequenceParallel)
-    out.refuse(fmt::format("accelerate's tensor ranks hold all positions, but "
-                           "the plan's {} split the sequence; nearest: "
-                           "--sequence-parallel off",
-                           p.tp));
+    refuseSequenceSplit(p.tp, "accelerate", out);
   if (p.tp > 1 && p.dp > 1 && shard == 1)
     out.refuse(fmt::format("accelerate has no replicas of tensor ranks unless "
                            "they shard the state, but the {} replicas have "

@@ -238,6 +238,15 @@ bool completeTriple(BatchTriple &triple, std::int64_t replicas,
   return false;
 }
 
+void refuseSequenceSplit(int tensorRanks, const std::string &trainer,
+                         Exported &out) {
+  out.refuse(fmt::format("{} tensor ranks hold all positions, but the plan's "
+                         "{} split the sequence; nearest: --sequence-parallel "
+                         "off",
+                         trainer + (trainer.ends_with('s') ? "'" : "'s"),
+                         tensorRanks));
+}
+
 void refuseOtherPlan(const Parallelism &planned, const TrainerConfig &read,
                      const std::string &trainer, Exported &out) {
   for (const std::string &error : read.errors)

@@ -111,6 +111,12 @@ struct Exported {
   void refuse(std::string reason) { refusals.push_back(std::move(reason)); }
 };
 
+/// Refuses a plan whose tensor ranks split the sequence, for a trainer whose
+/// tensor ranks hold all positions.
+/// \param trainer  "DeepSpeed"
+void refuseSequenceSplit(int tensorRanks, const std::string &trainer,
+                         Exported &out);
+
 /// Compares a plan with the configuration that a reader makes of its export.
 /// Adds a refusal for each of the reader's errors and each difference.
 /// \param trainer  "Megatron-LM"

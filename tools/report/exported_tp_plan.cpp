@@ -75,10 +75,7 @@ Exported exportTpPlan(const PlanOutcome &outcome) {
   if (out.refusals.empty())
     out.refusals = stored.refusals;
   if (plan.config.tp > 1 && factsOf(problem, plan).sequenceParallel)
-    out.refuse(fmt::format("transformers' tensor ranks hold all positions, but "
-                           "the plan's {} split the sequence; nearest: "
-                           "--sequence-parallel off",
-                           plan.config.tp));
+    refuseSequenceSplit(plan.config.tp, "transformers", out);
   if (plan.config.devices() > plan.config.tp)
     out.note(fmt::format("the text says how tp {} splits the weights; set the "
                          "rest of {} elsewhere",

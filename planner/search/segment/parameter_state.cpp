@@ -6,6 +6,7 @@
 
 #include "planner/integers.h"
 #include "planner/search/segment/reshard_prices.h"
+#include "planner/search/segment/tensor_layouts.h"
 #include "planner/search/space/pins.h"
 
 namespace mtplan::planner {
@@ -70,38 +71,23 @@ std::vector<Layout> storedLayouts(const Parameter &parameter,
                                   const std::vector<std::string> *pin,
                                   const Setting &setting) {
   const std::size_t rank = parameter.shape.size();
-  std::vector<Layout> layouts{Layout::replicated(rank)};
   for (std::size_t d = 0; pin && d < rank; ++d)
     for (const std::string &name : partsOfValue((*pin)[d]))
       if (!name.empty() && setting.mesh.find(name) < 0 &&
           tensorRanksOf(setting.mesh) > 1)
         return {}; // the pin asks for a second tensor axis
-  for (int axis : tensorAxesOf(setting.mesh)) {
-    const MeshAxis &here = setting.mesh.axes[at(axis)];
-    if (here.size == 1)
-      continue; // every pin is satisfied
-    auto isWanted = [&](int split) {
-      for (std::size_t d = 0; pin && d < rank; ++d)
-        if (contains(partsOfValue((*pin)[d]), here.name) !=
-            (static_cast<int>(d) == split))
-          return false;
-      return true;
-    };
-    std::vector<Layout> more;
-    for (const Layout &layout : layouts) {
-      if (isWanted(kReplicated))
-        more.push_back(layout);
-      for (std::size_t d = 0; d < rank; ++d) {
-        Layout split = withPlacement(layout, axis, static_cast<int>(d));
-        if (parameter.divisible && isWanted(static_cast<int>(d)) &&
-            (pin || setting.rules[at(axis)].has(parameter.splits[d])) &&
-            divides(parameter.shape, split, setting.mesh))
-          more.push_back(std::move(split));
-      }
-    }
-    layouts = std::move(more);
-  }
-  return layouts;
+  return tensorLayouts(Layout::replicated(rank), parameter.shape, setting.mesh,
+                       [&](int axis, int placement) {
+                         for (std::size_t d = 0; pin && d < rank; ++d)
+                           if (contains(partsOfValue((*pin)[d]),
+                                        setting.mesh.axes[at(axis)].name) !=
+                               (static_cast<int>(d) == placement))
+                             return false;
+                         return placement == kReplicated ||
+                                (parameter.divisible &&
+                                 (pin || setting.rules[at(axis)].has(
+                                             parameter.splits[at(placement)])));
+                       });
 }
 
 // Returns the subsets of the tensor axes with several ranks, each ascending.

@@ -9,6 +9,7 @@
 
 #include "planner/cost/collective_cost.h"
 #include "planner/integers.h"
+#include "planner/search/segment/tensor_layouts.h"
 #include "planner/solve/factor_graph.h"
 
 namespace mtplan::planner {
@@ -303,29 +304,15 @@ std::vector<Layout> boundaryLayouts(const Tensor &tensor,
         break;
       }
     }
-  std::vector<Layout> layouts{base};
-  for (int axis : tensorAxesOf(setting.mesh)) {
-    if (setting.mesh.axes[at(axis)].size == 1)
-      continue;
-    auto isWanted = [&](int placement) {
-      return !setting.boundary ||
-             (*setting.boundary)[at(axis - tensorAxis)] == placement;
-    };
-    std::vector<Layout> more;
-    for (const Layout &layout : layouts) {
-      if (isWanted(kReplicated))
-        more.push_back(layout);
-      for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-        Layout split = withPlacement(layout, axis, static_cast<int>(d));
-        if (isWanted(static_cast<int>(d)) &&
-            setting.rules[at(axis)].has(splitOf(d)) &&
-            divides(tensor.shape, split, setting.mesh))
-          more.push_back(std::move(split));
-      }
-    }
-    layouts = std::move(more);
-  }
-  return layouts;
+  return tensorLayouts(
+      base, tensor.shape, setting.mesh, [&](int axis, int placement) {
+        const bool isWanted =
+            !setting.boundary ||
+            (*setting.boundary)[at(axis - tensorAxis)] == placement;
+        return isWanted &&
+               (placement == kReplicated ||
+                setting.rules[at(axis)].has(splitOf(at(placement))));
+      });
 }
 
 } // namespace mtplan::planner

@@ -33,9 +33,13 @@ public:
           config.dp = static_cast<int>(options.devices / tp / pp / cp);
           config.microBatch = 0;
           config.globalBatch = options.globalBatch;
-          if (isAskedFor(config) && mayDivide(config) && isLegal(config) &&
-              replicasMayShare(config))
-            for (int tp2 : secondTensorRanks(config)) {
+          if (!isAskedFor(config))
+            continue;
+          const std::vector<int> second = secondTensorRanks(config);
+          if (second.empty())
+            refuseTensorRanks(config);
+          else if (isLegal(config) && replicasMayShare(config))
+            for (int tp2 : second) {
               config.tp2 = tp2;
               addExperts(config);
             }
@@ -64,15 +68,12 @@ private:
     return ranks;
   }
 
-  bool mayDivide(const Parallelism &config) {
-    if (!secondTensorRanks(config).empty())
-      return true;
+  void refuseTensorRanks(const Parallelism &config) {
     std::string violated = violatedDivisor(config);
-    return refuse(config, violated.empty()
-                              ? "tp " + std::to_string(config.tp) +
-                                    " has no two axes of these sizes"
-                              : violated + " do not divide by tp " +
-                                    std::to_string(config.tp));
+    refuse(config, violated.empty() ? "tp " + std::to_string(config.tp) +
+                                          " has no two axes of these sizes"
+                                    : violated + " do not divide by tp " +
+                                          std::to_string(config.tp));
   }
 
   bool isAskedFor(const Parallelism &config) const {
